@@ -1,0 +1,1 @@
+"""Federations: real data sets, partitions, and where their files come from."""

@@ -1,0 +1,38 @@
+"""What goes wrong and how it is told: one sentence that says what to do next."""
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = ["DataError", "FlexcflError", "ModelError", "SettingsError", "TrainingError", "unknown"]
+
+
+class FlexcflError(Exception):
+    """A mistake that a person can mend; its text is one sentence, the command exits with 2."""
+
+
+class SettingsError(FlexcflError):
+    """A setting that does not exist, is out of range, or contradicts another."""
+
+
+class DataError(FlexcflError):
+    """A file that is missing or broken, or data that cannot form a federation."""
+
+
+class ModelError(FlexcflError):
+    """A model that does not fit the data, or cannot be trained as many copies at once."""
+
+
+class TrainingError(FlexcflError):
+    """A run that cannot go on, such as one whose loss is no longer a number."""
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> str:
+    """Return the sentence for a name that does not exist, with the nearest one that does.
+
+    >>> unknown("dataset", "minst", ["digits", "mnist"])
+    "There is no dataset 'minst': did you mean 'mnist'? Known: digits, mnist."
+    """
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    hint = f": did you mean '{near[0]}'?" if near else "."
+    return f"There is no {kind} '{name}'{hint} Known: {', '.join(names)}."
