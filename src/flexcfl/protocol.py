@@ -158,7 +158,7 @@ Conversation: TypeAlias = Generator[Order[Any], Any, ResultT]
 
 
 def ask(order: Order[ReplyT]) -> Conversation[ReplyT]:
-    """Yield one order and return its reply, as in ``trained = yield from ask(order)``."""
+    """Yield one order and hand back its reply; algorithms write ``yield from ask(...)``."""
     reply: ReplyT = yield order
     return reply
 
