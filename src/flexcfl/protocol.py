@@ -158,7 +158,7 @@ Conversation: TypeAlias = Generator[Order[Any], Any, ResultT]
 
 
 def ask(order: Order[ReplyT]) -> Conversation[ReplyT]:
-    """Yield one order and hand back its reply; algorithms write ``yield from ask(...)``."""
+    """Yield one order and hand back its reply; used with ``yield from``."""
     reply: ReplyT = yield order
     return reply
 
