@@ -1,1 +1,5 @@
 """Local training of many clients at once, on flat float32 vectors."""
+
+from flexcfl.engine.engine import Engine, PathName
+
+__all__ = ["Engine", "PathName"]

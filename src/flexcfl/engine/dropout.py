@@ -1,0 +1,127 @@
+"""Dropout whose masks depend on client, step and place in the network alone.
+
+Torch draws masks from one global stream, so that they depend on who is trained beside whom. Here a
+mode intercepts the dropout functions and multiplies by masks drawn from a generator keyed by
+(client, step, n-th dropout of the forward pass): every way of running the module sees the same.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
+
+from flexcfl.errors import ModelError
+
+__all__ = ["DropoutMode", "Site", "masked", "masks", "sites"]
+
+LEVELS = 2**16  # masks are drawn as 16-bit integers: four from one draw of the generator
+PROBE = 7  # a batch size that is unlikely to be mistaken for another dimension
+
+
+@dataclass(frozen=True)
+class Site:
+    """One call of a dropout function: its probability and its mask's shape for one example."""
+
+    probability: float
+    shape: tuple[int, ...]
+
+
+def _whole(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return shape
+
+
+def _channels(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return (shape[0], *(1 for _ in shape[1:]))
+
+
+MASK_SHAPES: Mapping[Any, Callable[[tuple[int, ...]], tuple[int, ...]]] = {
+    functional.dropout: _whole,
+    functional.dropout1d: _channels,
+    functional.dropout2d: _channels,
+    functional.dropout3d: _channels,
+}
+REFUSED = {functional.alpha_dropout, functional.feature_alpha_dropout}
+
+
+def masks(places: Sequence[Site], key: int, step: int, examples: int) -> list[Tensor]:
+    """Draw one client's masks of one step, scaled so that they keep the mean.
+
+    The first rows do not depend on the number of examples, so that padding changes nothing.
+    """
+    return [_mask(site, key, step, ordinal, examples) for ordinal, site in enumerate(places)]
+
+
+def _mask(site: Site, key: int, step: int, ordinal: int, examples: int) -> Tensor:
+    shape = (examples, *site.shape)
+    numbers = int(np.prod(shape))
+    bits = np.random.Philox(key=key, counter=[0, 0, ordinal, step])
+    raw = bits.random_raw(-(-numbers // 4)).view(np.uint16)[:numbers]
+    keep = raw >= round(site.probability * LEVELS)
+    scale = 1 / (1 - site.probability) if site.probability < 1 else 0.0
+    return torch.from_numpy(np.multiply(keep, np.float32(scale)).reshape(shape))
+
+
+class DropoutMode(TorchFunctionMode):
+    """Hand every active dropout call to ``drop``; leave all other functions alone."""
+
+    def __init__(self, drop: Callable[[Tensor, Site], Tensor]) -> None:
+        super().__init__()
+        self.drop = drop
+
+    def __torch_function__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Intercept one call of a torch function."""
+        kwargs = kwargs or {}
+        if func in REFUSED:
+            raise ModelError(
+                f"{func.__name__} cannot be seeded for every client: use nn.Dropout instead."
+            )
+        if func not in MASK_SHAPES:
+            return func(*args, **kwargs)
+        tensor, probability, training = _arguments(*args, **kwargs)
+        if not training or probability == 0:
+            return tensor
+        return self.drop(tensor, Site(probability, MASK_SHAPES[func](tuple(tensor.shape[1:]))))
+
+
+def _arguments(
+    input: Tensor,  # noqa: A002 - torch's own name, it may come as a keyword
+    p: float = 0.5,
+    training: bool = True,
+    inplace: bool = False,
+) -> tuple[Tensor, float, bool]:
+    return input, p, training
+
+
+def masked(given: Iterable[Tensor]) -> DropoutMode:
+    """Return the mode that multiplies by given masks, in the order of the forward pass."""
+    following = iter(given)
+    return DropoutMode(lambda tensor, site: tensor * next(following))
+
+
+def sites(module: nn.Module, shape: tuple[int, ...]) -> list[Site]:
+    """List the dropout calls of a training forward pass over examples of a shape."""
+    found: list[Site] = []
+
+    def note(tensor: Tensor, site: Site) -> Tensor:
+        if len(tensor) != PROBE:
+            raise ModelError(
+                f"Dropout acts on a tensor of shape {tuple(tensor.shape)}, whose first dimension "
+                "is not the batch: put the batch first (batch_first=True)."
+            )
+        found.append(site)
+        return tensor
+
+    with torch.no_grad(), DropoutMode(note):
+        module(torch.zeros(PROBE, *shape, device=next(module.parameters()).device))
+    return found

@@ -1,0 +1,202 @@
+"""The engine: trains and evaluates whole cohorts of clients of different sizes at once.
+
+NumPy outside, torch inside. Behind ``train`` stand several paths that give the same result; the
+fastest one that knows the module is chosen.
+"""
+
+import copy
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from flexcfl.engine import evaluation
+from flexcfl.engine.dense import DensePath, linear_layers
+from flexcfl.engine.dropout import sites
+from flexcfl.engine.flat import Layout
+from flexcfl.engine.reference import ReferencePath
+from flexcfl.engine.schedule import Schedule, draw
+from flexcfl.engine.stacked import StackedPath
+from flexcfl.engine.workers import spread
+from flexcfl.errors import ModelError, SettingsError
+from flexcfl.models import initialised
+from flexcfl.models.vetting import check
+from flexcfl.protocol import Ids, Local, Vector, Vectors
+
+__all__ = ["Engine", "Path", "PathName"]
+
+PathName: TypeAlias = Literal["reference", "stacked", "dense"]
+
+STACK_BYTES = 5 * 2**18  # the weights of a stack stay in a core's cache
+STACK_CLIENTS = 32
+
+
+class Path(Protocol):
+    """One way of training a stack of clients."""
+
+    def train(
+        self, starts: Tensor, schedules: Sequence[Schedule], local: Local
+    ) -> tuple[Tensor, Tensor]:
+        """Return trained models and the mean data loss of each client's last local epoch.
+
+        Clients come sorted from most to fewest steps; ``starts`` is ``(clients, parameters)``.
+        """
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class _Stack:
+    positions: Ids
+    starts: Tensor
+    schedules: Sequence[Schedule]
+
+
+class Engine:
+    """Local training and evaluation on one pool of examples.
+
+    ``factory()`` makes a freshly initialised ``nn.Module`` that maps ``(batch, *shape)`` to
+    ``(batch, classes)`` logits. ``path`` overrules the choice of path, for tests and benchmarks.
+    """
+
+    def __init__(
+        self,
+        factory: Callable[[], nn.Module],
+        x: NDArray[np.float32],
+        y: NDArray[np.int64],
+        classes: int,
+        *,
+        device: str = "cpu",
+        path: PathName | None = None,
+    ) -> None:
+        self.factory = factory
+        self.device = _device(device)
+        template = initialised(factory, np.random.default_rng(0))
+        check(template, x.shape[1:], classes)
+        self._template = template.to(self.device).train()
+        self._layout = Layout(self._template)
+        self._sites = sites(self._template, x.shape[1:])
+        self._x, self._y = _shared(x).to(self.device), _shared(y).to(self.device)
+        self.path: PathName = path or ("dense" if linear_layers(template) else "stacked")
+
+    @property
+    def parameters(self) -> int:
+        """The number of parameters of the model."""
+        return self._layout.parameters
+
+    def initial(self, rng: np.random.Generator) -> Vector:
+        """Return a freshly initialised model."""
+        return self._layout.vector(initialised(self.factory, rng)).numpy()
+
+    def train(
+        self,
+        models: Vectors,
+        model_of: Ids,
+        examples: Sequence[Ids],
+        local: Local,
+        rngs: Sequence[np.random.Generator],
+    ) -> tuple[Vectors, NDArray[np.float64]]:
+        """Train client ``i`` on ``examples[i]`` from ``models[model_of[i]]``.
+
+        Returns updates (trained minus received) and the mean data loss of each client's last local
+        epoch, in the order given. ``rngs[i]`` alone decides the client's batches and dropout.
+        """
+        schedules = [draw(own, local, rng) for own, rng in zip(examples, rngs, strict=True)]
+        updates = np.empty((len(schedules), self.parameters), dtype=np.float32)
+        losses = np.empty(len(schedules), dtype=np.float64)
+
+        def train(path: Path, work: _Stack) -> None:
+            trained, loss = path.train(work.starts, work.schedules, local)
+            updates[work.positions] = trained.sub_(work.starts).cpu().numpy()
+            losses[work.positions] = loss.cpu().numpy()
+
+        spread(train, self._stacks(models, model_of, schedules), self._path)
+        return updates, losses
+
+    def evaluate(
+        self, models: Vectors, model_of: Ids, examples: Sequence[Ids]
+    ) -> tuple[NDArray[np.float64], Ids]:
+        """Return, for each client, the sum of its losses and its hits under its model."""
+        work = evaluation.batches(model_of, examples)
+        parameters = {
+            model: self._layout.split(torch.from_numpy(models[[model]][0]).to(self.device))
+            for model in {batch.model for batch in work}
+        }
+
+        def measure(
+            module: nn.Module, batch: evaluation.Batch
+        ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+            named = parameters[batch.model]
+            return evaluation.measure(module, named, self._x, self._y, batch.rows)
+
+        measured = spread(measure, work, lambda: copy.deepcopy(self._template).eval())
+        positions = np.concatenate([np.empty(0, np.int64), *(batch.positions for batch in work)])
+        loss = np.concatenate([np.empty(0), *(loss for loss, _ in measured)])
+        hits = np.concatenate([np.empty(0, np.bool_), *(hit for _, hit in measured)])
+        return (
+            np.bincount(positions, loss, minlength=len(examples)).astype(np.float64),
+            np.bincount(positions[hits], minlength=len(examples)).astype(np.int64),
+        )
+
+    def unflatten(self, vector: Vector) -> dict[str, NDArray[np.float32]]:
+        """Return a model's parameters by name."""
+        named = self._layout.split(torch.from_numpy(vector.copy()))
+        return {name: values.numpy() for name, values in named.items()}
+
+    def module(self, vector: Vector) -> nn.Module:
+        """Return a ready module that carries a model's parameters, in eval mode."""
+        ready = copy.deepcopy(self._template).cpu().eval()
+        named = self._layout.split(torch.from_numpy(vector.copy()))
+        ready.load_state_dict(named, strict=False)  # buffers stay as they are
+        return ready
+
+    def _path(self) -> Path:
+        layers = linear_layers(self._template)
+        if self.path == "dense":
+            if layers is None:
+                raise ModelError("The dense path trains stacks of Linear and ReLU layers only.")
+            return DensePath(layers, self._x, self._y)
+        made = StackedPath if self.path == "stacked" else ReferencePath
+        # functional_call and the plain loop both write into the module: one for every thread.
+        module = copy.deepcopy(self._template)
+        return made(module, self._layout, self._sites, self._x, self._y)
+
+    def _stacks(
+        self, models: Vectors, model_of: Ids, schedules: Sequence[Schedule]
+    ) -> list[_Stack]:
+        """Sort clients from most to fewest steps and cut them into stacks."""
+        order = np.argsort([-len(schedule) for schedule in schedules], kind="stable")
+        size = int(np.clip(STACK_BYTES // (4 * self.parameters), 1, STACK_CLIENTS))
+        if self.device.type != "cpu":
+            size = len(schedules)
+        return [
+            _Stack(
+                positions=part,
+                starts=torch.from_numpy(models[model_of[part]]).to(self.device),
+                schedules=[schedules[position] for position in part],
+            )
+            for part in np.split(order, range(size, len(order), size))
+            if len(part)
+        ]
+
+
+def _device(name: str) -> torch.device:
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise SettingsError(
+            f"There is no device '{name}' here: use --device cpu, or a torch build that has it."
+        ) from error
+    return device
+
+
+def _shared(array: NDArray[np.float32] | NDArray[np.int64]) -> Tensor:
+    """View an array as a tensor without a copy; the engine only ever reads it."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*not writable.*")
+        return torch.from_numpy(array)

@@ -1,0 +1,104 @@
+"""Which examples a client visits at each local step, and how clients are stacked side by side.
+
+One step is one mini-batch of one client. Clients of a stack are sorted by their number of steps,
+so that those who have finished drop off the end and nothing is computed for them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexcfl.protocol import Ids, Local
+
+__all__ = ["Block", "Schedule", "blocks", "draw"]
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """The mini-batches of one client: at step ``t`` the pool rows ``rows[t, :counts[t]]``.
+
+    The rest of ``rows[t]`` repeats a row and carries no weight. ``closing[t]`` is the weight of the
+    step's loss in the mean over the last local epoch; ``key`` seeds the client's dropout.
+    """
+
+    rows: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    closing: NDArray[np.float32]
+    key: int
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+
+def draw(examples: Ids, local: Local, rng: np.random.Generator) -> Schedule:
+    """Draw a client's mini-batches: every epoch visits each example once, in a fresh order."""
+    width = min(local.batch, len(examples))
+    per_epoch = -(-len(examples) // width)
+    steps = local.steps or local.epochs * per_epoch
+    epochs = -(-steps // per_epoch)
+    orders = rng.permuted(np.tile(examples, (epochs, 1)), axis=1)
+    padding = per_epoch * width - len(examples)
+    rows = np.concatenate([orders, np.repeat(orders[:, :1], padding, axis=1)], axis=1)
+    counts = np.full((epochs, per_epoch), width)
+    counts[:, -1] -= padding
+    counts = counts.reshape(-1)[:steps]
+    closing = np.where(np.arange(steps) >= steps - per_epoch, counts, 0)
+    return Schedule(
+        rows=rows.reshape(-1, width)[:steps],
+        counts=counts,
+        closing=(closing / closing.sum()).astype(np.float32),
+        key=int(rng.integers(2**63)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Consecutive steps during which the same clients, the first of a stack, are active.
+
+    ``rows[step, client, position]`` are pool rows. ``weights`` is what each contributes to its
+    batch's mean loss: 1/count, or 0 past the count. ``closing`` is what a step's loss contributes
+    to the client's mean over its last local epoch.
+    """
+
+    start: int
+    rows: NDArray[np.int64]
+    weights: NDArray[np.float32]
+    closing: NDArray[np.float32]
+
+    @property
+    def clients(self) -> int:
+        """How many clients are active."""
+        return int(self.rows.shape[1])
+
+
+def blocks(schedules: Sequence[Schedule], positions: int) -> Iterator[Block]:
+    """Lay schedules, sorted from longest to shortest, side by side.
+
+    Cuts where a client finishes, and into blocks of about that many positions.
+    """
+    ends = np.array([len(schedule) for schedule in schedules])
+    width = max(schedule.rows.shape[1] for schedule in schedules)
+    start = 0
+    while start < ends[0]:
+        active = int(np.searchsorted(-ends, -start, side="left"))
+        length = min(int(ends[active - 1]) - start, max(1, positions // (active * width)))
+        yield _block(schedules[:active], slice(start, start + length))
+        start += length
+
+
+def _block(schedules: Sequence[Schedule], steps: slice) -> Block:
+    counts = np.stack([schedule.counts[steps] for schedule in schedules], axis=1)
+    rows = np.empty((*counts.shape, counts.max()), dtype=np.int64)
+    for client, schedule in enumerate(schedules):
+        own = schedule.rows[steps, : rows.shape[2]]
+        rows[:, client, : own.shape[1]] = own
+        rows[:, client, own.shape[1] :] = own[:, :1]
+    present = np.arange(rows.shape[2]) < counts[:, :, None]
+    return Block(
+        start=steps.start,
+        rows=rows,
+        weights=(present / counts[:, :, None]).astype(np.float32),
+        closing=np.stack([schedule.closing[steps] for schedule in schedules], axis=1),
+    )

@@ -1,0 +1,101 @@
+"""The general path: copies of any module trained side by side with ``torch.func.vmap``."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, grad_and_value, vmap
+from torch.nn import functional
+
+from flexcfl.engine.dropout import Site, masked, masks
+from flexcfl.engine.flat import Layout
+from flexcfl.engine.schedule import Block, Schedule, blocks
+from flexcfl.protocol import Local
+
+__all__ = ["StackedPath"]
+
+POSITIONS = 64  # a block's data are gathered at once; more would leave the cache before their turn
+
+
+class StackedPath:
+    """Train a stack of clients at once, each with its own copy of the parameters."""
+
+    def __init__(
+        self, module: nn.Module, layout: Layout, places: Sequence[Site], x: Tensor, y: Tensor
+    ) -> None:
+        self.module, self.layout, self.places = module, layout, places
+        self.x, self.y = x, y
+
+    def train(
+        self, starts: Tensor, schedules: Sequence[Schedule], local: Local
+    ) -> tuple[Tensor, Tensor]:
+        """Return the trained models and the mean data loss of each client's last epoch."""
+        received = self.layout.split(starts)
+        models = {
+            name: values.clone(memory_format=torch.contiguous_format)
+            for name, values in received.items()
+        }
+        losses = torch.zeros(len(starts), device=starts.device)
+        for block in blocks(schedules, POSITIONS):
+            active = {name: values[: block.clients] for name, values in models.items()}
+            origin = {name: values[: block.clients] for name, values in received.items()}
+            keys = [schedule.key for schedule in schedules[: block.clients]]
+            losses[: block.clients] += self._block(active, origin, block, keys, local)
+        return self.layout.join(models), losses
+
+    def _block(
+        self,
+        models: dict[str, Tensor],
+        received: dict[str, Tensor],
+        block: Block,
+        keys: Sequence[int],
+        local: Local,
+    ) -> Tensor:
+        """Take the block's steps in place and return each client's share of its closing loss."""
+        rows, weights, closing = (
+            torch.from_numpy(part).to(self.x.device)
+            for part in (block.rows, block.weights, block.closing)
+        )
+        x, y = self.x[rows], self.y[rows]
+        total = torch.zeros(block.clients, device=x.device)
+        for step in range(len(rows)):
+            drawn = self._masks(keys, block.start + step, rows.shape[2])
+            gradients, loss = vmap(grad_and_value(self._loss))(
+                models, x[step], y[step], weights[step], drawn
+            )
+            self._update(models, gradients, received, local)
+            total += loss * closing[step]
+        return total
+
+    def _loss(
+        self,
+        parameters: dict[str, Tensor],
+        x: Tensor,
+        y: Tensor,
+        weights: Tensor,
+        drawn: Sequence[Tensor],
+    ) -> Tensor:
+        with masked(drawn):
+            logits = functional_call(self.module, parameters, (x,))
+        return functional.cross_entropy(logits, y, reduction="none") @ weights
+
+    def _masks(self, keys: Sequence[int], step: int, width: int) -> list[Tensor]:
+        drawn = [masks(self.places, key, step, width) for key in keys]
+        return [torch.stack(site).to(self.x.device) for site in zip(*drawn, strict=True)]
+
+    def _update(
+        self,
+        models: dict[str, Tensor],
+        gradients: dict[str, Tensor],
+        received: dict[str, Tensor],
+        local: Local,
+    ) -> None:
+        """One step of SGD on data loss, L2 term and proximal term."""
+        for name, values in models.items():
+            decay = 2 * local.l2 if name in self.layout.matrices() else 0.0
+            shrink = local.rate * (decay + local.prox)
+            if shrink:
+                values.mul_(1 - shrink)
+            if local.prox:
+                values.add_(received[name], alpha=local.rate * local.prox)
+            values.sub_(gradients[name], alpha=local.rate)
