@@ -31,8 +31,10 @@ def linear_layers(module: nn.Module) -> list[nn.Linear] | None:
     known = all(type(layer) is nn.ReLU for layer in between) and len(linear) == len(between) + 1
     layers = [layer for layer in linear if type(layer) is nn.Linear and layer.bias is not None]
     fits = all(a.out_features == b.in_features for a, b in pairwise(layers))
+    tied = len(list(module.parameters())) < 2 * len(layers)
     hooked = any(m._forward_hooks or m._forward_pre_hooks for m in module.modules())
-    return layers if known and fits and not hooked and len(layers) == len(linear) else None
+    plain = known and fits and not tied and not hooked
+    return layers if plain and len(layers) == len(linear) else None
 
 
 def _leaves(module: nn.Module) -> list[nn.Module]:

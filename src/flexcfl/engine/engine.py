@@ -5,6 +5,7 @@ fastest one that knows the module is chosen.
 """
 
 import copy
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,10 +15,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.utils.flop_counter import FlopCounterMode
 
 from flexcfl.engine import evaluation
 from flexcfl.engine.dense import DensePath, linear_layers
-from flexcfl.engine.dropout import sites
+from flexcfl.engine.dropout import DropoutMode, sites
 from flexcfl.engine.flat import Layout
 from flexcfl.engine.reference import ReferencePath
 from flexcfl.engine.schedule import Schedule, draw
@@ -32,7 +34,10 @@ __all__ = ["Engine", "Path", "PathName"]
 
 PathName: TypeAlias = Literal["reference", "stacked", "dense"]
 
-STACK_BYTES = 5 * 2**18  # the weights of a stack stay in a core's cache
+# Clients side by side share the cost of launching operators. Beyond these bounds there is nothing
+# left to share: their weights leave a core's cache, or one client's operators are long enough.
+STACK_BYTES = 5 * 2**18
+STACK_MULTIPLY_ADDS = 2**22  # of one example's forward pass
 STACK_CLIENTS = 32
 
 
@@ -81,6 +86,7 @@ class Engine:
         self._layout = Layout(self._template)
         self._sites = sites(self._template, x.shape[1:])
         self._x, self._y = _shared(x).to(self.device), _shared(y).to(self.device)
+        self._stack_size = self._clients_per_stack(x.shape[1:])
         self.path: PathName = path or ("dense" if linear_layers(template) else "stacked")
 
     @property
@@ -154,6 +160,16 @@ class Engine:
         ready.load_state_dict(named, strict=False)  # buffers stay as they are
         return ready
 
+    def _clients_per_stack(self, shape: tuple[int, ...]) -> int:
+        if self.device.type != "cpu":
+            return sys.maxsize
+        undropped = DropoutMode(lambda tensor, site: tensor)  # leaves torch's random state alone
+        with torch.no_grad(), undropped, FlopCounterMode(display=False) as counter:
+            self._template(torch.zeros(1, *shape))
+        work = max(1, counter.get_total_flops() // 2)
+        most = min(STACK_BYTES // (4 * self.parameters), STACK_MULTIPLY_ADDS // work)
+        return int(np.clip(most, 1, STACK_CLIENTS))
+
     def _path(self) -> Path:
         layers = linear_layers(self._template)
         if self.path == "dense":
@@ -170,9 +186,7 @@ class Engine:
     ) -> list[_Stack]:
         """Sort clients from most to fewest steps and cut them into stacks."""
         order = np.argsort([-len(schedule) for schedule in schedules], kind="stable")
-        size = int(np.clip(STACK_BYTES // (4 * self.parameters), 1, STACK_CLIENTS))
-        if self.device.type != "cpu":
-            size = len(schedules)
+        size = self._stack_size
         return [
             _Stack(
                 positions=part,

@@ -1,0 +1,115 @@
+"""The paper's networks, layer by layer (Section 5.1, Table 2), and one of ours for 8x8 images.
+
+Images are (batch, 1, height, width). "Same" padding follows TensorFlow, which the published
+results were computed with (docs/decisions/0005).
+"""
+
+from itertools import pairwise
+from math import prod
+
+from torch import nn
+
+from flexcfl.models.initialisation import glorot
+
+__all__ = ["dense", "digits_cnn", "fashion_cnn", "femnist_cnn", "mnist_cnn", "same_padding"]
+
+
+def dense(shape: tuple[int, ...], hidden: tuple[int, ...], classes: int) -> nn.Sequential:
+    """Linear layers with ReLU between; without hidden ones a multinomial logistic regression."""
+    widths = [prod(shape), *hidden]
+    layers: list[nn.Module] = [nn.Flatten()]
+    for inputs, outputs in pairwise(widths):
+        layers += [nn.Linear(inputs, outputs), nn.ReLU()]
+    return glorot(nn.Sequential(*layers, nn.Linear(widths[-1], classes)))
+
+
+def mnist_cnn(classes: int) -> nn.Sequential:
+    """Two 3x3 convolutions with pooling, dropout, one dense layer; for 28x28 images."""
+    return glorot(
+        nn.Sequential(
+            *_same(1, 32, kernel=3, size=28),
+            nn.MaxPool2d(2),
+            *_same(32, 64, kernel=3, size=14),
+            nn.MaxPool2d(2),
+            nn.Flatten(),
+            nn.Dropout(0.5),
+            nn.Linear(7 * 7 * 64, classes),
+        )
+    )
+
+
+def femnist_cnn(classes: int) -> nn.Sequential:
+    """Six convolutions, two of them with stride 2 in place of pooling; for 28x28 images."""
+    return glorot(
+        nn.Sequential(
+            *_valid(1, 32, kernel=3),
+            *_valid(32, 32, kernel=3),
+            *_same(32, 32, kernel=5, size=24, stride=2),
+            nn.Dropout(0.4),
+            *_valid(32, 64, kernel=3),
+            *_valid(64, 64, kernel=3),
+            *_same(64, 64, kernel=5, size=8, stride=2),
+            nn.Dropout(0.4),
+            nn.Flatten(),
+            nn.Linear(4 * 4 * 64, 128),
+            nn.ReLU(),
+            nn.Dropout(0.4),
+            nn.Linear(128, classes),
+        )
+    )
+
+
+def fashion_cnn(classes: int) -> nn.Sequential:
+    """Two 5x5 convolutions with pooling and a wide dense layer; for 28x28 images."""
+    return glorot(
+        nn.Sequential(
+            *_same(1, 32, kernel=5, size=28),
+            nn.MaxPool2d(2),
+            *_same(32, 64, kernel=5, size=14),
+            nn.MaxPool2d(2),
+            nn.Flatten(),
+            nn.Linear(7 * 7 * 64, 1024),
+            nn.ReLU(),
+            nn.Linear(1024, classes),
+        )
+    )
+
+
+def digits_cnn(classes: int) -> nn.Sequential:
+    """Two 3x3 convolutions with pooling, one dense layer; for 8x8 images, and ours."""
+    return glorot(
+        nn.Sequential(
+            *_same(1, 16, kernel=3, size=8),
+            nn.MaxPool2d(2),
+            *_same(16, 32, kernel=3, size=4),
+            nn.MaxPool2d(2),
+            nn.Flatten(),
+            nn.Linear(2 * 2 * 32, classes),
+        )
+    )
+
+
+def same_padding(size: int, kernel: int, stride: int) -> tuple[int, int]:
+    """Return TensorFlow's "same" padding of one axis, before and after.
+
+    It makes ceil(size / stride) outputs and puts the odd cell, where there is one, at the end.
+
+    >>> same_padding(24, kernel=5, stride=2)
+    (1, 2)
+    """
+    outputs = -(-size // stride)
+    total = max((outputs - 1) * stride + kernel - size, 0)
+    return total // 2, total - total // 2
+
+
+def _valid(inputs: int, outputs: int, kernel: int) -> list[nn.Module]:
+    return [nn.Conv2d(inputs, outputs, kernel), nn.ReLU()]
+
+
+def _same(inputs: int, outputs: int, kernel: int, size: int, stride: int = 1) -> list[nn.Module]:
+    before, after = same_padding(size, kernel, stride)
+    if before == after:
+        return [nn.Conv2d(inputs, outputs, kernel, stride, padding=before), nn.ReLU()]
+    # nn.Conv2d pads both ends alike, so an uneven padding is a layer of its own.
+    pad = nn.ZeroPad2d((before, after, before, after))
+    return [pad, nn.Conv2d(inputs, outputs, kernel, stride), nn.ReLU()]
