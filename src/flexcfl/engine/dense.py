@@ -83,7 +83,9 @@ class DensePath:
             start += rows * columns
             bias = vectors[:, start : start + rows].reshape(-1, 1, rows)
             start += rows
-            layers.append(_Layer(weight.contiguous(), bias.contiguous()))
+            # A lone client's slices are views that need no copy to be contiguous: force one.
+            copied = (part.clone(memory_format=torch.contiguous_format) for part in (weight, bias))
+            layers.append(_Layer(*copied))
         return layers
 
     def _block(

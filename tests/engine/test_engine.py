@@ -1,0 +1,190 @@
+"""The engine as its users see it: arrays in, arrays out."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from sklearn.metrics import accuracy_score, log_loss
+from torch import nn
+
+from flexcfl.engine import Engine
+from flexcfl.engine.dense import linear_layers
+from flexcfl.engine.engine import STACK_CLIENTS
+from flexcfl.errors import ModelError, SettingsError
+from flexcfl.protocol import Local
+from tests.engine.cohorts import CLASSES, MODULES, SHAPE, Cohort, perceptron
+
+LOCAL = Local(epochs=2, rate=0.05)
+
+
+def test_same_seeds_same_bits(module: str, cohort: Cohort) -> None:
+    first, first_loss = cohort.train(cohort.engine(module), LOCAL)
+    second, second_loss = cohort.train(cohort.engine(module), LOCAL)
+    assert first.tobytes() == second.tobytes()
+    assert first_loss.tobytes() == second_loss.tobytes()
+
+
+def test_the_number_of_threads_changes_nothing(module: str) -> None:
+    cohort = Cohort(tuple(range(1, 2 * STACK_CLIENTS + 5)))
+    before = torch.get_num_threads()
+    results = []
+    try:
+        for threads in (1, 3):
+            torch.set_num_threads(threads)
+            results.append(cohort.train(cohort.engine(module), Local(epochs=1)))
+    finally:
+        torch.set_num_threads(before)
+    assert results[0][0].tobytes() == results[1][0].tobytes()
+    assert results[0][1].tobytes() == results[1][1].tobytes()
+
+
+def test_replies_come_in_the_order_asked(module: str, cohort: Cohort) -> None:
+    engine = cohort.engine(module)
+    order = [4, 0, 8, 7, 1, 6, 2, 5, 3]
+    straight, _ = cohort.train(engine, LOCAL)
+    mixed, _ = cohort.train(engine, LOCAL, order)
+    np.testing.assert_allclose(mixed, straight[order], atol=1e-6)
+
+
+def test_a_client_trains_as_if_it_were_alone(module: str, cohort: Cohort) -> None:
+    engine = cohort.engine(module)
+    together, _ = cohort.train(engine, LOCAL)
+    alone, _ = cohort.train(engine, LOCAL, [5])
+    np.testing.assert_allclose(alone[0], together[5], atol=1e-6)
+
+
+def test_nobody_to_train_is_no_mistake(module: str, cohort: Cohort) -> None:
+    engine = cohort.engine(module)
+    updates, loss = cohort.train(engine, LOCAL, [])
+    assert updates.shape == (0, engine.parameters)
+    assert loss.shape == (0,)
+
+
+def test_training_learns(module: str, cohort: Cohort) -> None:
+    _, early = cohort.train(cohort.engine(module), Local(epochs=1, rate=0.1))
+    _, late = cohort.train(cohort.engine(module), Local(epochs=20, rate=0.1))
+    assert late.mean() < 0.8 * early.mean()
+
+
+def test_a_loss_that_is_not_finite_is_handed_on(cohort: Cohort) -> None:
+    _, loss = cohort.train(cohort.engine("perceptron"), Local(epochs=5, rate=1e30))
+    assert not np.isfinite(loss).all()
+
+
+def test_inputs_are_left_alone(module: str, cohort: Cohort) -> None:
+    engine = cohort.engine(module)
+    model = engine.initial(np.random.default_rng(0))[None]
+    model.flags.writeable = False
+    examples = cohort.examples()
+    before = copy.deepcopy(examples)
+    zero = np.zeros(len(examples), np.int64)
+    engine.train(model, zero, examples, LOCAL, [np.random.default_rng(0)] * len(examples))
+    engine.evaluate(model, zero, examples)
+    for one, other in zip(before, examples, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_torch_is_left_as_it_was(module: str, cohort: Cohort) -> None:
+    threads, state = torch.get_num_threads(), torch.get_rng_state()
+    cohort.train(cohort.engine(module), LOCAL)
+    assert torch.get_num_threads() == threads
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_a_pool_that_may_only_be_read_is_enough() -> None:
+    x = np.zeros((5, *SHAPE), np.float32)
+    x.flags.writeable = False
+    Engine(perceptron, x, np.zeros(5, np.int64), CLASSES)
+
+
+def test_evaluation_is_that_of_scikit_learn(module: str) -> None:
+    cohort = Cohort((1, 0, 200, 13, 0, 40))
+    engine = cohort.engine(module)
+    models = np.stack([engine.initial(np.random.default_rng(seed)) for seed in range(3)])
+    model_of = np.array([2, 0, 0, 2, 1, 2])
+    loss, hits = engine.evaluate(models, model_of, cohort.examples())
+    for client, rows in enumerate(cohort.examples()):
+        if len(rows) == 0:
+            assert (loss[client], hits[client]) == (0, 0)
+            continue
+        with torch.no_grad():
+            logits = engine.module(models[model_of[client]])(engine._x[torch.from_numpy(rows)])
+        labels = engine._y[torch.from_numpy(rows)].numpy()
+        shares = logits.double().softmax(1).numpy()
+        assert hits[client] == accuracy_score(labels, shares.argmax(1), normalize=False)
+        expected = log_loss(labels, shares, labels=range(CLASSES)) * len(rows)
+        assert loss[client] == pytest.approx(expected, rel=1e-5)
+
+
+def test_nobody_to_evaluate_is_no_mistake(cohort: Cohort) -> None:
+    engine = cohort.engine("perceptron")
+    models = engine.initial(np.random.default_rng(0))[None]
+    loss, hits = engine.evaluate(models, np.empty(0, np.int64), [])
+    assert len(loss) == len(hits) == 0
+
+
+def test_vectors_and_modules_say_the_same(module: str, cohort: Cohort) -> None:
+    engine = cohort.engine(module)
+    vector = engine.initial(np.random.default_rng(7))
+    assert vector.shape == (engine.parameters,)
+    assert vector.dtype == np.float32
+    ready = engine.module(vector)
+    assert not ready.training
+    named = engine.unflatten(vector)
+    for name, parameter in ready.named_parameters():
+        np.testing.assert_array_equal(named[name], parameter.detach().numpy())
+    joined = np.concatenate([values.reshape(-1) for values in named.values()])
+    np.testing.assert_array_equal(joined, vector)
+
+
+def test_initial_models_depend_on_the_generator_alone(module: str, cohort: Cohort) -> None:
+    engine = cohort.engine(module)
+    first, again, other = (engine.initial(np.random.default_rng(seed)) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert np.abs(first - other).max() > 0.01
+
+
+def test_dense_stacks_are_recognised_and_nothing_else() -> None:
+    tied = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 4))
+    tied[2].weight = tied[0].weight
+    others = [
+        tied,
+        nn.Sequential(nn.Flatten(), nn.Linear(64, 4), nn.ReLU()),
+        nn.Sequential(nn.Flatten(), nn.Linear(64, 4, bias=False)),
+        nn.Sequential(nn.Flatten(), nn.Linear(64, 8), nn.Tanh(), nn.Linear(8, 4)),
+        nn.Sequential(nn.Flatten(), nn.Linear(64, 8), nn.Linear(8, 4)),
+        nn.Sequential(nn.Flatten(0), nn.Linear(64, 4)),
+        MODULES["convolutional"](),
+    ]
+    assert [linear_layers(other) for other in others] == [None] * len(others)
+    nested = nn.Sequential(nn.Flatten(), nn.Sequential(nn.Linear(9, 4), nn.ReLU()), nn.Linear(4, 2))
+    for known, layers in [(nested, 2), (perceptron(), 3), (nn.Linear(3, 2), 1)]:
+        found = linear_layers(known)
+        assert found is not None
+        assert len(found) == layers
+
+
+def test_a_module_that_does_not_fit_is_refused(cohort: Cohort) -> None:
+    x, y = np.zeros((3, 5), np.float32), np.zeros(3, np.int64)
+    with pytest.raises(ModelError, match="shape"):
+        Engine(perceptron, x, y, CLASSES)
+    with pytest.raises(ModelError, match="Linear and ReLU"):
+        cohort.train(cohort.engine("recurrent", "dense"), LOCAL)
+
+
+def test_a_device_that_is_not_there_is_named() -> None:
+    x, y = np.zeros((3, *SHAPE), np.float32), np.zeros(3, np.int64)
+    for device in ("cuda:77", "abacus"):
+        with pytest.raises(SettingsError, match=device):
+            Engine(perceptron, x, y, CLASSES, device=device)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device here")
+def test_a_gpu_gives_the_same(module: str, cohort: Cohort) -> None:
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(300, *SHAPE)).astype(np.float32)
+    gpu = Engine(MODULES[module], x, rng.integers(CLASSES, size=300), CLASSES, device="cuda")
+    np.testing.assert_allclose(
+        cohort.train(gpu, LOCAL)[0], cohort.train(cohort.engine(module), LOCAL)[0], atol=1e-4
+    )
