@@ -6,6 +6,7 @@ the orders, in one process or over a network. Orders are frozen values, so that 
 counted, compared and driven by hand.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, Literal, Protocol, TypeAlias, TypeVar
@@ -20,11 +21,13 @@ __all__ = [
     "Conversation",
     "Evaluate",
     "Evaluated",
+    "Exchange",
     "Executor",
     "Ids",
     "Initial",
     "Local",
     "Order",
+    "Reply",
     "Serving",
     "Train",
     "Trained",
@@ -69,8 +72,25 @@ StateT = TypeVar("StateT")
 ResultT = TypeVar("ResultT")
 
 
-class Order(Generic[ReplyT_co]):
+class Order(ABC, Generic[ReplyT_co]):
     """A request to clients that brings back one kind of reply."""
+
+    @property
+    @abstractmethod
+    def down_bytes(self) -> int:
+        """What it sends to the clients."""
+
+
+class Reply(Protocol):
+    """What clients answered to an order."""
+
+    @property
+    def up_bytes(self) -> int:
+        """What it brought back from the clients."""
+        ...
+
+
+Exchange: TypeAlias = tuple[Order[Any], Reply]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,47 @@
+"""FedAvg: one model for everybody, the mean of what the cohort made of it.
+
+McMahan, Moore, Ramage, Hampson, Agüera y Arcas: Communication-Efficient Learning of Deep Networks
+from Decentralized Data. AISTATS 2017, Algorithm 1.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from flexcfl.aggregation import group_means
+from flexcfl.protocol import Conversation, Ids, Initial, Local, Serving, Train, ask
+
+__all__ = ["FedAvg"]
+
+
+@dataclass(frozen=True)
+class FedAvg:
+    r"""Federated averaging: :math:`w \leftarrow w + \sum_k \frac{n_k}{n} \Delta_k`.
+
+    :math:`\Delta_k` is what client :math:`k` of the cohort adds to the model in its ``local``
+    training, :math:`n_k` the number of its training examples and :math:`n` their sum. Who stays
+    silent is left out of both; if nobody answers the model stays as it is.
+
+    All there is to know between rounds is the model in service, so that is the state.
+    """
+
+    local: Local
+
+    def start(
+        self, initial: Initial, clients: int, rng: np.random.Generator
+    ) -> Conversation[Serving]:
+        """Begin with one random model, used by all clients."""
+        yield from ()  # nobody need be asked
+        return Serving(models=initial(rng)[np.newaxis], model_of=np.zeros(clients, dtype=np.int64))
+
+    def round(self, state: Serving, cohort: Ids, rng: np.random.Generator) -> Conversation[Serving]:
+        """Let the cohort train, and step by the mean of its updates."""
+        order = Train(cohort, state.models, state.model_of[cohort], self.local)
+        trained = yield from ask(order)
+        group_of = state.model_of[trained.clients]
+        step = group_means(trained.updates, group_of, len(state.models), trained.examples)
+        return replace(state, models=state.models + step)
+
+    def serving(self, state: Serving) -> Serving:
+        """Serve the one model to everybody."""
+        return state

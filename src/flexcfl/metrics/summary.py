@@ -1,0 +1,69 @@
+"""A run in a few figures: best, final and median accuracy, how soon, how steady."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+__all__ = ["LAST", "THRESHOLDS", "Accuracy", "Curve", "Spread", "final", "rounds_to"]
+
+THRESHOLDS = ("0.8", "0.85", "0.9", "0.95")
+LAST = 10  # "final" figures are means over so many of the last values
+
+Curve: TypeAlias = Sequence[float | None]  # one value a round, None where there is none
+
+
+def _known(curve: Curve) -> list[float]:
+    return [value for value in curve if value is not None]
+
+
+def final(curve: Curve) -> float | None:
+    """Return the mean of the last ten values there are, or None without any."""
+    values = _known(curve)
+    return float(np.mean(values[-LAST:])) if values else None
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """The best, the final (mean of the last ten evaluated rounds) and the median accuracy."""
+
+    best: float | None
+    final: float | None
+    median: float | None
+
+    @classmethod
+    def of(cls, curve: Curve) -> "Accuracy":
+        """Sum up a curve of accuracies, rounds without evaluation left out."""
+        values = _known(curve)
+        if not values:
+            return cls(None, None, None)
+        return cls(max(values), final(values), float(np.median(values)))
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean and (population) variance over rounds."""
+
+    mean: float | None
+    variance: float | None
+
+    @classmethod
+    def of(cls, curve: Curve) -> "Spread":
+        """Sum up a curve, rounds without a value left out."""
+        values = _known(curve)
+        return cls(float(np.mean(values)), float(np.var(values))) if values else cls(None, None)
+
+
+def rounds_to(curve: Curve, thresholds: Sequence[str] = THRESHOLDS) -> Mapping[str, int | None]:
+    """Return for each threshold the first round (from 1) that reached it, None for never."""
+    return {threshold: _first(curve, float(threshold)) for threshold in thresholds}
+
+
+def _first(curve: Curve, threshold: float) -> int | None:
+    reached = (
+        number
+        for number, value in enumerate(curve, start=1)
+        if value is not None and value >= threshold
+    )
+    return next(reached, None)

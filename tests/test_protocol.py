@@ -1,0 +1,121 @@
+"""The vocabulary of orders and replies, and how a conversation is held."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from flexcfl import protocol
+from flexcfl.protocol import (
+    Conversation,
+    Evaluate,
+    Evaluated,
+    Local,
+    Order,
+    Train,
+    Trained,
+    ask,
+    drive,
+)
+
+
+def evaluated(*hits: int) -> Evaluated:
+    count = len(hits)
+    ids = np.arange(count)
+    return Evaluated(ids, np.zeros(count), np.array(hits), np.full(count, 10))
+
+
+def an_order(clients: int, parameters: int) -> Evaluate:
+    ids = np.arange(clients)
+    return Evaluate(ids, np.zeros((1, parameters), np.float32), np.zeros(clients, np.int64))
+
+
+def test_a_conversation_gets_the_reply_to_each_order_and_its_result_is_handed_back() -> None:
+    def conversation() -> Conversation[list[int]]:
+        first = yield from ask(an_order(1, 2))
+        second = yield from ask(an_order(2, 2))
+        return [int(first.hits.sum()), int(second.hits.sum())]
+
+    seen: list[int] = []
+
+    def executor(order: Order[Any]) -> Any:
+        assert isinstance(order, Evaluate)
+        seen.append(len(order.clients))
+        return evaluated(*range(len(order.clients) + 1))
+
+    assert drive(conversation(), executor) == [1, 3]
+    assert seen == [1, 2]
+
+
+def test_a_conversation_may_ask_for_nothing() -> None:
+    def conversation() -> Conversation[str]:
+        yield from ()
+        return "done"
+
+    def executor(order: Order[Any]) -> Any:
+        raise AssertionError("nobody was to be asked")
+
+    assert drive(conversation(), executor) == "done"
+
+
+def test_an_error_of_the_executor_reaches_whoever_drives() -> None:
+    def conversation() -> Conversation[None]:
+        yield from ask(an_order(1, 1))
+
+    def executor(order: Order[Any]) -> Any:
+        raise ConnectionError("unplugged")
+
+    with pytest.raises(ConnectionError, match="unplugged"):
+        drive(conversation(), executor)
+
+
+def test_bytes_are_those_of_the_models_and_figures_that_travel() -> None:
+    clients = np.array([4, 7, 9])
+    order = Train(clients, np.zeros((2, 100), np.float32), np.array([0, 1, 0]), Local())
+    assert order.down_bytes == 3 * 100 * 4
+    reply = Trained(clients[:2], np.zeros((2, 100), np.float32), np.array([5, 6]), np.zeros(2))
+    assert reply.up_bytes == 2 * (100 * 4 + 8 + 8)
+    assert an_order(3, 100).down_bytes == 3 * 100 * 4
+    assert evaluated(1, 2).up_bytes == 2 * 3 * 8
+
+
+def test_an_order_must_say_what_it_sends() -> None:
+    class Dumb(Order[None]):
+        pass
+
+    with pytest.raises(TypeError, match="down_bytes"):
+        Dumb()  # type: ignore[abstract]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("rate", 0.0),
+        ("rate", -0.1),
+        ("rate", float("nan")),
+        ("rate", float("inf")),
+        ("epochs", 0),
+        ("steps", 0),
+        ("batch", -1),
+        ("l2", -1.0),
+        ("prox", float("nan")),
+        ("momentum", 0.9),
+    ],
+)
+def test_local_training_refuses_what_cannot_be_meant(key: str, value: float) -> None:
+    with pytest.raises(ValidationError):
+        Local(**{key: value})  # type: ignore[arg-type]
+
+
+def test_values_are_frozen() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Local().rate = 1.0  # type: ignore[misc]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        evaluated(1).hits = np.zeros(1, np.int64)  # type: ignore[misc]
+
+
+def test_everything_exported_exists() -> None:
+    assert sorted(protocol.__all__) == protocol.__all__
+    assert all(hasattr(protocol, name) for name in protocol.__all__)
