@@ -1,3 +1,24 @@
-"""Clustered federated learning that keeps working when clients differ and change."""
+"""Clustered federated learning that keeps working when clients differ and change.
+
+>>> import flexcfl
+>>> run = flexcfl.run(dataset="digits", rounds=2)
+>>> module = run.model()
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from flexcfl.runner import Run, run
+
+__all__ = ["Run", "__version__", "run"]
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """Import the runner and all it needs only when it is used, so that the command starts fast."""
+    if name in ("Run", "run"):
+        from flexcfl import runner
+
+        return getattr(runner, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,129 @@
+"""``flexcfl.run``: what the command does, from Python."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from flexcfl.data import Federation
+from flexcfl.runner import toml
+from flexcfl.runner.claim import check_free, claimed
+from flexcfl.runner.defaults import OTHERS
+from flexcfl.runner.execute import View, execute
+from flexcfl.runner.experiment import Experiment
+from flexcfl.runner.folder import RunFolder
+from flexcfl.runner.layers import Layer, dotted, options
+from flexcfl.runner.prepare import prepare
+from flexcfl.runner.progress import shown
+from flexcfl.runner.resolve import resolve
+from flexcfl.runner.result import Run
+
+if TYPE_CHECKING:
+    from torch import nn
+
+__all__ = ["run"]
+
+
+def run(
+    experiment: str | Path | Mapping[str, Any] | Experiment | None = None,
+    *,
+    dataset: str | Federation | None = None,
+    model: "str | Callable[[], nn.Module] | None" = None,
+    algorithm: str | None = None,
+    groups: int | None = None,
+    rounds: int | None = None,
+    cohort: int | None = None,
+    epochs: int | None = None,
+    batch: int | None = None,
+    rate: float | None = None,
+    seed: int | None = None,
+    data: str | Path | None = None,
+    device: str | None = None,
+    set: Mapping[str, object] | None = None,  # noqa: A002  (the command's --set)
+    out: str | Path | None = None,
+    progress: bool = False,
+) -> Run:
+    """Train a federation and return the figures and models of the run.
+
+    Args:
+        experiment: A TOML file, or its tables as a mapping; without one, the defaults.
+        dataset: A name such as ``"mnist"``, or a federation of your own.
+        model: ``"mclr"``, ``"mlp"``, ``"cnn"``, ``"package.module:factory"``, or a function that
+            returns an ``nn.Module``.
+        algorithm: A name such as ``"fedavg"``.
+        groups: How many groups a clustered algorithm makes.
+        rounds: How many communication rounds.
+        cohort: How many clients take part in a round.
+        epochs: How often a client goes through its own data in a round.
+        batch: How many examples make a mini-batch.
+        rate: The clients' learning rate.
+        seed: What all randomness derives from.
+        data: The folder in which the dataset's files are looked for first.
+        device: Where to compute, such as ``"cpu"`` or ``"cuda"``.
+        set: Any other setting, as ``{"local.prox": 0.1}``.
+        out: The run folder to write; without one, nothing is written.
+        progress: Whether to show the rounds as they go.
+
+    Example:
+        >>> import flexcfl
+        >>> run = flexcfl.run(dataset="digits", rounds=2)
+        >>> run.rounds["accuracy"].shape
+        (2,)
+
+    """
+    federation = dataset if isinstance(dataset, Federation) else None
+    factory = model if callable(model) else None
+    given = {
+        "algorithm": algorithm,
+        "dataset": federation.name if federation else dataset,
+        "model": _label(factory) if factory else model,
+        "groups": groups,
+        "rounds": rounds,
+        "cohort": cohort,
+        "epochs": epochs,
+        "batch": batch,
+        "rate": rate,
+        "seed": seed,
+        "data": Path(data).resolve() if data is not None else None,
+        "device": device,
+    }
+    layers = [
+        _fitting(federation),
+        _said(experiment, own_data=federation is not None),
+        Layer("arguments", options(given)),
+        Layer("set", dotted(set or {})),
+    ]
+    chosen = resolve(layers, own_data=federation is not None).experiment
+    if out is not None:
+        check_free(Path(out))
+    prepared = prepare(chosen, federation, factory)
+    view: View = partial(shown, total=chosen.run.rounds, console=Console()) if progress else iter
+    if out is None:
+        return execute(prepared, view)
+    with claimed(Path(out), chosen) as path:
+        return execute(prepared, view, RunFolder(path))
+
+
+def _fitting(federation: Federation | None) -> Layer:
+    """Return the default that a small federation of one's own needs: a cohort that fits it."""
+    if federation is None or federation.clients >= OTHERS.cohort:
+        return Layer("federation", {})
+    return Layer("federation", {"run": {"cohort": federation.clients}})
+
+
+def _said(experiment: str | Path | Mapping[str, Any] | Experiment | None, own_data: bool) -> Layer:
+    """Return what an experiment says, but not on data that the caller's own take the place of."""
+    if isinstance(experiment, str | Path):
+        tables: Mapping[str, Any] = toml.read(Path(experiment))
+    else:
+        tables = experiment.tables() if isinstance(experiment, Experiment) else experiment or {}
+    kept = {table: keys for table, keys in tables.items() if not (own_data and table == "data")}
+    return Layer("experiment", kept)
+
+
+def _label(factory: "Callable[[], nn.Module]") -> str:
+    """Return a factory's name in the form in which a TOML file could name it."""
+    name = getattr(factory, "__qualname__", type(factory).__qualname__)
+    return f"{getattr(factory, '__module__', None) or 'python'}:{name}"

@@ -1,0 +1,52 @@
+"""What a dataset brings along: the settings of the paper's experiments (Section 5.1).
+
+Command-line options, files and ``--set`` override every one of them.
+"""
+
+from dataclasses import dataclass, fields
+
+from flexcfl.algorithms import Entry
+from flexcfl.runner.experiment import Tables
+
+__all__ = ["ALGORITHM", "DATASET", "OTHERS", "Defaults", "defaults"]
+
+DATASET = "digits"
+ALGORITHM = "fedavg"
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """Settings that suit one dataset; ``prox`` and ``groups`` are for algorithms that use them."""
+
+    model: str = "mclr"
+    rate: float = 0.03
+    groups: int = 5
+    prox: float = 1.0
+    rounds: int = 300
+    cohort: int = 20
+    epochs: int = 10
+    batch: int = 10
+
+
+PAPER = {
+    "mnist": Defaults(groups=3, rate=0.03),
+    "femnist": Defaults(groups=5, rate=0.003),
+    "synthetic": Defaults(groups=5, rate=0.01),
+    "fashion-mnist": Defaults(groups=5, rate=0.005, model="cnn"),
+}
+OURS = {"digits": Defaults(groups=5, rate=0.1, rounds=100)}
+OTHERS = Defaults()
+
+
+def defaults(dataset: str, algorithm: Entry) -> Tables:
+    """Return the tables that a dataset brings for an algorithm."""
+    own = (PAPER | OURS).get(dataset, OTHERS)
+    prox = own.prox if algorithm.proximal else 0.0
+    clustered = any(option.name == "groups" for option in fields(algorithm.options))
+    return {
+        "data": {},
+        "model": {"name": own.model},
+        "algorithm": {"groups": own.groups} if clustered else {},
+        "local": {"epochs": own.epochs, "batch": own.batch, "rate": own.rate, "prox": prox},
+        "run": {"rounds": own.rounds, "cohort": own.cohort, "cohorts": algorithm.cohorts},
+    }

@@ -1,0 +1,79 @@
+"""An experiment: every setting of a run, complete, as tables of frozen values."""
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass as settings
+
+from flexcfl.cohorts import Policy
+from flexcfl.protocol import Local
+
+__all__ = ["Choice", "Experiment", "Model", "Schedule", "Tables"]
+
+Tables: TypeAlias = dict[str, dict[str, Any]]
+
+Positive = Annotated[int, Field(ge=1)]
+Seed = Annotated[int, Field(ge=0)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """Something chosen by name, with the options that only it has: a dataset, an algorithm."""
+
+    name: str
+    options: Any
+
+
+@settings(frozen=True, config=ConfigDict(extra="forbid"))
+class Model:
+    """The network: ``mclr``, ``mlp``, ``cnn``, or one's own as ``package.module:factory``."""
+
+    name: str
+
+
+@settings(frozen=True, config=ConfigDict(extra="forbid"))
+class Schedule:
+    """How long the run is, who takes part in a round, when models are evaluated, and where.
+
+    ``data`` is the folder in which the files of a dataset are looked for first.
+    """
+
+    rounds: Positive = 300
+    cohort: Positive = 20
+    cohorts: Policy = "uniform"
+    seed: Seed = 0
+    evaluate_every: Positive = 1
+    device: str = "cpu"
+    data: Path | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Experiment:
+    """What is run, table by table."""
+
+    data: Choice
+    model: Model
+    algorithm: Choice
+    local: Local
+    run: Schedule
+
+    def tables(self) -> Tables:
+        """Return all settings as plain values, as TOML knows them; it has no word for None."""
+        return {item.name: _table(getattr(self, item.name)) for item in dataclasses.fields(self)}
+
+
+def _table(part: Any) -> dict[str, Any]:
+    if isinstance(part, Choice):
+        return {"name": part.name, **_table(part.options)}
+    values = {item.name: getattr(part, item.name) for item in dataclasses.fields(part)}
+    return {name: _plain(value) for name, value in values.items() if value is not None}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    return value

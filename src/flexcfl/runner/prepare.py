@@ -1,0 +1,86 @@
+"""Everything a run needs, made and checked before its first round."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from flexcfl import __version__
+from flexcfl.algorithms import ALGORITHMS
+from flexcfl.data import DATASETS, Federation
+from flexcfl.errors import SettingsError
+from flexcfl.protocol import Algorithm
+from flexcfl.runner.experiment import Experiment
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from flexcfl.engine import Engine
+
+__all__ = ["Prepared", "prepare"]
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """An experiment with its clients, its model and its algorithm.
+
+    ``remarks`` say, in its ``experiment.toml``, how to run it again.
+    """
+
+    experiment: Experiment
+    federation: Federation
+    engine: "Engine"
+    algorithm: Algorithm[Any]
+    remarks: tuple[str, ...] = ()
+
+
+def prepare(
+    experiment: Experiment,
+    federation: Federation | None = None,
+    factory: "Callable[[], nn.Module] | None" = None,
+) -> Prepared:
+    """Load the federation, and build a model and an algorithm that fit it.
+
+    A federation or a factory of the caller's own takes the place of the experiment's.
+    """
+    remarks = _remarks(federation is not None, factory is not None)
+    if federation is None:
+        dataset = DATASETS[experiment.data.name]
+        federation = dataset.load(experiment.data.options, experiment.run.data)
+    _check_cohort(experiment.run.cohort, federation)
+    entry = ALGORITHMS[experiment.algorithm.name]
+    return Prepared(
+        experiment=experiment,
+        federation=federation,
+        engine=_engine(experiment, federation, factory),
+        algorithm=entry.make(experiment.algorithm.options, experiment.local),
+        remarks=remarks,
+    )
+
+
+def _remarks(own_data: bool, own_model: bool) -> tuple[str, ...]:
+    made = f"Made by flexcfl {__version__}"
+    own = [what for what, is_own in (("data", own_data), ("model", own_model)) if is_own]
+    if own:
+        return (f"{made} from Python, which alone has its {' and '.join(own)}.",)
+    return (f"{made}. To run it again: flexcfl run experiment.toml",)
+
+
+def _check_cohort(cohort: int, federation: Federation) -> None:
+    if cohort > federation.clients:
+        raise SettingsError(
+            f"A cohort of {cohort} is larger than the federation '{federation.name}', which has "
+            f"{federation.clients} clients: choose a cohort (--cohort) of at most that many."
+        )
+
+
+def _engine(
+    experiment: Experiment, federation: Federation, factory: "Callable[[], nn.Module] | None"
+) -> "Engine":
+    # Here and not above, so that settings are read and mistakes told without waiting for torch.
+    from flexcfl.engine import Engine
+    from flexcfl.models import build
+
+    data, name = federation, experiment.model.name
+    make = factory or partial(build, data.name, name, data.shape, data.classes)
+    return Engine(make, data.x, data.y, data.classes, device=experiment.run.device)

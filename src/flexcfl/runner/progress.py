@@ -1,0 +1,75 @@
+"""A run while it goes on: a bar on a terminal, plain lines elsewhere."""
+
+from collections.abc import Iterator
+from time import monotonic
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Column
+
+from flexcfl.runner.loop import Figures, Round
+
+__all__ = ["shown"]
+
+NARROW = 72  # below so many columns a terminal has no room for words around the figures
+STEPS = 10  # without a terminal, a line at each tenth of the rounds
+SILENCE = 10.0  # or after so many seconds without one
+
+
+def shown(rounds: Iterator[Round], total: int, console: Console) -> Iterator[Round]:
+    """Hand on the rounds, each once it is shown."""
+    return (_bar if console.is_terminal else _lines)(rounds, total, console)
+
+
+def _bar(rounds: Iterator[Round], total: int, console: Console) -> Iterator[Round]:
+    with Progress(*_columns(console.width, total), console=console, expand=True) as progress:
+        task = progress.add_task("", total=total, accuracy="", loss="")
+        for done in rounds:
+            # What a round does not have is not updated: an accuracy stays until the next one.
+            progress.update(task, advance=1, **_figures(done.figures))
+            yield done
+
+
+def _columns(width: int, total: int) -> list[ProgressColumn]:
+    # Without its width the count would be cut short before the bar is.
+    count = MofNCompleteColumn(table_column=Column(min_width=2 * len(str(total)) + 1))
+    bar, left = BarColumn(bar_width=None), TimeRemainingColumn()
+    accuracy, loss = TextColumn("{task.fields[accuracy]}"), TextColumn("{task.fields[loss]}")
+    if width < NARROW:
+        return [count, bar, accuracy, left]
+    before, after = TextColumn("round"), TextColumn("left")
+    return [before, count, bar, accuracy, loss, TimeElapsedColumn(), left, after]
+
+
+def _lines(rounds: Iterator[Round], total: int, console: Console) -> Iterator[Round]:
+    last = monotonic()
+    for done in rounds:
+        number = done.figures.round
+        step = number * STEPS // total > (number - 1) * STEPS // total
+        if number == 1 or step or monotonic() - last > SILENCE:
+            last = monotonic()
+            console.print(_line(done.figures, total), highlight=False, soft_wrap=True)
+        yield done
+
+
+def _line(figures: Figures, total: int) -> str:
+    width = len(str(total))
+    return "  ".join([f"round {figures.round:{width}}/{total}", *_figures(figures).values()])
+
+
+def _figures(figures: Figures) -> dict[str, Any]:
+    known = {}
+    if figures.accuracy is not None:
+        known["accuracy"] = f"accuracy {figures.accuracy:.1%}"
+    if figures.loss is not None:
+        known["loss"] = f"loss {figures.loss:.3f}"
+    return known

@@ -1,0 +1,73 @@
+"""From settings that were given to a complete experiment, over the defaults of its dataset."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any
+
+from flexcfl.algorithms import ALGORITHMS, Entry, NoOptions
+from flexcfl.data import DATASETS
+from flexcfl.errors import SettingsError, unknown
+from flexcfl.protocol import Local
+from flexcfl.runner.defaults import ALGORITHM, DATASET, defaults
+from flexcfl.runner.experiment import Choice, Experiment, Model, Schedule, Tables
+from flexcfl.runner.layers import Layer, merged
+from flexcfl.settings import validated
+
+__all__ = ["Resolved", "resolve"]
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A complete experiment and, by ``table.key``, where the settings that were given come from."""
+
+    experiment: Experiment
+    sources: dict[str, str]
+
+
+def resolve(layers: Iterable[Layer], *, own_data: bool = False) -> Resolved:
+    """Return the experiment that the layers describe.
+
+    ``own_data`` says that the dataset is the caller's own federation, known by its name only.
+    """
+    given = merged(layers)
+    dataset = _chosen("data", given.tables, DATASET)
+    algorithm = _chosen("algorithm", given.tables, ALGORITHM)
+    if algorithm not in ALGORITHMS:
+        raise SettingsError(unknown("algorithm", algorithm, ALGORITHMS))
+    if dataset not in DATASETS and not own_data:
+        raise SettingsError(unknown("dataset", dataset, DATASETS))
+    entry = ALGORITHMS[algorithm]
+    brought = defaults(dataset, entry)
+    tables = {name: brought[name] | keys for name, keys in given.tables.items()}
+    _check_groups(algorithm, entry, tables["algorithm"])
+    experiment = Experiment(
+        data=_choice(tables, "data", dataset, NoOptions if own_data else DATASETS[dataset].options),
+        model=validated(Model, tables["model"], "[model]"),
+        algorithm=_choice(tables, "algorithm", algorithm, entry.options),
+        local=validated(Local, tables["local"], "[local]"),
+        run=validated(Schedule, tables["run"], "[run]"),
+    )
+    return Resolved(experiment, dict(given.sources))
+
+
+def _chosen(table: str, tables: Tables, default: str) -> str:
+    name = tables[table].get("name", default)
+    if not isinstance(name, str):
+        raise SettingsError(f"[{table}] name must be a text, not {name!r}.")
+    return name
+
+
+def _choice(tables: Tables, table: str, name: str, options: type[Any]) -> Choice:
+    keys = {key: value for key, value in tables[table].items() if key != "name"}
+    return Choice(name, validated(options, keys, f"[{table}]"))
+
+
+def _check_groups(name: str, entry: Entry, table: dict[str, Any]) -> None:
+    """Let one group pass for an algorithm without groups: that is what it has."""
+    if "groups" not in table or any(option.name == "groups" for option in fields(entry.options)):
+        return
+    if table.pop("groups") != 1:
+        raise SettingsError(
+            f"'{name}' trains one model for everybody and has no groups: "
+            "leave --groups out, or set it to 1."
+        )

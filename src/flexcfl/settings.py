@@ -1,0 +1,115 @@
+"""Tables of settings, from a file, a command line or Python, turned into checked values.
+
+Settings are frozen pydantic dataclasses; this is the one place where pydantic's findings become a
+sentence for people. A ``ValueError`` that such a class raises in ``__post_init__`` is told as well,
+so its text begins with the name of the setting and ends with a full stop.
+"""
+
+import dataclasses
+import difflib
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from flexcfl.errors import SettingsError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = ["assignments", "validated"]
+
+SettingsT = TypeVar("SettingsT")
+
+UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")
+WANTED = {
+    "bool": "true or false",
+    "dict": "a table",
+    "float": "a number",
+    "int": "a whole number",
+    "list": "a list",
+    "path": "a path",
+    "string": "a text",
+    "tuple": "a list",
+}
+
+
+def validated(type_: type[SettingsT], table: Mapping[str, object], where: str) -> SettingsT:
+    """Return the settings of a table, or raise a ``SettingsError`` of one sentence.
+
+    ``where`` opens the sentence: "[local]" for a table of a file, "mnist" for a data set.
+
+    >>> from flexcfl.protocol import Local
+    >>> validated(Local, {"rate": -1}, "[local]")
+    Traceback (most recent call last):
+        ...
+    flexcfl.errors.SettingsError: [local] rate must be greater than 0, not -1.
+    """
+    try:
+        settings = TypeAdapter(type_).validate_python(table)
+    except ValidationError as error:
+        raise SettingsError(_sentence(type_, error, where)) from None
+    for name, value in table.items():
+        # pydantic reads true as the number 1, which nobody means.
+        if isinstance(value, bool) and not isinstance(getattr(settings, name), bool):
+            raise SettingsError(f"{where} {name} must not be {str(value).lower()}: give a value.")
+    return settings
+
+
+def assignments(pairs: Iterable[str]) -> dict[str, object]:
+    """Return the table that ``KEY=VALUE`` words describe; values are TOML, or else plain text.
+
+    >>> assignments(["clients=20", "partition=iid", "shape=[1, 28, 28]"])
+    {'clients': 20, 'partition': 'iid', 'shape': [1, 28, 28]}
+    """
+    table: dict[str, object] = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not (key.strip() and equals):
+            raise SettingsError(f"'{pair}' is not of the form KEY=VALUE, such as clients=20.")
+        table[key.strip()] = _value(text.strip())
+    return table
+
+
+def _value(text: str) -> object:
+    try:
+        parsed = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return text
+    # A text with line breaks could smuggle in further keys; then it was no TOML value.
+    return parsed["value"] if len(parsed) == 1 else text
+
+
+def _sentence(type_: type[Any], error: ValidationError, where: str) -> str:
+    """Tell the first finding; a name that does not exist comes first, it often explains others."""
+    findings = error.errors(include_url=False)
+    finding = min(findings, key=lambda each: each["type"] not in UNKNOWN)
+    name = ".".join(str(part) for part in finding["loc"])
+    if finding["type"] in UNKNOWN:
+        return f"{where} has no setting '{name}'{_nearest(name, type_)}"
+    if finding["type"] == "missing":
+        return f"{where} needs the setting '{name}', which has no default."
+    if finding["type"] == "value_error" and not name:
+        return f"{where} {finding['ctx']['error']}"
+    if not name:
+        return f"{where} must be a table of settings, not {finding['input']!r}."
+    return f"{where} {name} must be {_demand(finding)}, not {_shown(finding['input'])}."
+
+
+def _demand(finding: Mapping[str, Any]) -> str:
+    wanted = WANTED.get(finding["type"].split("_")[0])
+    return wanted or str(finding["msg"]).removeprefix("Input should be ")
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _nearest(name: str, type_: type[Any]) -> str:
+    known = [field.name for field in dataclasses.fields(type_)]
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f": did you mean '{near[0]}'?" if near else f": it has {', '.join(known)}."

@@ -1,0 +1,225 @@
+import dataclasses
+import gzip
+import hashlib
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from flexcfl.cli.data import app
+from flexcfl.data import DATASETS, Dataset
+from flexcfl.data.sources import SOURCES, Source
+from flexcfl.errors import FlexcflError
+
+
+@pytest.fixture(autouse=True)
+def a_plain_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Keep this machine's files and terminal out of the tests."""
+    monkeypatch.delenv("FLEXCFL_DATA", raising=False)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr("pooch.os_cache", lambda project: tmp_path / "cache" / project)
+
+
+def output(*arguments: str | Path) -> str:
+    result = CliRunner().invoke(app, list(map(str, arguments)), catch_exceptions=False)
+    assert result.exit_code == 0
+    return result.stdout
+
+
+def refusal(*arguments: str | Path) -> str:
+    result = CliRunner().invoke(app, list(map(str, arguments)))
+    assert isinstance(result.exception, FlexcflError)
+    return str(result.exception)
+
+
+def put_files(folder: Path, name: str) -> Path:
+    """Write empty files: enough to be found."""
+    place = folder / SOURCES[name].folder
+    place.mkdir(parents=True)
+    for file in SOURCES[name].sha256:
+        (place / file).write_bytes(b"")
+    return place
+
+
+def test_list_says_what_is_there_and_what_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "500")
+    place = put_files(tmp_path / "[bold]", "mnist")
+    shown = output("list", "--data", tmp_path / "[bold]")
+    for dataset in DATASETS.values():
+        assert dataset.name in shown
+        assert dataset.what in shown
+    assert f"in {place}" in shown
+    assert "missing: flexcfl data fetch femnist" in shown
+    assert "missing: flexcfl data fetch mnist" not in shown
+    assert "1,000" in shown
+
+
+def test_inspect_shows_sizes_classes_and_the_label_skew() -> None:
+    shown = output("inspect", "digits")
+    assert "digits: 100 clients, 1,797 examples of 1 x 8 x 8 numbers, 10 classes" in shown
+    assert "partition=classes, seed=0, clients=100, classes_per_client=2" in shown
+    assert "Each of the 1,797 examples belongs to exactly one client." in shown
+    rows = [line for line in shown.splitlines() if line.startswith("class  ")]
+    assert len(rows) == 10
+    assert all(len(row) <= 100 for row in rows)
+    assert all(set(row[11:]) <= set("·░▒▓█") for row in rows)
+    # Two classes a client: two cells of every column are filled.
+    columns = zip(*(row[11:] for row in rows), strict=True)
+    assert {sum(cell != "·" for cell in column) for column in columns} == {2}
+
+
+def test_inspect_takes_settings() -> None:
+    shown = output("inspect", "digits", "--set", "partition=iid", "--set", "clients=20")
+    assert "digits: 20 clients" in shown
+    assert "All clients as columns" in shown
+
+
+def test_inspect_tells_what_the_published_partitions_leave_and_repeat(tmp_path: Path) -> None:
+    place = tmp_path / "emnist"
+    place.mkdir()
+    labels = (np.arange(6200) % 62).astype(np.uint8)
+    for name, array in (
+        ("emnist-byclass-test-images-idx3-ubyte", np.zeros((6200, 28, 28), dtype=np.uint8)),
+        ("emnist-byclass-test-labels-idx1-ubyte", labels),
+    ):
+        sizes = np.array(array.shape, dtype=">u4").tobytes()
+        content = bytes([0, 0, 8, array.ndim]) + sizes + array.tobytes()
+        (place / f"{name}.gz").write_bytes(gzip.compress(content, 1))
+    shown = output("inspect", "femnist", "--data", tmp_path)
+    assert "18,345 examples" in shown
+    assert "Of 1,000 examples, 0 belong to no client and 1,000 are used more than once." in shown
+
+
+def test_inspect_needs_no_colours_and_has_none_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = output("inspect", "digits")
+    assert "\x1b" not in plain
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b[" in output("inspect", "digits")
+    monkeypatch.setenv("NO_COLOR", "1")
+    uncoloured = output("inspect", "digits")
+    assert "\x1b[3" not in uncoloured
+
+
+@pytest.mark.parametrize("width", ["20", "40", "200"])
+def test_inspect_fits_the_width_that_there_is(monkeypatch: pytest.MonkeyPatch, width: str) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    shown = output("inspect", "digits")
+    assert max(map(len, shown.splitlines())) <= int(width)
+
+
+def test_inspect_can_do_with_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    result = CliRunner(charset="ascii").invoke(app, ["inspect", "digits"], catch_exceptions=False)
+    assert result.exit_code == 0
+    assert result.stdout.isascii()
+    assert "##" in result.stdout or "**" in result.stdout
+
+
+def test_inspect_saves_a_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    output("inspect", "digits", "--svg", tmp_path / "skew.svg")
+    picture = (tmp_path / "skew.svg").read_text("utf-8")
+    assert picture.startswith("<svg")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "dumb")
+    output("inspect", "digits", "--svg", tmp_path / "plain.svg")
+    plain = (tmp_path / "plain.svg").read_text("utf-8")
+    assert plain.count('fill="#') == picture.count('fill="#') > 5
+    assert "▓" in picture
+    assert "flexcfl data inspect digits" in picture.replace("&#160;", " ")
+    assert "cannot be written" in refusal("inspect", "digits", "--svg", tmp_path / "no" / "x.svg")
+
+
+def test_inspect_reads_leaf_files(tmp_path: Path) -> None:
+    for part in ("train", "test"):
+        (tmp_path / part).mkdir()
+        text = '{"users": ["a"], "user_data": {"a": {"x": [[1, 2]], "y": [1]}}}'
+        (tmp_path / part / "all.json").write_text(text, "utf-8")
+    shown = output("inspect", "leaf", "--set", f"folder={tmp_path}")
+    assert "leaf: 1 clients, 2 examples of 2 numbers, 2 classes" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["inspect", "digist"], "There is no dataset 'digist': did you mean 'digits'?"),
+        (["fetch", "minst"], "There is no dataset 'minst': did you mean 'mnist'?"),
+        (["inspect", "digits", "--set", "clinets=5"], "digits has no setting 'clinets'"),
+        (["inspect", "digits", "--set", "clients"], "'clients' is not of the form KEY=VALUE"),
+        (["inspect", "digits", "--set", "clients=-5"], "digits clients must be greater than"),
+        (["inspect", "leaf"], "leaf needs the setting 'folder'"),
+        (["inspect", "mnist"], "'mnist' lacks train-images-idx3-ubyte"),
+        (["list", "--data", "nowhere"], "The data folder 'nowhere' is not a folder"),
+    ],
+)
+def test_mistakes_are_sentences(arguments: list[str], sentence: str) -> None:
+    assert refusal(*arguments).startswith(sentence)
+
+
+@pytest.mark.parametrize("name", ["digits", "synthetic", "leaf"])
+def test_what_needs_no_files_has_nothing_to_fetch(name: str) -> None:
+    assert f"There is nothing to fetch for '{name}'" in output("fetch", name)
+
+
+@pytest.fixture
+def mirror(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[Path, Dataset[object]]]:
+    """Put a data set of one small file, and a mirror of it, in the place of the real ones."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    served = tmp_path / "served"
+    served.mkdir()
+    handler = partial(Quiet, directory=str(served))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/"
+        source = Source("tiny", {"file": hashlib.sha256(b"content").hexdigest()}, (address,))
+        dataset = dataclasses.replace(DATASETS["mnist"], name="tiny", source=source)
+        monkeypatch.setattr("flexcfl.data.catalogue.DATASETS", {"tiny": dataset})
+        yield served, dataset
+        server.shutdown()
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+def test_fetch_brings_files_once_and_shows_how_far_it_is(
+    mirror: tuple[Path, Dataset[object]], tmp_path: Path
+) -> None:
+    (mirror[0] / "file.gz").write_bytes(gzip.compress(b"content"))
+    shown = output("fetch", "tiny", "--data", tmp_path / "data")
+    assert "file.gz" in shown
+    assert f"Fetched 1 of 1 files into '{tmp_path / 'data' / 'tiny'}'." in shown
+    again = output("fetch", "tiny", "--data", tmp_path / "data")
+    assert again.strip() == f"All files are there already, in '{tmp_path / 'data' / 'tiny'}'."
+
+
+def test_fetch_goes_to_the_cache_by_default(
+    mirror: tuple[Path, Dataset[object]], tmp_path: Path
+) -> None:
+    (mirror[0] / "file.gz").write_bytes(gzip.compress(b"content"))
+    output("fetch", "tiny")
+    assert (tmp_path / "cache" / "flexcfl" / "tiny" / "file.gz").is_file()
+
+
+def test_fetch_says_why_it_fails(mirror: tuple[Path, Dataset[object]], tmp_path: Path) -> None:
+    assert "answers 404" in refusal("fetch", "tiny", "--data", tmp_path / "data")
+    (tmp_path / "file").write_bytes(b"")
+    assert refusal("fetch", "tiny", "--data", tmp_path / "file").startswith(
+        f"Nothing can be put into '{tmp_path / 'file' / 'tiny'}'"
+    )
+
+
+@pytest.mark.parametrize("command", ["list", "fetch", "inspect"])
+def test_every_command_has_help_that_ends_with_an_example(command: str) -> None:
+    shown = output(command, "--help")
+    assert "--data" in shown
+    assert f"Example: flexcfl data {command}" in shown.strip().splitlines()[-1]

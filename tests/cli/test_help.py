@@ -1,0 +1,113 @@
+"""Help: complete for every command and option, with an example that works, and quick."""
+
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import click
+import pytest
+import typer
+
+from flexcfl import __version__
+from flexcfl.algorithms import ALGORITHMS
+from flexcfl.cli import app, main
+from flexcfl.data import DATASETS
+from flexcfl.models.catalogue import NAMES
+
+ROOT: Any = typer.main.get_command(app)
+
+
+def walk(command: Any, *names: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+    yield names, command
+    for name, below in getattr(command, "commands", {}).items():
+        yield from walk(below, *names, name)
+
+
+COMMANDS = dict(walk(ROOT))
+
+
+@pytest.fixture(params=sorted(COMMANDS), ids=lambda names: " ".join(["flexcfl", *names]))
+def names(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    found: tuple[str, ...] = request.param
+    return found
+
+
+def test_every_command_says_what_it_does_and_shows_an_example(
+    names: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = COMMANDS[names]
+    assert command.help
+    for flag in ("-h", "--help"):
+        assert main([*names, flag]) == 0
+    shown = capsys.readouterr().out
+    assert command.epilog.split()[0] == "Example:"
+    assert " ".join(command.epilog.split()) in " ".join(shown.split())
+
+
+def test_every_example_can_be_typed(names: tuple[str, ...]) -> None:
+    command, words = ROOT, shlex.split(COMMANDS[names].epilog)[1:]
+    assert words.pop(0) == "flexcfl"
+    while words and words[0] in getattr(command, "commands", {}):
+        command = command.commands[words.pop(0)]
+    command.make_context("example", words)
+
+
+def test_every_parameter_is_explained(names: tuple[str, ...]) -> None:
+    command = COMMANDS[names]
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help, f"{names} {parameter.opts}"
+        else:
+            assert parameter.metavar in command.help, f"{names} {parameter.name}"
+
+
+def test_the_names_to_choose_from_are_in_the_help() -> None:
+    options = {option.name: option.help for option in COMMANDS["run",].params[1:]}
+    assert all(name in options["algorithm"] for name in ALGORITHMS)
+    assert all(name in options["dataset"] for name in DATASETS)
+    assert all(name in options["model"] for name in NAMES)
+
+
+def test_the_options_that_were_promised_exist() -> None:
+    options = {word for option in COMMANDS["run",].params for word in option.opts}
+    promised = "algorithm dataset model rounds cohort epochs batch rate groups seed data out device"
+    assert {f"--{name}" for name in [*promised.split(), "set", "quiet"]} <= options
+
+
+def test_the_command_alone_shows_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    assert capsys.readouterr().out.startswith("Usage: flexcfl")
+
+
+def test_a_group_alone_shows_its_help_without_calling_it_an_error(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    main(["data"])
+    captured = capsys.readouterr()
+    assert (captured.out + captured.err).startswith("Usage: flexcfl data")
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"flexcfl {__version__}\n"
+
+
+def test_help_and_mistakes_do_not_wait_for_torch() -> None:
+    program = """
+import sys
+from flexcfl.cli import main
+assert main(["--help"]) == 0
+assert main(["run", "--help"]) == 0
+assert main(["run", "--dataset", "minst"]) == 2
+heavy = {"torch", "sklearn", "scipy"} & set(sys.modules)
+assert not heavy, heavy
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+
+
+def test_the_package_can_be_run_as_a_module() -> None:
+    words = [sys.executable, "-m", "flexcfl", "--version"]
+    done = subprocess.run(words, check=True, capture_output=True, text=True)
+    assert done.stdout == f"flexcfl {__version__}\n"

@@ -1,0 +1,272 @@
+"""``flexcfl run``: what a person types, sees and finds."""
+
+import gzip
+import json
+import re
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flexcfl.cli import main
+from flexcfl.protocol import Executor
+from flexcfl.runner.folder import RunFolder
+from flexcfl.simulation import Simulation
+
+SHORT = ["--rounds", "2", "--cohort", "2", "--epochs", "1", "--set", "data.clients=10"]
+TRAIN, TEST = "train", "t10k"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in an empty folder, and leave the user's own data out of it."""
+    monkeypatch.delenv("FLEXCFL_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """Return the one sentence on stderr of a command that must fail."""
+    assert main(["run", *words]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("Error: ")
+    assert error.endswith("\n")
+    assert error.count("\n") == 1, error
+    assert "Traceback" not in error
+    return error.removeprefix("Error: ").rstrip("\n")
+
+
+def test_a_run_shows_its_settings_its_rounds_its_results_and_leaves_a_folder(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", *SHORT]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"^data +digits, .*clients 10 \(given\)", shown, re.M)
+    assert re.search(r"^local +epochs 1 \(given\), batch 10, rate 0\.1, ", shown, re.M)
+    assert re.search(r"^round 1/2  accuracy \d+\.\d%  loss \d", shown, re.M)
+    assert re.search(r"^round 2/2  accuracy", shown, re.M)
+    assert re.search(r"^accuracy +best \d+\.\d%, final \d+\.\d%, median \d+\.\d%", shown, re.M)
+    assert re.search(r"^folder +runs/fedavg-digits-mclr-seed0-1 *$", shown, re.M)
+    folder = here / "runs" / "fedavg-digits-mclr-seed0-1"
+    files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    assert files == {
+        *("experiment.toml", "rounds.csv", "timings.csv", "summary.json"),
+        "models/group-0.safetensors",
+    }
+
+
+def test_quiet_is_quiet(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--quiet", "--out", "mine", *SHORT]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == captured.err == ""
+    assert (here / "mine" / "summary.json").exists()
+
+
+def test_running_a_runs_own_settings_again_gives_the_same_rounds(here: Path) -> None:
+    assert main(["run", "-q", "--out", "one", "--algorithm", "fedprox", *SHORT]) == 0
+    assert main(["run", "-q", "--out", "two", "one/experiment.toml"]) == 0
+    for name in ("rounds.csv", "experiment.toml"):
+        assert (here / "one" / name).read_bytes() == (here / "two" / name).read_bytes()
+
+
+def test_options_override_the_file_and_set_overrides_all(here: Path) -> None:
+    (here / "my.toml").write_text("[local]\nrate = 0.5\nbatch = 4\n[run]\nrounds = 9\nseed = 4\n")
+    words = ["my.toml", "-q", "--out", "mine", *SHORT, "--seed", "5", "--set", "run.seed=6"]
+    assert main(["run", *words]) == 0
+    written = (here / "mine" / "experiment.toml").read_text()
+    for line in ("rate = 0.5", "batch = 4", "rounds = 2", "seed = 6"):
+        assert re.search(rf"^{re.escape(line)}$", written, re.M)
+
+
+def test_a_source_is_named_beside_what_it_gave(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "my.toml").write_text("[local]\nrate = 0.5\n")
+    assert main(["run", "my.toml", *SHORT]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.startswith("file my.toml data digits,")
+    assert "rate 0.5 (file)" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("--dataset minst", "There is no dataset 'minst': did you mean 'mnist'?"),
+        ("--model mcrl", "There is no model 'mcrl': did you mean 'mclr'?"),
+        ("--algorithm fedpro", "There is no algorithm 'fedpro': did you mean 'fedprox'?"),
+        ("--round 5", "--rounds"),
+        ("--rounds many", "'many' is not a valid int"),
+        ("--rounds 0", "[run] rounds must be greater than or equal to 1, not 0."),
+        ("--rounds -1", "[run] rounds must be greater than or equal to 1, not -1."),
+        ("--cohort 0", "[run] cohort must be greater than or equal to 1, not 0."),
+        ("--cohort 101", "A cohort of 101 is larger than the federation 'digits', which has 100"),
+        ("--rate 0", "[local] rate must be greater than 0, not 0.0."),
+        ("--rate -0.1", "[local] rate must be greater than 0, not -0.1."),
+        ("--rate nan", "[local] rate must be a finite number, not nan."),
+        ("--rate inf", "[local] rate must be a finite number, not inf."),
+        ("--epochs 0", "[local] epochs must be greater than or equal to 1, not 0."),
+        ("--batch 0", "[local] batch must be greater than or equal to 1, not 0."),
+        ("--seed -1", "[run] seed must be greater than or equal to 0, not -1."),
+        ("--groups 3", "'fedavg' trains one model for everybody and has no groups"),
+        ("--device warp", "no device 'warp'"),
+        ("--set local.rte=1", "[local] has no setting 'rte': did you mean 'rate'?"),
+        ("--set locl.rate=1", "There is no table 'locl': did you mean 'local'?"),
+        ("--set rate=1", "'rate' does not say which table it belongs to"),
+        ("--set rate", "'rate' is not of the form KEY=VALUE"),
+        ("--set local.rate=fast", "[local] rate must be a number, not 'fast'."),
+        ("--set data.clients=100000", "clients"),
+        ("--model cnn --dataset synthetic", "The cnn needs images"),
+        ("--model nowhere:net", "The model 'nowhere:net' could not be imported"),
+        ("--dataset mnist", "run 'flexcfl data fetch mnist'"),
+        ("--dataset mnist --data nowhere", "is not a folder: correct --data."),
+        ("--rate 1e38", "in round 1: its training diverged"),
+        ("nowhere.toml", "'nowhere.toml' cannot be read (No such file or directory)"),
+        ("one.toml two.toml", "two.toml"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_leaves_nothing(
+    words: str, sentence: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sentence in refusal(capsys, *words.split())
+    assert list(here.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("[local]\nrate = \n", "line 2"),
+        ("[local\n", "line 1"),
+        ("[locl]\nrate = 1\n", "There is no table 'locl': did you mean 'local'?"),
+        ("[local]\nrte = 1\n", "[local] has no setting 'rte': did you mean 'rate'?"),
+        ("rate = 1\n", "'rate' stands outside a table"),
+        ("[run]\nrounds = '9'\ncohort = []\n", "[run] cohort must be a whole number"),
+        ("[data]\nname = 'digits'\nclients = 0\n", "[data] clients must be"),
+        ("[algorithm]\nname = 'fedavg'\nalpha = 20\n", "[algorithm] has no setting 'alpha'"),
+        ("[model]\nname = 7\n", "[model] name must be a text, not 7."),
+        ("\x00", "line 1"),
+    ],
+)
+def test_a_mistake_in_the_file_is_one_sentence(
+    text: str, sentence: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "my.toml").write_text(text)
+    assert sentence in refusal(capsys, "my.toml")
+    assert [path.name for path in here.iterdir()] == ["my.toml"]
+
+
+def test_a_folder_that_cannot_be_used_is_refused(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "full").mkdir()
+    (here / "full" / "file").write_text("mine")
+    assert "exists already and is not an empty folder" in refusal(capsys, "--out", "full")
+    assert "exists already" in refusal(capsys, "--out", "full/file")
+    assert "cannot be made" in refusal(capsys, "--out", "full/file/run", *SHORT)
+    assert [path.name for path in here.rglob("*")] == ["full", "file"]
+
+
+def idx(values: bytes, *shape: int) -> bytes:
+    return struct.pack(f">HBB{len(shape)}I", 0, 8, len(shape), *shape) + values
+
+
+def write_mnist(folder: Path, **broken: bytes) -> None:
+    """Write MNIST's four files, tiny, some with other content instead."""
+    folder.mkdir(parents=True)
+    for part in (TRAIN, TEST):
+        images, labels = idx(bytes(2 * 28 * 28), 2, 28, 28), idx(bytes(2), 2)
+        images = broken.get(f"{part}_images", gzip.compress(images))
+        labels = broken.get(f"{part}_labels", gzip.compress(labels))
+        (folder / f"{part}-images-idx3-ubyte.gz").write_bytes(images)
+        (folder / f"{part}-labels-idx1-ubyte.gz").write_bytes(labels)
+
+
+@pytest.mark.parametrize(
+    ("broken", "named"),
+    [
+        ({"train_images": gzip.compress(idx(bytes(784 * 2), 2, 28, 28))[:-9]}, "train-images"),
+        ({"t10k_images": b"this is no gzip"}, "t10k-images"),
+        ({"train_images": gzip.compress(idx(bytes(784), 2, 28, 28))}, "train-images"),
+        ({"train_labels": gzip.compress(idx(bytes(3), 3))}, "3"),
+        ({"t10k_labels": gzip.compress(idx(bytes([200, 0]), 2))}, "t10k-labels"),
+    ],
+)
+def test_broken_files_are_named(
+    broken: dict[str, bytes], named: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_mnist(tmp_path / "data" / "mnist", **broken)
+    assert named in refusal(capsys, "--dataset", "mnist", "--data", str(tmp_path / "data"))
+
+
+def write_leaf(folder: Path, **users: Any) -> None:
+    content = {"users": list(users), "user_data": users}
+    for part in ("train", "test"):
+        (folder / part).mkdir(parents=True)
+        (folder / part / "all.json").write_text(json.dumps(content))
+
+
+def test_a_users_own_files_can_be_run(here: Path, tmp_path: Path) -> None:
+    user = {"x": [[0.0, 1.0], [1.0, 0.0]], "y": [0, 1]}
+    write_leaf(tmp_path / "leaf", ann=user, bob=user)
+    words = ["--dataset", "leaf", "--set", f"data.folder={tmp_path / 'leaf'}", "--cohort", "2"]
+    assert main(["run", "-q", "--rounds", "2", "--out", "mine", *words]) == 0
+    assert json.loads((here / "mine" / "summary.json").read_text())["clients"] == 2
+
+
+@pytest.mark.parametrize("content", ['{"users": ["ann"', "[]", "", '{"users": 1, "user_data": 2}'])
+def test_broken_json_is_named(
+    content: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_leaf(tmp_path / "leaf", ann={"x": [[0.0]], "y": [0]})
+    (tmp_path / "leaf" / "train" / "all.json").write_text(content)
+    words = ["--dataset", "leaf", "--set", f"data.folder={tmp_path / 'leaf'}"]
+    assert "all.json" in refusal(capsys, *words)
+
+
+NETWORKS = """
+from torch import nn
+def small(): return nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
+def wrong_input(): return nn.Sequential(nn.Flatten(), nn.Linear(63, 10))
+def wrong_output(): return nn.Sequential(nn.Flatten(), nn.Linear(64, 9))
+def batch_norm(): return nn.Sequential(nn.Flatten(), nn.BatchNorm1d(64), nn.Linear(64, 10))
+"""
+
+
+def test_a_network_of_ones_own(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "networks_of_mine.py").write_text(NETWORKS)
+    assert main(["run", "-q", "--model", "networks_of_mine:small", "--out", "a", *SHORT]) == 0
+    for name, word in (("wrong_input", "63"), ("wrong_output", "9"), ("batch_norm", "BatchNorm1d")):
+        assert word in refusal(capsys, "--model", f"networks_of_mine:{name}", "--out", "b", *SHORT)
+    assert not (here / "b").exists()
+
+
+def test_ctrl_c_ends_the_run_with_130_and_says_where_its_rounds_are(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = Simulation.at
+
+    def interrupted(self: Simulation, number: int) -> Executor:
+        if number == 2:
+            raise KeyboardInterrupt
+        return at(self, number)
+
+    monkeypatch.setattr(Simulation, "at", interrupted)
+    assert main(["run", "--out", "mine", *SHORT]) == 130
+    captured = capsys.readouterr()
+    assert captured.err == "Interrupted.\n"
+    assert "The rounds so far are in 'mine'." in captured.out
+    assert len((here / "mine" / "rounds.csv").read_text().splitlines()) == 2
+    assert not (here / "mine" / "summary.json").exists()
+
+
+def test_an_error_of_the_operating_system_is_a_sentence(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: RunFolder, settings: str) -> None:
+        raise OSError(28, "No space left on device", "somewhere")
+
+    monkeypatch.setattr(RunFolder, "begin", full)
+    assert "No space left on device: 'somewhere'." in refusal(capsys, *SHORT)

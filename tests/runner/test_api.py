@@ -1,0 +1,218 @@
+"""``flexcfl.run``: whole runs, small ones."""
+
+import csv
+import dataclasses
+import doctest
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+from torch import nn
+
+import flexcfl
+from flexcfl.data import Federation
+from flexcfl.errors import ModelError, SettingsError, TrainingError
+from flexcfl.runner import api
+
+SHORT: dict[str, Any] = {"rounds": 3, "cohort": 3, "epochs": 1}
+
+
+def linear() -> nn.Module:
+    return nn.Sequential(nn.Linear(2, 3))
+
+
+def test_a_run_learns(blobs: Federation) -> None:
+    run = flexcfl.run(dataset=blobs, rounds=30, epochs=2, rate=0.1)
+    assert run.accuracy.best is not None
+    assert run.accuracy.best > 0.9
+    assert run.folder is None
+
+
+def test_the_default_needs_no_argument_but_time() -> None:
+    run = flexcfl.run(rounds=1)
+    assert run.summary["dataset"] == "digits"
+    assert run.summary["clients"] == 100
+
+
+def test_the_same_seed_gives_the_same_run_bit_for_bit(blobs: Federation) -> None:
+    one, same, other = (flexcfl.run(dataset=blobs, seed=seed, **SHORT) for seed in (1, 1, 2))
+    for column, values in one.rounds.items():
+        assert np.array_equal(values, same.rounds[column], equal_nan=True), column
+    assert np.array_equal(one.models[0], same.models[0])
+    assert not np.array_equal(one.models[0], other.models[0])
+
+
+def test_fedprox_without_its_term_is_fedavg_and_with_it_is_not(blobs: Federation) -> None:
+    fedavg = flexcfl.run(dataset=blobs, **SHORT)
+    without = flexcfl.run(dataset=blobs, algorithm="fedprox", set={"local.prox": 0}, **SHORT)
+    fedprox = flexcfl.run(dataset=blobs, algorithm="fedprox", **SHORT)
+    assert np.array_equal(fedavg.models[0], without.models[0])
+    assert not np.array_equal(fedavg.models[0], fedprox.models[0])
+    assert fedprox.experiment.local.prox == 1
+    held, free = (run.summary["discrepancy"]["mean"] for run in (fedprox, fedavg))
+    assert held < free
+
+
+def test_the_model_is_ready_and_gives_the_accuracy_that_was_measured(blobs: Federation) -> None:
+    run = flexcfl.run(dataset=blobs, **SHORT)
+    module = run.model()
+    assert not module.training
+    tested = blobs.test.indices
+    with torch.no_grad():
+        guesses = module(torch.from_numpy(blobs.x[tested])).argmax(dim=1).numpy()
+    assert (guesses == blobs.y[tested]).mean() == run.rounds["accuracy"][-1]
+    with pytest.raises(SettingsError, match="no group 1"):
+        run.model(1)
+
+
+def test_the_folder_says_the_same_as_the_object(blobs: Federation, tmp_path: Path) -> None:
+    run = flexcfl.run(dataset=blobs, out=tmp_path / "run", set={"run.evaluate_every": 2}, **SHORT)
+    assert run.folder == tmp_path / "run"
+    summary = json.loads((run.folder / "summary.json").read_text())
+    assert summary == run.summary
+    with (run.folder / "rounds.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    assert [line["accuracy"] == "" for line in lines] == [True, False, False]
+    for column, values in run.rounds.items():
+        written = [float(line[column]) if line[column] else np.nan for line in lines]
+        assert np.array_equal(written, values, equal_nan=True), column
+    with safe_open(run.folder / "models" / "group-0.safetensors", "numpy") as file:
+        named = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        about = json.loads(file.metadata()["flexcfl"])
+    for name, values in run.model().state_dict().items():
+        assert np.array_equal(named[name], values.numpy())
+    assert about["group"] == 0
+    assert about["algorithm"] == "fedavg"
+
+
+def test_the_summary_has_all_its_figures(blobs: Federation) -> None:
+    summary = flexcfl.run(dataset=blobs, **SHORT).summary
+    assert set(summary) >= {
+        *("algorithm", "dataset", "model", "shift", "seed", "rounds", "clients", "parameters"),
+        *("accuracy", "rounds_to", "discrepancy", "loss", "seconds", "versions"),
+    }
+    assert set(summary["accuracy"]) == {"best", "final", "median"}
+    assert set(summary["rounds_to"]) == {"0.8", "0.85", "0.9", "0.95"}
+    assert set(summary["discrepancy"]) == {"mean", "variance"}
+    assert set(summary["versions"]) == {"flexcfl", "python", "torch", "numpy"}
+    assert (summary["shift"], summary["rounds"], summary["parameters"]) == (None, 3, 9)
+
+
+def test_running_experiment_toml_again_gives_the_same_bytes(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    settings = {"data.clients": 20, "local.l2": 1e-3}
+    flexcfl.run(algorithm="fedprox", rate=0.07, seed=3, set=settings, out=one, **SHORT)
+    flexcfl.run(one / "experiment.toml", out=other)
+    for name in ("experiment.toml", "rounds.csv", "models/group-0.safetensors"):
+        assert (one / name).read_bytes() == (other / name).read_bytes(), name
+
+
+def test_an_experiment_may_be_tables_or_an_experiment_of_an_earlier_run() -> None:
+    tables = {"data": {"name": "digits", "clients": 10}, "run": {"rounds": 1, "cohort": 2}}
+    one = flexcfl.run(tables)
+    other = flexcfl.run(one.experiment)
+    assert one.summary["clients"] == 10
+    assert np.array_equal(one.models[0], other.models[0])
+    assert flexcfl.run(tables, seed=5).experiment.run.seed == 5
+
+
+def test_a_model_of_ones_own(blobs: Federation, tmp_path: Path) -> None:
+    run = flexcfl.run(dataset=blobs, model=linear, out=tmp_path / "run", **SHORT)
+    assert run.summary["model"].endswith(":linear")
+    settings = (tmp_path / "run" / "experiment.toml").read_text()
+    assert "from Python, which alone has its data and model" in settings
+    anonymous = flexcfl.run(dataset=blobs, model=lambda: nn.Linear(2, 3), **SHORT)
+    assert anonymous.summary["parameters"] == 9
+
+
+def test_data_of_ones_own_take_the_place_of_what_the_experiment_says_on_data(
+    blobs: Federation,
+) -> None:
+    tables = {"data": {"name": "blobs", "clients": 3}, "local": {"rate": 0.5}}
+    run = flexcfl.run(tables, dataset=blobs, **SHORT)
+    assert run.summary["clients"] == 6
+    assert run.experiment.local.rate == 0.5
+    with pytest.raises(SettingsError, match="no setting 'clients'"):
+        flexcfl.run(dataset=blobs, set={"data.clients": 3}, **SHORT)
+
+
+def test_a_small_federation_gets_a_cohort_that_fits(blobs: Federation) -> None:
+    run = flexcfl.run(dataset=blobs, rounds=1)
+    assert run.experiment.run.cohort == blobs.clients
+    with pytest.raises(SettingsError, match=r"cohort of 7 is larger .*'blobs', which has 6"):
+        flexcfl.run(dataset=blobs, rounds=1, cohort=7)
+
+
+def test_a_federation_without_test_data_has_no_accuracy(blobs: Federation, tmp_path: Path) -> None:
+    nothing = dataclasses.replace(
+        blobs,
+        test=dataclasses.replace(
+            blobs.test, indices=np.empty(0, np.int64), offsets=np.zeros(7, np.int64)
+        ),
+    )
+    run = flexcfl.run(dataset=nothing, out=tmp_path / "run", **SHORT)
+    assert np.isnan(run.rounds["accuracy"]).all()
+    assert run.accuracy.best is None
+
+
+def test_training_that_diverges_in_round_one_leaves_nothing(
+    blobs: Federation, tmp_path: Path
+) -> None:
+    with pytest.raises(TrainingError, match=r"of client \d .* in round 1: .*smaller rate"):
+        flexcfl.run(dataset=blobs, rate=1e38, out=tmp_path / "run", **SHORT)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"model": "nonsense"}, ModelError),
+        ({"model": "cnn"}, ModelError),
+        ({"model": lambda: nn.Linear(5, 3)}, ModelError),
+        ({"device": "nonsense"}, SettingsError),
+        ({"cohort": 99}, SettingsError),
+        ({"rate": float("nan")}, SettingsError),
+        ({"set": {"local.rte": 1}}, SettingsError),
+    ],
+)
+def test_everything_is_checked_before_the_folder_is_made(
+    blobs: Federation, tmp_path: Path, options: dict[str, Any], error: type[Exception]
+) -> None:
+    with pytest.raises(error) as caught:
+        flexcfl.run(dataset=blobs, out=tmp_path / "run", **{**SHORT, **options})
+    assert "\n" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_in_use_is_refused(blobs: Federation, tmp_path: Path) -> None:
+    flexcfl.run(dataset=blobs, out=tmp_path / "run", **SHORT)
+    with pytest.raises(SettingsError, match="exists already"):
+        flexcfl.run(dataset=blobs, out=tmp_path / "run", **SHORT)
+
+
+def test_progress_is_shown_where_asked(
+    blobs: Federation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flexcfl.run(dataset=blobs, **SHORT)
+    assert capsys.readouterr().out == ""
+    flexcfl.run(dataset=blobs, progress=True, **SHORT)
+    assert re.search(r"^round 3/3  accuracy \d+\.\d%  loss \d\.\d+$", capsys.readouterr().out, re.M)
+
+
+def test_a_run_tells_what_it_is(blobs: Federation) -> None:
+    assert repr(flexcfl.run(dataset=blobs, **SHORT)).startswith("Run(fedavg, blobs, mclr, 3 rounds")
+
+
+def test_the_example_in_the_documentation() -> None:
+    assert doctest.testmod(api) == (0, 3)
+
+
+def test_the_package_offers_what_it_says() -> None:
+    assert all(hasattr(flexcfl, name) for name in flexcfl.__all__)
+    with pytest.raises(AttributeError, match="nonsense"):
+        flexcfl.nonsense  # noqa: B018

@@ -1,0 +1,94 @@
+"""The run folder: claimed while free, given back if nothing came of it."""
+
+from pathlib import Path
+
+import pytest
+
+from flexcfl.errors import SettingsError
+from flexcfl.runner.claim import check_free, claimed
+from flexcfl.runner.experiment import Experiment
+from flexcfl.runner.layers import Layer
+from flexcfl.runner.resolve import resolve
+
+EXPERIMENT = resolve([]).experiment
+
+
+class TroubleError(Exception):
+    pass
+
+
+def fail(path: Path, *files: str) -> None:
+    """Claim a folder, make some files in it, and come to grief."""
+    with claimed(path, EXPERIMENT):
+        for file in files:
+            (path / file).touch()
+        raise TroubleError
+
+
+def named(model: str) -> Experiment:
+    return resolve([Layer("given", {"model": {"name": model}})]).experiment
+
+
+def test_by_default_each_run_gets_a_new_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for number in (1, 2):
+        with claimed(None, EXPERIMENT) as path:
+            assert path == Path("runs") / f"fedavg-digits-mclr-seed0-{number}"
+            assert path.is_dir()
+
+
+@pytest.mark.parametrize(
+    "model", ["package.module:factory", "../../etc", "/root", "a b\n", "ü" * 300]
+)
+def test_names_of_ones_own_cannot_leave_the_folder(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with claimed(None, named(model)) as path:
+        assert path.resolve().parent == tmp_path / "runs"
+
+
+def test_an_empty_folder_or_one_not_there_yet_is_taken(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "a" / "b"):
+        with claimed(path, EXPERIMENT) as taken:
+            assert taken == path
+            assert path.is_dir()
+
+
+def test_what_is_there_already_is_never_touched(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    for path in (tmp_path, tmp_path / "file"):
+        with pytest.raises(SettingsError, match="exists already"):
+            check_free(path)
+        with pytest.raises(SettingsError, match="exists already"), claimed(path, EXPERIMENT):
+            pass
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    sentence = r"cannot be made .*choose another with --out\.$"
+    with pytest.raises(SettingsError, match=sentence):
+        fail(tmp_path / "file" / "run")
+
+
+def test_a_run_without_a_round_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(TroubleError):
+        fail(tmp_path / "a" / "b", "experiment.toml")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_was_there_stays_and_so_does_what_others_put_in_it(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for path, files in ((tmp_path / "empty", []), (tmp_path / "mine", ["notes.txt"])):
+        with pytest.raises(TroubleError):
+            fail(path, *files)
+        assert [file.name for file in path.iterdir()] == files
+
+
+def test_a_run_with_a_round_is_kept(tmp_path: Path) -> None:
+    with pytest.raises(TroubleError):
+        fail(tmp_path / "run", "experiment.toml", "rounds.csv")
+    assert len(list((tmp_path / "run").iterdir())) == 2

@@ -1,0 +1,68 @@
+"""What a run writes down."""
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from flexcfl.errors import TrainingError
+from flexcfl.protocol import Serving
+from flexcfl.runner.folder import RunFolder
+from flexcfl.runner.loop import Figures, Round, Timing
+
+HEADER = "round,accuracy,loss,discrepancy,cohort,down_bytes,up_bytes"
+
+
+def rounds(*accuracies: float | None) -> Iterator[Round]:
+    for number, accuracy in enumerate(accuracies, start=1):
+        figures = Figures(number, accuracy, 0.1, None, 20, 100, 200)
+        serving = Serving(np.zeros((1, 1), np.float32), np.zeros(1, np.int64))
+        yield Round(figures, Timing(number, 0.5, 0.25), serving, None)
+
+
+def test_a_line_for_each_round_before_it_is_handed_on(tmp_path: Path) -> None:
+    for number, _ in enumerate(RunFolder(tmp_path).record(rounds(1 / 3, None)), start=1):
+        lines = (tmp_path / "rounds.csv").read_text().splitlines()
+        assert lines[0] == HEADER
+        assert len(lines) == number + 1
+    assert lines[1:] == ["1,0.3333333333333333,0.1,,20,100,200", "2,,0.1,,20,100,200"]
+    timings = (tmp_path / "timings.csv").read_text()
+    assert timings == "round,training,evaluation\n1,0.5,0.25\n2,0.5,0.25\n"
+
+
+def test_numbers_can_be_read_back_exactly(tmp_path: Path) -> None:
+    values = np.random.default_rng(0).random(20).tolist()
+    list(RunFolder(tmp_path).record(rounds(*values)))
+    with (tmp_path / "rounds.csv").open() as file:
+        assert [float(line["accuracy"]) for line in csv.DictReader(file)] == values
+
+
+def test_the_end_of_a_run_leaves_whole_files_only(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.begin("[run]\n")
+    folder.finish([b"one", b"two"], {"accuracy": None})
+    files = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert files == {
+        "experiment.toml",
+        "summary.json",
+        "models/group-0.safetensors",
+        "models/group-1.safetensors",
+    }
+    assert json.loads((tmp_path / "summary.json").read_text()) == {"accuracy": None}
+    assert (tmp_path / "models" / "group-1.safetensors").read_bytes() == b"two"
+
+
+def test_a_folder_that_goes_away_is_one_sentence(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "gone")
+    with pytest.raises(TrainingError, match="cannot be written"):
+        list(folder.record(rounds(0.5)))
+
+
+def test_a_write_that_fails_leaves_no_part(tmp_path: Path) -> None:
+    (tmp_path / "summary.json").mkdir()
+    with pytest.raises(TrainingError, match=r"summary\.json' cannot be written"):
+        RunFolder(tmp_path).finish([], {})
+    assert [path.name for path in tmp_path.iterdir()] == ["summary.json"]

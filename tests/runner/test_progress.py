@@ -1,0 +1,66 @@
+"""What is seen of a run while it goes on."""
+
+from collections.abc import Iterator
+from io import StringIO
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from flexcfl.protocol import Serving
+from flexcfl.runner.loop import Figures, Round, Timing
+from flexcfl.runner.progress import shown
+
+
+def rounds(total: int, every: int = 1) -> Iterator[Round]:
+    serving = Serving(np.zeros((1, 1), np.float32), np.zeros(1, np.int64))
+    for number in range(1, total + 1):
+        accuracy = number / total if number % every == 0 else None
+        figures = Figures(number, accuracy, 0.25, 0.5, 20, 1, 1)
+        yield Round(figures, Timing(number, 0.1, 0.1), serving, None)
+
+
+def seen(total: int, every: int = 1, *, terminal: bool, width: int = 80) -> str:
+    console = Console(file=StringIO(), force_terminal=terminal, width=width, color_system=None)
+    handed_on = list(shown(rounds(total, every), total, console))
+    assert [done.figures.round for done in handed_on] == list(range(1, total + 1))
+    file = console.file
+    assert isinstance(file, StringIO)
+    return file.getvalue()
+
+
+def test_without_a_terminal_the_first_the_last_and_every_tenth_part() -> None:
+    lines = seen(200, terminal=False).splitlines()
+    numbers = [int(line.split("/")[0].removeprefix("round")) for line in lines]
+    assert numbers == [1, *range(20, 201, 20)]
+    assert lines[-1] == "round 200/200  accuracy 100.0%  loss 0.250"
+
+
+@pytest.mark.parametrize("total", [1, 2, 7, 10, 11])
+def test_short_runs_show_first_and_last(total: int) -> None:
+    lines = seen(total, terminal=False).splitlines()
+    assert lines[0].startswith("round")
+    assert f"{total}/{total}" in lines[-1]
+    assert len(lines) <= total
+
+
+def test_a_round_that_was_not_evaluated_shows_no_accuracy() -> None:
+    lines = seen(3, every=2, terminal=False).splitlines()
+    assert lines == [
+        "round 1/3  loss 0.250",
+        "round 2/3  accuracy 66.7%  loss 0.250",
+        "round 3/3  loss 0.250",
+    ]
+
+
+def test_on_a_terminal_a_bar_that_keeps_the_last_accuracy() -> None:
+    last = seen(3, every=2, terminal=True).split("\r")[-1]
+    for part in ("round", "3/3", "accuracy 66.7%", "loss 0.250", "left"):
+        assert part in last
+
+
+def test_a_narrow_terminal_gets_what_fits() -> None:
+    text = seen(3000, terminal=True, width=40)
+    assert "3000/3000" in text
+    assert "accuracy 100.0%" in text
+    assert "…" not in text

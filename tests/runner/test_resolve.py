@@ -1,0 +1,132 @@
+"""From what was given to a complete experiment."""
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from flexcfl.algorithms import ALGORITHMS, Entry
+from flexcfl.data import DATASETS
+from flexcfl.errors import SettingsError
+from flexcfl.runner import toml
+from flexcfl.runner.defaults import defaults
+from flexcfl.runner.experiment import Experiment
+from flexcfl.runner.layers import Layer
+from flexcfl.runner.resolve import resolve
+
+
+def resolved(**tables: dict[str, Any]) -> Experiment:
+    return resolve([Layer("given", tables)]).experiment
+
+
+def chosen(dataset: str, algorithm: str = "fedavg") -> Experiment:
+    data = {"name": dataset, **({"folder": "here"} if dataset == "leaf" else {})}
+    return resolved(data=data, algorithm={"name": algorithm})
+
+
+@pytest.mark.parametrize(
+    ("dataset", "model", "rate"),
+    [
+        ("mnist", "mclr", 0.03),
+        ("femnist", "mclr", 0.003),
+        ("synthetic", "mclr", 0.01),
+        ("fashion-mnist", "cnn", 0.005),
+    ],
+)
+def test_a_dataset_brings_the_papers_settings(dataset: str, model: str, rate: float) -> None:
+    experiment = chosen(dataset)
+    assert experiment.model.name == model
+    assert experiment.local.rate == rate
+    assert (experiment.local.epochs, experiment.local.batch) == (10, 10)
+    assert (experiment.run.rounds, experiment.run.cohort) == (300, 20)
+    assert experiment.run.cohorts == "uniform"
+    assert experiment.local.prox == 0
+    assert chosen(dataset, "fedprox").local.prox == 1
+
+
+def test_the_default_is_fedavg_on_digits() -> None:
+    experiment = resolve([]).experiment
+    assert (experiment.data.name, experiment.algorithm.name) == ("digits", "fedavg")
+
+
+def test_any_setting_overrides_the_datasets() -> None:
+    experiment = resolved(data={"name": "mnist", "seed": 1}, local={"rate": 0.5}, run={"cohort": 3})
+    assert experiment.data.options.seed == 1
+    assert (experiment.local.rate, experiment.run.cohort) == (0.5, 3)
+
+
+@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+@pytest.mark.parametrize("dataset", sorted(DATASETS))
+def test_what_is_written_is_complete_and_reads_back_as_the_same(
+    dataset: str, algorithm: str, tmp_path: Path
+) -> None:
+    experiment = chosen(dataset, algorithm)
+    file = tmp_path / "experiment.toml"
+    file.write_text(toml.written(experiment, ["A remark"]))
+    again = resolve([Layer("file", toml.read(file))])
+    assert again.experiment == experiment
+    for table in ("local", "run"):
+        part = getattr(experiment, table)
+        known = {item.name for item in fields(part) if getattr(part, item.name) is not None}
+        assert {f"{table}.{key}" for key in known} <= set(again.sources)
+
+
+@pytest.mark.parametrize(
+    ("tables", "sentence"),
+    [
+        ({"data": {"name": "minst"}}, "There is no dataset 'minst': did you mean 'mnist'?"),
+        ({"data": {"name": 3}}, "[data] name must be a text, not 3."),
+        ({"algorithm": {"name": "fedavgg"}}, "no algorithm 'fedavgg': did you mean 'fedavg'?"),
+        ({"algorithm": {"alpha": 1}}, "[algorithm] has no setting 'alpha'"),
+        ({"data": {"clinets": 3}}, "[data] has no setting 'clinets': did you mean 'clients'?"),
+        ({"model": {"name": 5}}, "[model] name must be a text, not 5."),
+        ({"model": {"layers": 5}}, "[model] has no setting 'layers'"),
+        ({"local": {"rate": float("nan")}}, "[local] rate must be a finite number, not nan."),
+        ({"local": {"rate": float("inf")}}, "[local] rate must be a finite number, not inf."),
+        ({"local": {"rate": 0}}, "[local] rate must be greater than 0, not 0."),
+        ({"local": {"rate": "fast"}}, "[local] rate must be a number, not 'fast'."),
+        ({"local": {"prox": -1}}, "[local] prox must be greater than or equal to 0, not -1."),
+        ({"local": {"epochs": 1.5}}, "[local] epochs must be a whole number, not 1.5."),
+        ({"run": {"rounds": 0}}, "[run] rounds must be greater than or equal to 1, not 0."),
+        ({"run": {"cohort": -2}}, "[run] cohort must be greater than or equal to 1, not -2."),
+        ({"run": {"rounds": True}}, "[run] rounds must not be true"),
+        ({"run": {"seed": -1}}, "[run] seed must be greater than or equal to 0, not -1."),
+        ({"run": {"evaluate_evry": 2}}, "did you mean 'evaluate_every'?"),
+        ({"run": {"cohorts": "all"}}, "[run] cohorts must be 'uniform' or"),
+    ],
+)
+def test_a_mistake_is_one_sentence(tables: dict[str, dict[str, Any]], sentence: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        resolved(**tables)
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("algorithm", ["fedavg", "fedprox"])
+def test_algorithms_with_one_model_have_one_group(algorithm: str) -> None:
+    one = resolved(algorithm={"name": algorithm, "groups": 1})
+    assert one == resolved(algorithm={"name": algorithm})
+    with pytest.raises(SettingsError, match="one model for everybody and has no groups"):
+        resolved(algorithm={"name": algorithm, "groups": 3})
+
+
+@dataclass(frozen=True)
+class Clustered:
+    groups: Annotated[int, Field(ge=1)] = 2
+
+
+def test_the_papers_groups_reach_an_algorithm_that_has_groups() -> None:
+    entry = Entry("clustered", make=ALGORITHMS["fedavg"].make, options=Clustered)
+    assert defaults("mnist", entry)["algorithm"] == {"groups": 3}
+    assert defaults("femnist", entry)["algorithm"] == {"groups": 5}
+    assert defaults("mnist", ALGORITHMS["fedavg"])["algorithm"] == {}
+
+
+def test_data_of_ones_own_need_only_a_name() -> None:
+    mine = Layer("given", {"data": {"name": "mine"}})
+    assert resolve([mine], own_data=True).experiment.data.name == "mine"
+    with pytest.raises(SettingsError, match="no dataset 'mine'"):
+        resolve([mine])

@@ -1,0 +1,56 @@
+"""TOML files that cannot be read."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flexcfl.errors import SettingsError
+from flexcfl.runner import toml
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(SettingsError) as caught:
+        toml.read(path)
+    assert str(path) in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_syntax_error_names_the_file_and_the_line(tmp_path: Path) -> None:
+    file = tmp_path / "bad.toml"
+    file.write_text("[local]\nrate = 0.1\nbatch 10\n")
+    assert "line 3" in refusal(file)
+
+
+def test_a_file_that_is_not_there_or_a_folder(tmp_path: Path) -> None:
+    assert "No such file" in refusal(tmp_path / "none.toml")
+    assert "directory" in refusal(tmp_path).lower()
+
+
+def test_a_file_that_is_not_text(tmp_path: Path) -> None:
+    file = tmp_path / "binary.toml"
+    file.write_bytes(b"[local]\nrate = \xff")
+    assert "byte 15" in refusal(file)
+
+
+@pytest.mark.parametrize("text", ["a = " + "[" * 100_000, "a = " + "9" * 100_000])
+def test_values_beyond_all_measure(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "huge.toml"
+    file.write_text(text)
+    assert "is not TOML" in refusal(file)
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_tables_or_one_sentence(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes
+) -> None:
+    file = tmp_path_factory.getbasetemp() / "any.toml"
+    file.write_bytes(content)
+    try:
+        toml.read(file)
+    except SettingsError as error:
+        sentence = str(error)
+    else:
+        sentence = ""
+    assert "\n" not in sentence
