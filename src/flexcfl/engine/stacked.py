@@ -31,10 +31,7 @@ class StackedPath:
     ) -> tuple[Tensor, Tensor]:
         """Return the trained models and the mean data loss of each client's last epoch."""
         received = self.layout.split(starts)
-        models = {
-            name: values.clone(memory_format=torch.contiguous_format)
-            for name, values in received.items()
-        }
+        models = {name: _copied(values) for name, values in received.items()}
         losses = torch.zeros(len(starts), device=starts.device)
         for block in blocks(schedules, POSITIONS):
             active = {name: values[: block.clients] for name, values in models.items()}
@@ -60,12 +57,28 @@ class StackedPath:
         total = torch.zeros(block.clients, device=x.device)
         for step in range(len(rows)):
             drawn = self._masks(keys, block.start + step, rows.shape[2])
-            gradients, loss = vmap(grad_and_value(self._loss))(
-                models, x[step], y[step], weights[step], drawn
-            )
+            gradients, loss = self._gradients(models, x[step], y[step], weights[step], drawn)
             self._update(models, gradients, received, local)
             total += loss * closing[step]
         return total
+
+    def _gradients(
+        self,
+        models: dict[str, Tensor],
+        x: Tensor,
+        y: Tensor,
+        weights: Tensor,
+        drawn: Sequence[Tensor],
+    ) -> tuple[dict[str, Tensor], Tensor]:
+        """Return the gradients and the losses of all clients of a stack."""
+        step = grad_and_value(self._loss)
+        if len(x) > 1:
+            gradients, losses = vmap(step)(models, x, y, weights, drawn)
+            return gradients, losses
+        # One client needs no vmap, whose rules for convolutions cost more than they save.
+        model = {name: values[0] for name, values in models.items()}
+        gradients, loss = step(model, x[0], y[0], weights[0], [mask[0] for mask in drawn])
+        return {name: gradient[None] for name, gradient in gradients.items()}, loss[None]
 
     def _loss(
         self,
@@ -99,3 +112,14 @@ class StackedPath:
             if local.prox:
                 values.add_(received[name], alpha=local.rate * local.prox)
             values.sub_(gradients[name], alpha=local.rate)
+
+
+def _copied(values: Tensor) -> Tensor:
+    """Copy one parameter of all clients of a stack.
+
+    The kernels of a client that is alone get channels last: convolutions and pools then run in
+    that format, which is the fast one on a CPU.
+    """
+    if len(values) > 1 or values.dim() != 5:
+        return values.clone(memory_format=torch.contiguous_format)
+    return torch.empty_like(values[0], memory_format=torch.channels_last).copy_(values[0])[None]
