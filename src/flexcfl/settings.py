@@ -40,7 +40,7 @@ WANTED = {
 def validated(type_: type[SettingsT], table: Mapping[str, object], where: str) -> SettingsT:
     """Return the settings of a table, or raise a ``SettingsError`` of one sentence.
 
-    ``where`` opens the sentence: "[local]" for a table of a file, "mnist" for a data set.
+    ``where`` opens the sentence: "[local]" for a table of a file, "mnist" for a dataset.
 
     >>> from flexcfl.protocol import Local
     >>> validated(Local, {"rate": -1}, "[local]")

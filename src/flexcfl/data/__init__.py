@@ -1,1 +1,21 @@
-"""Federations: real data sets, partitions, and where their files come from."""
+"""Federations: real datasets, partitions, and where their files come from."""
+
+from flexcfl.data.catalogue import DATASETS, Dataset, dataset_named, load_federation
+from flexcfl.data.federation import Federation, IndexLists
+from flexcfl.data.leaf import leaf
+from flexcfl.data.partition import by_classes, by_owner, dirichlet, iid, split
+
+__all__ = [
+    "DATASETS",
+    "Dataset",
+    "Federation",
+    "IndexLists",
+    "by_classes",
+    "by_owner",
+    "dataset_named",
+    "dirichlet",
+    "iid",
+    "leaf",
+    "load_federation",
+    "split",
+]

@@ -62,22 +62,8 @@ class Federation:
     classes: int
 
     def __post_init__(self) -> None:
-        if len(self.x) != len(self.y):
-            raise DataError(
-                f"'{self.name}' has {len(self.x)} examples but {len(self.y)} labels: "
-                "every example needs one label."
-            )
-        if len(self.train) == 0 or len(self.train) != len(self.test):
-            raise DataError(
-                f"'{self.name}' lists {len(self.train)} clients for training and "
-                f"{len(self.test)} for testing: both must name the same clients, at least one."
-            )
-        empty = np.flatnonzero(self.train.sizes == 0)
-        if len(empty):
-            raise DataError(
-                f"Client {empty[0]} of '{self.name}' has no training example: "
-                "give it one, or leave the client out."
-            )
+        _check_labels(self)
+        _check_lists(self)
 
     @property
     def clients(self) -> int:
@@ -88,3 +74,39 @@ class Federation:
     def shape(self) -> tuple[int, ...]:
         """The shape of one example."""
         return self.x.shape[1:]
+
+
+def _check_labels(federation: Federation) -> None:
+    name, x, y = federation.name, federation.x, federation.y
+    if len(x) != len(y):
+        raise DataError(
+            f"'{name}' has {len(x)} examples but {len(y)} labels: every example needs one label."
+        )
+    odd = y[(y < 0) | (y >= federation.classes)]
+    if len(odd):
+        raise DataError(
+            f"'{name}' has the label {odd[0]}, outside of 0 to {federation.classes - 1}: "
+            "number the classes from 0, or correct their number."
+        )
+
+
+def _check_lists(federation: Federation) -> None:
+    name, train, test = federation.name, federation.train, federation.test
+    if len(train) == 0 or len(train) != len(test):
+        raise DataError(
+            f"'{name}' lists {len(train)} clients for training and {len(test)} for testing: "
+            "both must name the same clients, at least one."
+        )
+    for indices in (train.indices, test.indices):
+        strange = indices[(indices < 0) | (indices >= len(federation.y))]
+        if len(strange):
+            raise DataError(
+                f"A client of '{name}' lists the example {strange[0]}, but the pool has 0 to "
+                f"{len(federation.y) - 1}: correct its index."
+            )
+    empty = np.flatnonzero(train.sizes == 0)
+    if len(empty):
+        raise DataError(
+            f"Client {empty[0]} of '{name}' has no training example: "
+            "give it one, or leave the client out."
+        )

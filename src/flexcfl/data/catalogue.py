@@ -1,0 +1,89 @@
+"""The datasets by name: what each is, what it can be told, and how it is loaded."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar
+
+from flexcfl.data.digits import DigitsOptions, load_digits
+from flexcfl.data.fashion import FashionOptions, load_fashion
+from flexcfl.data.federation import Federation
+from flexcfl.data.femnist import FemnistOptions, load_femnist
+from flexcfl.data.leaf import LeafOptions, load_leaf
+from flexcfl.data.mnist import MnistOptions, load_mnist
+from flexcfl.data.sources import SOURCES, Source
+from flexcfl.data.synthetic import SyntheticOptions, load_synthetic
+from flexcfl.errors import SettingsError, unknown
+from flexcfl.settings import validated
+
+__all__ = ["DATASETS", "Dataset", "dataset_named", "load_federation"]
+
+OptionsT = TypeVar("OptionsT")
+
+
+@dataclasses.dataclass(frozen=True)
+class Dataset(Generic[OptionsT]):
+    """One dataset: ``load(options, folder)`` gives its federation.
+
+    ``options`` is the frozen dataclass of its settings, ``what`` a phrase on what it is,
+    ``clients`` their number by default, ``source`` its files where it needs any.
+    """
+
+    name: str
+    what: str
+    clients: int | None
+    options: type[OptionsT]
+    load: Callable[[OptionsT, Path | None], Federation]
+    source: Source | None = None
+
+
+ALL: tuple[Dataset[Any], ...] = (
+    Dataset("digits", "handwritten digits, 8 x 8", 100, DigitsOptions, load_digits),
+    Dataset("synthetic", "drawn at random, 60 numbers", 100, SyntheticOptions, load_synthetic),
+    Dataset(
+        "mnist", "handwritten digits, 28 x 28", 1000, MnistOptions, load_mnist, SOURCES["mnist"]
+    ),
+    Dataset(
+        "femnist",
+        "handwritten a to j, 28 x 28",
+        200,
+        FemnistOptions,
+        load_femnist,
+        SOURCES["femnist"],
+    ),
+    Dataset(
+        "fashion-mnist",
+        "clothing, 28 x 28",
+        500,
+        FashionOptions,
+        load_fashion,
+        SOURCES["fashion-mnist"],
+    ),
+    Dataset("leaf", "your own, in LEAF's JSON", None, LeafOptions, load_leaf),
+)
+DATASETS: Mapping[str, Dataset[Any]] = MappingProxyType({each.name: each for each in ALL})
+
+
+def dataset_named(name: str) -> Dataset[Any]:
+    """Return a dataset, or raise the sentence with the nearest name that exists."""
+    if name not in DATASETS:
+        raise SettingsError(unknown("dataset", name, DATASETS))
+    return DATASETS[name]
+
+
+def load_federation(name: str, folder: Path | str | None = None, **options: object) -> Federation:
+    """Load a dataset by name, with its own settings as keyword arguments.
+
+    ``folder`` is the data folder, as ``--data`` on the command line; for ``leaf`` it is the folder
+    of the dataset itself.
+
+    >>> load_federation("digits", partition="iid", clients=20).clients
+    20
+    """
+    dataset = dataset_named(name)
+    data = None if folder is None else Path(folder)
+    has_its_own = "folder" in {field.name for field in dataclasses.fields(dataset.options)}
+    if data is not None and has_its_own:
+        options["folder"] = data
+    return dataset.load(validated(dataset.options, options, name), data)

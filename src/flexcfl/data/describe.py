@@ -1,0 +1,110 @@
+"""What a federation looks like from outside: sizes, and which labels its clients have."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexcfl.data.federation import Federation, IndexLists
+
+__all__ = ["LEVELS", "Description", "Picture", "Spread", "describe", "label_counts", "picture"]
+
+LEVELS = 4
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Least, middle, mean and greatest of a figure over all clients."""
+
+    least: int
+    median: float
+    mean: float
+    greatest: int
+
+    @classmethod
+    def of(cls, values: NDArray[np.int64]) -> "Spread":
+        """Summarise one figure per client."""
+        return cls(
+            int(values.min()), float(np.median(values)), float(values.mean()), int(values.max())
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Description:
+    """Figures on a federation.
+
+    ``labels`` counts each client's examples, training and test together, by class, in an array of
+    shape (clients, classes). ``pool`` is the number of examples that there are, ``unused`` how many
+    of them no client has, ``recurring`` how many are listed more than once.
+    """
+
+    clients: int
+    shape: tuple[int, ...]
+    classes: int
+    pool: int
+    unused: int
+    recurring: int
+    train: Spread
+    test: Spread
+    train_total: int
+    test_total: int
+    classes_per_client: Spread
+    labels: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """The label skew on a small grid of classes (rows) and clients (columns).
+
+    A level is 0 where the client has nothing of the class, else 1 to ``LEVELS`` for each further
+    quarter of its examples.
+    """
+
+    clients: NDArray[np.int64]
+    classes: NDArray[np.int64]
+    levels: NDArray[np.int64]
+
+
+def describe(federation: Federation) -> Description:
+    """Return the figures on a federation."""
+    train, test = federation.train, federation.test
+    labels = label_counts(train, federation.y, federation.classes)
+    labels += label_counts(test, federation.y, federation.classes)
+    uses = np.bincount(np.concatenate([train.indices, test.indices]), minlength=len(federation.y))
+    return Description(
+        clients=federation.clients,
+        shape=federation.shape,
+        classes=federation.classes,
+        pool=len(federation.y),
+        unused=int((uses == 0).sum()),
+        recurring=int((uses > 1).sum()),
+        train=Spread.of(train.sizes),
+        test=Spread.of(test.sizes),
+        train_total=int(train.sizes.sum()),
+        test_total=int(test.sizes.sum()),
+        classes_per_client=Spread.of((labels > 0).sum(axis=1)),
+        labels=labels,
+    )
+
+
+def label_counts(lists: IndexLists, y: NDArray[np.int64], classes: int) -> NDArray[np.int64]:
+    """Count the labels of each client: an array of shape (clients, classes)."""
+    client = np.repeat(np.arange(len(lists)), lists.sizes)
+    flat = np.bincount(client * classes + y[lists.indices], minlength=len(lists) * classes)
+    return flat.reshape(len(lists), classes)
+
+
+def picture(labels: NDArray[np.int64], columns: int, rows: int) -> Picture:
+    """Sample clients and classes from label counts so that they fit into a picture.
+
+    Clients are ordered by their three most frequent classes and sampled evenly in that order, so
+    that those of one kind stand together; classes are the most frequent ones.
+    """
+    shares = labels / np.maximum(labels.sum(axis=1, keepdims=True), 1)
+    first_three = np.argsort(-shares, axis=1, kind="stable").T[:3]
+    # The last key counts first: the most frequent class; the share of that class decides last.
+    order = np.lexsort((-shares.max(axis=1), *first_three[::-1]))
+    clients = order[np.linspace(0, len(order) - 1, min(columns, len(order))).round().astype(int)]
+    classes = np.sort(np.argsort(-labels.sum(axis=0), kind="stable")[:rows])
+    levels = np.ceil(shares[np.ix_(clients, classes)].T * LEVELS).astype(np.int64)
+    return Picture(clients, classes, levels)

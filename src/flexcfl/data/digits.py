@@ -1,0 +1,42 @@
+"""Scikit-learn's handwritten digits: small real images that need no download.
+
+Reference: Alpaydin and Kaynak, "Optical Recognition of Handwritten Digits", UCI Machine Learning
+Repository, 1998 (its test part, 1,797 images of 8 x 8 pixels). By default 100 clients have two
+neighbouring digits each, in mildly unequal numbers; every image is used exactly once.
+"""
+
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic.dataclasses import dataclass
+
+from flexcfl.data.federation import Federation
+from flexcfl.data.options import FORBID, Defaults, PoolOptions, Seed, own_partitions, repartition
+
+__all__ = ["DigitsOptions", "load_digits"]
+
+CLASSES = 10
+CLIENTS = 100
+BRIGHTEST = 16
+
+
+@dataclass(frozen=True, config=FORBID)
+class DigitsOptions(PoolOptions):
+    """Settings of ``digits``."""
+
+    defaults: ClassVar[Defaults] = own_partitions(CLIENTS, skew=0.5, test_share=0.2)
+
+    partition: Literal["classes", "dirichlet", "iid"] = "classes"
+    seed: Seed = 0
+
+
+def load_digits(options: DigitsOptions, folder: Path | None = None) -> Federation:
+    """Take the digits out of scikit-learn; ``folder`` has no part in it."""
+    # scikit-learn takes seconds to import, which only those who want the digits should wait for.
+    from sklearn import datasets
+
+    digits = datasets.load_digits()
+    x = np.ascontiguousarray(digits.images[:, None] / BRIGHTEST, dtype=np.float32)
+    y = digits.target.astype(np.int64)
+    return Federation("digits", x, y, *repartition(y, options), CLASSES)

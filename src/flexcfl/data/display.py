@@ -1,0 +1,109 @@
+"""A federation on a terminal: its figures, and a picture of which labels its clients have."""
+
+import dataclasses
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, Group, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from flexcfl.data.describe import LEVELS, Description, Spread, describe, picture
+from flexcfl.data.federation import Federation
+
+__all__ = ["report"]
+
+# Darker is more, so that the picture can be read without its colours too.
+SHADES = "·░▒▓█"
+ASCII_SHADES = " .:*#"
+STYLES = ("bright_black", "blue", "cyan", "yellow", "bold red")
+MARGIN = len("class 000  ")
+WIDEST_CELL = 4
+ROWS = 62
+
+
+def report(federation: Federation, options: Any) -> Group:
+    """Return all that is to be said of a federation that was loaded with these settings."""
+    described = describe(federation)
+    return Group(
+        _headline(federation.name, described),
+        _settings(options),
+        "",
+        _figures(described),
+        "",
+        _remark(described),
+        "",
+        _SkewPicture(described),
+    )
+
+
+def _settings(options: Any) -> Text:
+    values = {item.name: getattr(options, item.name) for item in dataclasses.fields(options)}
+    given = [f"{name}={value}" for name, value in values.items() if value is not None]
+    return Text(f"with {', '.join(given)}")
+
+
+def _headline(name: str, described: Description) -> Text:
+    shape = " x ".join(map(str, described.shape))
+    total = described.train_total + described.test_total
+    line = f": {described.clients:,} clients, {total:,} examples of {shape} numbers, "
+    return Text.assemble((name, "bold"), line, f"{described.classes} classes")
+
+
+def _figures(described: Description) -> Table:
+    """Tabulate the spread over clients of their sizes and numbers of classes."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("per client", overflow="fold")
+    for column in ("min", "median", "mean", "max", "all clients"):
+        table.add_column(column, justify="right", overflow="fold")
+    table.add_row("training examples", *_cells(described.train), f"{described.train_total:,}")
+    table.add_row("test examples", *_cells(described.test), f"{described.test_total:,}")
+    table.add_row("classes", *_cells(described.classes_per_client), f"{described.classes:,}")
+    return table
+
+
+def _remark(described: Description) -> Text:
+    """Say how the clients' examples relate to the pool that they are from."""
+    if not (described.unused or described.recurring):
+        return Text(f"Each of the {described.pool:,} examples belongs to exactly one client.")
+    return Text(
+        f"Of {described.pool:,} examples, {described.unused:,} belong to no client "
+        f"and {described.recurring:,} are used more than once."
+    )
+
+
+class _SkewPicture:
+    """Classes as rows, clients as columns; as many clients as fit the width that there is."""
+
+    def __init__(self, described: Description) -> None:
+        self.described = described
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Draw the picture between its caption and its legend."""
+        labels, room = self.described.labels, max(options.max_width - MARGIN, 1)
+        drawn = picture(labels, room, ROWS)
+        shades = ASCII_SHADES if options.ascii_only else SHADES
+        cell = min(room // len(drawn.clients), WIDEST_CELL)
+        yield Text(_caption(len(drawn.clients), len(drawn.classes), labels.shape))
+        for class_, levels in zip(drawn.classes, drawn.levels, strict=True):
+            row = ((shades[level] * cell, STYLES[level]) for level in levels)
+            yield Text.assemble(f"class {class_:>3}  ", *row)
+        yield _legend(shades)
+
+
+def _caption(clients: int, classes: int, among: tuple[int, ...]) -> str:
+    who = "All clients" if clients == among[0] else f"{clients:,} of {among[0]:,} clients"
+    kept = "" if classes == among[1] else f" (of {among[1]:,} classes the {classes} most frequent)"
+    return f"{who} as columns, sorted by their most frequent class{kept}:"
+
+
+def _legend(shades: str) -> Text:
+    legend = Text.assemble("Share of a client's data: ", (shades[0], STYLES[0]), " none")
+    for level in range(1, LEVELS + 1):
+        legend.append("  ").append(shades[level], STYLES[level])
+        legend.append(f" up to {level / LEVELS:.0%}" if level == 1 else f" {level / LEVELS:.0%}")
+    return legend
+
+
+def _cells(spread: Spread) -> tuple[str, str, str, str]:
+    median = f"{spread.median:,.1f}".removesuffix(".0")
+    return f"{spread.least:,}", median, f"{spread.mean:,.1f}", f"{spread.greatest:,}"

@@ -1,0 +1,155 @@
+"""Partitions of a labelled pool: who owns which example, as pure functions of a generator.
+
+Each function returns one array of indices per client. Together the arrays hold every example of
+the pool exactly once and none is empty, at any number of clients up to the number of examples.
+None of them tries again until a draw fits: what a draw leaves empty is filled once.
+"""
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexcfl.data.federation import IndexLists
+from flexcfl.data.ownership import ownership
+from flexcfl.errors import DataError, SettingsError
+
+__all__ = ["Indices", "by_classes", "by_owner", "dirichlet", "iid", "split"]
+
+Indices: TypeAlias = NDArray[np.int64]
+
+
+def iid(labels: Indices, clients: int, rng: np.random.Generator) -> list[Indices]:
+    """Deal the shuffled pool out in equal parts."""
+    _demand_enough(labels, clients)
+    owner = np.empty(len(labels), dtype=np.int64)
+    owner[rng.permutation(len(labels))] = np.arange(len(labels)) % clients
+    return _lists(owner, clients)
+
+
+def by_owner(owners: NDArray[Any]) -> list[Indices]:
+    """Give each example to its given owner; clients are the owners in sorted order."""
+    names, owner = np.unique(owners, return_inverse=True)
+    return _lists(owner, len(names))
+
+
+def dirichlet(
+    labels: Indices, clients: int, concentration: float, rng: np.random.Generator
+) -> list[Indices]:
+    """Divide each class over the clients in proportions drawn from a Dirichlet distribution.
+
+    The smaller the concentration, the fewer clients share a class. A client that a draw leaves
+    without examples receives one, picked at random from the clients that have several.
+
+    Reference: Yurochkin et al., "Bayesian Nonparametric Federated Learning of Neural Networks",
+    ICML 2019.
+    """
+    _demand_enough(labels, clients)
+    if not 0 < concentration < np.inf:
+        raise SettingsError(f"concentration must be a positive number, not {concentration}.")
+    owner = np.empty(len(labels), dtype=np.int64)
+    for members in _classes(labels, rng):
+        shares = _dirichlet_shares(concentration, clients, rng)
+        owner[members] = np.repeat(np.arange(clients), _parts(len(members), shares))
+    return _lists(_without_empty(owner, clients, rng), clients)
+
+
+def by_classes(
+    labels: Indices,
+    clients: int,
+    classes_per_client: int,
+    rng: np.random.Generator,
+    skew: float = 2.0,
+) -> list[Indices]:
+    """Give each client a few classes, and of each class a share of power-law size.
+
+    Client ``u`` owns the classes ``u, u + 1, ...`` (modulo their number) where every owner can have
+    an example of each; where examples are scarcer than that, classes have as equal a number of
+    owners as their sizes allow, and some clients own fewer classes, never more. The shares are
+    lognormal, ``skew`` the standard deviation of their logarithm.
+
+    Reference: Li et al., "Federated Optimization in Heterogeneous Networks", MLSys 2020.
+    """
+    _demand_enough(labels, clients)
+    owns = ownership(np.unique(labels, return_counts=True)[1], clients, classes_per_client)
+    owner = np.empty(len(labels), dtype=np.int64)
+    for class_, members in enumerate(_classes(labels, rng)):
+        owners = np.flatnonzero(owns[:, class_])
+        shares = _softmax(skew * rng.standard_normal(len(owners)))
+        sizes = 1 + _parts(len(members) - len(owners), shares)
+        owner[members] = np.repeat(owners, sizes)
+    return _lists(owner, clients)
+
+
+def split(
+    lists: Sequence[Indices], test_share: float, rng: np.random.Generator
+) -> tuple[IndexLists, IndexLists]:
+    """Divide each client's examples at random into training and test examples.
+
+    Every client keeps a training example; every client of two or more has a test example.
+    """
+    if not 0 < test_share < 1:
+        raise SettingsError(f"test_share must lie between 0 and 1, not {test_share}.")
+    train, test = [], []
+    for client, indices in enumerate(lists):
+        if len(indices) == 0:
+            raise DataError(f"Client {client} has no examples to divide: leave the client out.")
+        wanted = max(1, round(test_share * len(indices)))
+        shuffled = rng.permutation(indices)
+        cut = max(1, len(indices) - wanted)
+        train.append(shuffled[:cut])
+        test.append(shuffled[cut:])
+    return IndexLists.of(train), IndexLists.of(test)
+
+
+def _demand_enough(labels: Indices, clients: int) -> None:
+    if not 1 <= clients <= len(labels):
+        raise DataError(
+            f"{len(labels)} examples cannot serve {clients} clients: "
+            f"choose between 1 and {len(labels)} clients."
+        )
+
+
+def _lists(owner: Indices, clients: int) -> list[Indices]:
+    order = np.argsort(owner, kind="stable").astype(np.int64)
+    return np.split(order, np.cumsum(np.bincount(owner, minlength=clients))[:-1])
+
+
+def _classes(labels: Indices, rng: np.random.Generator) -> list[Indices]:
+    """Return, for every class that occurs, the shuffled indices of its examples."""
+    return [rng.permutation(indices) for indices in by_owner(labels)]
+
+
+def _parts(total: int, shares: NDArray[np.float64]) -> Indices:
+    """Divide a number of examples in the given shares, rounding so that the sum is exact."""
+    so_far = np.cumsum(shares)
+    ends: Indices = np.rint(so_far / so_far[-1] * total).astype(np.int64)
+    return np.diff(ends, prepend=0)
+
+
+def _softmax(logarithms: NDArray[np.float64]) -> NDArray[np.float64]:
+    weights = np.exp(logarithms - logarithms.max())
+    return np.asarray(weights / weights.sum())
+
+
+def _dirichlet_shares(
+    concentration: float, clients: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Draw Dirichlet shares as logarithms of gammas, which cannot all vanish as gammas can."""
+    gammas = rng.standard_gamma(concentration + 1, clients)
+    with np.errstate(over="ignore"):
+        powers = np.log(1 - rng.random(clients)) / concentration
+    largest = np.finfo(np.float64).max
+    return _softmax(np.clip(np.log(gammas) + powers, -largest, largest))
+
+
+def _without_empty(owner: Indices, clients: int, rng: np.random.Generator) -> Indices:
+    """Give every client without examples one of those that their owners can spare."""
+    empty = np.flatnonzero(np.bincount(owner, minlength=clients) == 0)
+    order = rng.permutation(len(owner))
+    kept = np.unique(owner[order], return_index=True)[1]
+    spare = np.delete(order, kept)
+    filled = owner.copy()
+    filled[spare[: len(empty)]] = empty
+    return filled

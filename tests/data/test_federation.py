@@ -1,0 +1,63 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flexcfl.data import Federation, IndexLists
+from flexcfl.errors import DataError
+
+X = np.zeros((4, 2), dtype=np.float32)
+Y = np.array([0, 1, 1, 0])
+BOTH = IndexLists.of([np.array([0, 1]), np.array([2])])
+NONE = IndexLists.of([np.array([3]), np.array([], dtype=np.int64)])
+
+
+@given(st.lists(st.lists(st.integers(0, 100), max_size=5), max_size=8))
+def test_flat_lists_hold_what_separate_lists_held(lists: list[list[int]]) -> None:
+    flat = IndexLists.of(np.array(part, dtype=np.int64) for part in lists)
+    assert [part.tolist() for part in flat] == lists
+    assert flat.sizes.tolist() == [len(part) for part in lists]
+    assert len(flat) == len(lists)
+
+
+@pytest.mark.parametrize("client", [-1, 2])
+def test_a_client_that_does_not_exist_has_no_list(client: int) -> None:
+    with pytest.raises(IndexError):
+        BOTH[client]
+
+
+def test_a_federation_knows_its_clients_and_shape() -> None:
+    federation = Federation("tiny", X, Y, BOTH, NONE, classes=2)
+    assert (federation.clients, federation.shape) == (2, (2,))
+
+
+def test_examples_and_labels_must_be_as_many() -> None:
+    with pytest.raises(DataError, match="'tiny' has 4 examples but 3 labels"):
+        Federation("tiny", X, Y[:3], BOTH, NONE, classes=2)
+
+
+@pytest.mark.parametrize("labels", [[0, 1, 2, 0], [0, 1, -1, 0]])
+def test_labels_must_be_of_the_classes(labels: list[int]) -> None:
+    with pytest.raises(DataError, match=r"'tiny' has the label (2|-1), outside of 0 to 1"):
+        Federation("tiny", X, np.array(labels), BOTH, NONE, classes=2)
+
+
+@pytest.mark.parametrize("index", [-1, 4])
+def test_indices_must_be_of_the_pool(index: int) -> None:
+    wrong = IndexLists.of([np.array([0]), np.array([1, index])])
+    for lists in ((wrong, NONE), (BOTH, wrong)):
+        with pytest.raises(DataError, match=f"example {index}, but the pool has 0 to 3"):
+            Federation("tiny", X, Y, *lists, classes=2)
+
+
+def test_both_splits_must_name_the_same_clients() -> None:
+    one = IndexLists.of([np.array([0])])
+    with pytest.raises(DataError, match="2 clients for training and 1 for testing"):
+        Federation("tiny", X, Y, BOTH, one, classes=2)
+    with pytest.raises(DataError, match="0 clients"):
+        Federation("tiny", X, Y, IndexLists.of([]), IndexLists.of([]), classes=2)
+
+
+def test_every_client_needs_a_training_example() -> None:
+    with pytest.raises(DataError, match="Client 1 of 'tiny' has no training example"):
+        Federation("tiny", X, Y, NONE, BOTH, classes=2)
