@@ -1,4 +1,3 @@
-import time
 import tracemalloc
 from pathlib import Path
 
@@ -85,10 +84,8 @@ def test_small_files_can_be_divided_anew(small_files: Path) -> None:
         load_mnist(MnistOptions(), small_files)
 
 
-def test_the_real_files_give_the_published_federation_quickly(real_data: Path) -> None:
-    started = time.process_time()
+def test_the_real_files_give_the_published_federation(real_data: Path) -> None:
     federation = load_mnist(MnistOptions(), real_data)
-    assert time.process_time() - started < 3
     assert np.bincount(federation.y).tolist() == COUNTS
     assert federation.train.sizes.sum() == 61_665
     assert federation.test.sizes.sum() == 7_370

@@ -299,10 +299,10 @@ REFUSED: dict[str, tuple[Callable[[], nn.Module], str]] = {
         lambda: Classifier(lambda x: x + torch.randn_like(x)),
         r"draws random numbers .* use nn\.Dropout, nn\.Dropout1d, 2d or 3d",
     ),
-    "alpha dropout": (lambda: Classifier(nn.AlphaDropout(0.5)), r"draws random numbers"),
+    "alpha dropout": (lambda: Classifier(nn.AlphaDropout(0.5)), r"use nn\.Dropout"),
     "feature alpha dropout": (
         lambda: Classifier(nn.FeatureAlphaDropout(0.5)),
-        r"draws random numbers",
+        r"use nn\.Dropout",
     ),
     "item": (
         lambda: Classifier(lambda x: x / x.abs().max(dim=-1)[0].mean().item()),

@@ -19,7 +19,6 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from flexcfl.engine import evaluation
 from flexcfl.engine.dense import DensePath, linear_layers
-from flexcfl.engine.dropout import DropoutMode, sites
 from flexcfl.engine.flat import Layout
 from flexcfl.engine.reference import ReferencePath
 from flexcfl.engine.schedule import Schedule, draw
@@ -27,6 +26,7 @@ from flexcfl.engine.stacked import StackedPath
 from flexcfl.engine.workers import spread
 from flexcfl.errors import ModelError, SettingsError
 from flexcfl.models import initialised
+from flexcfl.models.dropout import sites, undropped
 from flexcfl.models.vetting import check
 from flexcfl.protocol import Ids, Local, Vector, Vectors
 
@@ -163,8 +163,7 @@ class Engine:
     def _clients_per_stack(self, shape: tuple[int, ...]) -> int:
         if self.device.type != "cpu":
             return sys.maxsize
-        undropped = DropoutMode(lambda tensor, site: tensor)  # leaves torch's random state alone
-        with torch.no_grad(), undropped, FlopCounterMode(display=False) as counter:
+        with torch.no_grad(), undropped(), FlopCounterMode(display=False) as counter:
             self._template(torch.zeros(1, *shape))
         work = max(1, counter.get_total_flops() // 2)
         most = min(STACK_BYTES // (4 * self.parameters), STACK_MULTIPLY_ADDS // work)

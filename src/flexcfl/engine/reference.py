@@ -4,27 +4,29 @@ This is the definition that the faster paths are held equal to, not a path to ru
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from flexcfl.engine.dropout import Site, masked, masks
 from flexcfl.engine.flat import Layout
 from flexcfl.engine.schedule import Schedule
+from flexcfl.models.dropout import Site, masked, masks
 from flexcfl.protocol import Local
 
 __all__ = ["ReferencePath"]
 
 
+@dataclass(frozen=True, eq=False)
 class ReferencePath:
     """Train clients one after the other with autograd and ``torch.optim.SGD``."""
 
-    def __init__(
-        self, module: nn.Module, layout: Layout, places: Sequence[Site], x: Tensor, y: Tensor
-    ) -> None:
-        self.module, self.layout, self.places = module, layout, places
-        self.x, self.y = x, y
+    module: nn.Module
+    layout: Layout
+    places: Sequence[Site]
+    x: Tensor
+    y: Tensor
 
     def train(
         self, starts: Tensor, schedules: Sequence[Schedule], local: Local

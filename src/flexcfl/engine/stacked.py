@@ -1,15 +1,16 @@
 """The general path: copies of any module trained side by side with ``torch.func.vmap``."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, vmap
 from torch.nn import functional
 
-from flexcfl.engine.dropout import Site, masked, masks
 from flexcfl.engine.flat import Layout
 from flexcfl.engine.schedule import Block, Schedule, blocks
+from flexcfl.models.dropout import Site, masked, masks
 from flexcfl.protocol import Local
 
 __all__ = ["StackedPath"]
@@ -17,14 +18,15 @@ __all__ = ["StackedPath"]
 POSITIONS = 64  # a block's data are gathered at once; more would leave the cache before their turn
 
 
+@dataclass(frozen=True, eq=False)
 class StackedPath:
     """Train a stack of clients at once, each with its own copy of the parameters."""
 
-    def __init__(
-        self, module: nn.Module, layout: Layout, places: Sequence[Site], x: Tensor, y: Tensor
-    ) -> None:
-        self.module, self.layout, self.places = module, layout, places
-        self.x, self.y = x, y
+    module: nn.Module
+    layout: Layout
+    places: Sequence[Site]
+    x: Tensor
+    y: Tensor
 
     def train(
         self, starts: Tensor, schedules: Sequence[Schedule], local: Local

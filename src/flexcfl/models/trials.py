@@ -6,28 +6,19 @@ masks seeded per client.
 
 import copy
 import warnings
-from collections.abc import Callable, Mapping
 from itertools import chain
-from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
-from torch.overrides import TorchFunctionMode
 
 from flexcfl.errors import ModelError
 from flexcfl.models import copies
+from flexcfl.models.dropout import undropped
 from flexcfl.models.wording import in_short
 
 __all__ = ["run"]
 
 _ROWS = 3
-_DROPOUTS = {
-    functional.dropout,
-    functional.dropout1d,
-    functional.dropout2d,
-    functional.dropout3d,
-}
 
 
 def run(module: nn.Module, shape: tuple[int, ...], classes: int) -> None:
@@ -39,7 +30,7 @@ def run(module: nn.Module, shape: tuple[int, ...], classes: int) -> None:
         torch.random.fork_rng(devices=[]),
         torch.enable_grad(),
         warnings.catch_warnings(),
-        _WithoutDropout(),
+        undropped(),
     ):
         warnings.simplefilter("ignore")  # vmap warns of operators that it runs one by one
         for training in (True, False):
@@ -52,22 +43,6 @@ def run(module: nn.Module, shape: tuple[int, ...], classes: int) -> None:
         for training in (True, False):
             model.train(training)
             _check_rows_apart(model, rows, classes)
-
-
-class _WithoutDropout(TorchFunctionMode):
-    """Every dropout function that the engine has masks for hands back its input."""
-
-    def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
-        kwargs = kwargs or {}
-        if func in _DROPOUTS:
-            return args[0] if args else kwargs["input"]
-        return func(*args, **kwargs)
 
 
 def _copied(module: nn.Module) -> nn.Module:
@@ -89,6 +64,8 @@ def _outputs(model: nn.Module, rows: Tensor, classes: int) -> Tensor:
     given, needed = tuple(rows.shape), (len(rows), classes)
     try:
         outputs = model(rows)
+    except ModelError:
+        raise
     except Exception as error:
         raise ModelError(
             f"The model cannot run on a batch of shape {given} ({in_short(error)}): "

@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 
 from flexcfl.errors import ModelError
 
-__all__ = ["DropoutMode", "Site", "masked", "masks", "sites"]
+__all__ = ["DropoutMode", "Site", "masked", "masks", "sites", "undropped"]
 
 LEVELS = 2**16  # masks are drawn as 16-bit integers: four from one draw of the generator
 PROBE = 7  # a batch size that is unlikely to be mistaken for another dimension
@@ -101,6 +101,11 @@ def _arguments(
     inplace: bool = False,
 ) -> tuple[Tensor, float, bool]:
     return input, p, training
+
+
+def undropped() -> DropoutMode:
+    """Return the mode in which nothing is dropped, and torch's random state is left alone."""
+    return DropoutMode(lambda tensor, site: tensor)
 
 
 def masked(given: Iterable[Tensor]) -> DropoutMode:
