@@ -8,7 +8,6 @@ import copy
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -52,13 +51,6 @@ class Path(Protocol):
         Clients come sorted from most to fewest steps; ``starts`` is ``(clients, parameters)``.
         """
         ...
-
-
-@dataclass(frozen=True, eq=False)
-class _Stack:
-    positions: Ids
-    starts: Tensor
-    schedules: Sequence[Schedule]
 
 
 class Engine:
@@ -115,12 +107,13 @@ class Engine:
         updates = np.empty((len(schedules), self.parameters), dtype=np.float32)
         losses = np.empty(len(schedules), dtype=np.float64)
 
-        def train(path: Path, work: _Stack) -> None:
-            trained, loss = path.train(work.starts, work.schedules, local)
-            updates[work.positions] = trained.sub_(work.starts).cpu().numpy()
-            losses[work.positions] = loss.cpu().numpy()
+        def train(path: Path, stack: Ids) -> None:
+            starts = torch.from_numpy(models[model_of[stack]]).to(self.device)
+            trained, loss = path.train(starts, [schedules[client] for client in stack], local)
+            updates[stack] = trained.sub_(starts).cpu().numpy()
+            losses[stack] = loss.cpu().numpy()
 
-        spread(train, self._stacks(models, model_of, schedules), self._path)
+        spread(train, self._stacks(schedules), self._path)
         return updates, losses
 
     def evaluate(
@@ -128,8 +121,8 @@ class Engine:
     ) -> tuple[NDArray[np.float64], Ids]:
         """Return, for each client, the sum of its losses and its hits under its model."""
         work = evaluation.batches(model_of, examples)
-        parameters = {
-            model: self._layout.split(torch.from_numpy(models[[model]][0]).to(self.device))
+        parameters = {  # copies, because torch does not take arrays that may only be read
+            model: self._layout.split(torch.from_numpy(models[model].copy()).to(self.device))
             for model in {batch.model for batch in work}
         }
 
@@ -180,21 +173,11 @@ class Engine:
         module = copy.deepcopy(self._template)
         return made(module, self._layout, self._sites, self._x, self._y)
 
-    def _stacks(
-        self, models: Vectors, model_of: Ids, schedules: Sequence[Schedule]
-    ) -> list[_Stack]:
+    def _stacks(self, schedules: Sequence[Schedule]) -> list[Ids]:
         """Sort clients from most to fewest steps and cut them into stacks."""
         order = np.argsort([-len(schedule) for schedule in schedules], kind="stable")
         size = self._stack_size
-        return [
-            _Stack(
-                positions=part,
-                starts=torch.from_numpy(models[model_of[part]]).to(self.device),
-                schedules=[schedules[position] for position in part],
-            )
-            for part in np.split(order, range(size, len(order), size))
-            if len(part)
-        ]
+        return [order[start : start + size] for start in range(0, len(order), size)]
 
 
 def _device(name: str) -> torch.device:
