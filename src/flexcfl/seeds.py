@@ -12,7 +12,13 @@ __all__ = ["generator"]
 
 
 def generator(seed: int, purpose: str, *keys: int) -> np.random.Generator:
-    """Return the generator of one purpose, for instance ``generator(0, "batches", 3, client)``."""
+    """Return the generator of one purpose, for instance ``generator(0, "train", 3, client)``.
+
+    Keys lie below 2**32; different numbers of keys, like different keys, give different draws.
+    """
+    if any(not 0 <= key < 2**32 for key in keys):
+        raise ValueError(f"the keys {keys} of '{purpose}' must lie between 0 and 2**32")
+    # A spawn key and not more entropy, which SeedSequence would fill up with zeros.
+    sequence = np.random.SeedSequence(seed, spawn_key=(zlib.crc32(purpose.encode()), *keys))
     # Philox can be made from any key at a fixed small cost and is the same on every platform.
-    entropy = np.random.SeedSequence([seed, zlib.crc32(purpose.encode()), *keys])
-    return np.random.Generator(np.random.Philox(entropy))
+    return np.random.Generator(np.random.Philox(sequence))
