@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -61,3 +63,56 @@ def test_both_splits_must_name_the_same_clients() -> None:
 def test_every_client_needs_a_training_example() -> None:
     with pytest.raises(DataError, match="Client 1 of 'tiny' has no training example"):
         Federation("tiny", X, Y, NONE, BOTH, classes=2)
+
+
+@pytest.mark.parametrize(
+    ("indices", "offsets"),
+    [([0, 1, 2], [0, 2]), ([0, 1], [1, 2]), ([0, 1], [0, 2, 1, 2]), ([0], [])],
+)
+def test_offsets_must_fit_their_indices(indices: list[int], offsets: list[int]) -> None:
+    with pytest.raises(DataError, match=r"IndexLists\.of"):
+        IndexLists(np.array(indices), np.array(offsets, dtype=np.int64))
+
+
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        (X.astype(np.float64), Y.astype(np.int32)),
+        (X.astype(">f4"), Y.astype(np.uint8)),
+        (np.zeros((4, 2), np.uint8), list(Y)),
+        (np.zeros((4, 4), np.float32)[:, ::-2], Y[::-1]),
+        (X.tolist(), tuple(Y)),
+    ],
+)
+def test_arrays_of_other_types_are_turned_into_ours(x: Any, y: Any) -> None:
+    federation = Federation("tiny", x, y, BOTH, NONE, classes=2)
+    assert federation.x.dtype == np.float32
+    assert federation.y.dtype == np.int64
+    assert federation.x.flags.c_contiguous
+    np.testing.assert_array_equal(federation.x, np.asarray(x))
+    np.testing.assert_array_equal(federation.y, np.asarray(y))
+
+
+def test_arrays_of_our_types_are_not_copied() -> None:
+    federation = Federation("tiny", X, Y, BOTH, NONE, classes=2)
+    assert federation.x is X
+    assert federation.y is Y
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_examples_must_be_finite(value: float) -> None:
+    x = X.copy()
+    x[2, 1] = value
+    with pytest.raises(DataError, match="NaN or infinity"):
+        Federation("tiny", x, Y, BOTH, NONE, classes=2)
+
+
+@pytest.mark.parametrize("y", [Y.astype(float), Y[:, None], np.array(list("abca"))])
+def test_labels_must_be_whole_numbers(y: Any) -> None:
+    with pytest.raises(DataError, match="one whole number for each example"):
+        Federation("tiny", X, y, BOTH, NONE, classes=2)
+
+
+def test_examples_must_be_numbers() -> None:
+    with pytest.raises(DataError, match="no array of numbers"):
+        Federation("tiny", [["a"]] * 4, Y, BOTH, NONE, classes=2)  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from flexcfl.errors import DataError
 
@@ -20,6 +20,14 @@ class IndexLists:
 
     indices: NDArray[np.int64]
     offsets: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        ends = (self.offsets[0], self.offsets[-1]) if len(self.offsets) else ()
+        if ends != (0, len(self.indices)) or (np.diff(self.offsets) < 0).any():
+            raise DataError(
+                f"The offsets of {len(self.indices)} indices must rise from 0 to that number: "
+                "use IndexLists.of, which computes them."
+            )
 
     @classmethod
     def of(cls, lists: Iterable[NDArray[np.int64]]) -> "IndexLists":
@@ -50,8 +58,9 @@ class IndexLists:
 class Federation:
     """Clients and their data: a pool ``x``, ``y``, and whose is what in ``train`` and ``test``.
 
-    ``x`` is float32 of shape ``(examples, *shape of one example)``, ``y`` holds labels in
-    ``range(classes)``. Every client has at least one training example.
+    ``x`` has the shape ``(examples, *shape of one example)``, ``y`` holds labels in
+    ``range(classes)``. Every client has at least one training example. Arrays of other types are
+    turned into contiguous float32 and int64 ones; arrays that already are such are not copied.
     """
 
     name: str
@@ -62,6 +71,8 @@ class Federation:
     classes: int
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "x", _numbers(self.name, self.x))
+        object.__setattr__(self, "y", _labels(self.name, self.y))
         _check_labels(self)
         _check_lists(self)
 
@@ -74,6 +85,29 @@ class Federation:
     def shape(self) -> tuple[int, ...]:
         """The shape of one example."""
         return self.x.shape[1:]
+
+
+def _numbers(name: str, x: ArrayLike) -> NDArray[np.float32]:
+    try:
+        numbers = np.ascontiguousarray(x, dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"The examples of '{name}' are no array of numbers ({error}).") from None
+    # A minimum and a maximum, because asking every number would need another array of their size.
+    if numbers.size and not np.isfinite([numbers.min(), numbers.max()]).all():
+        raise DataError(
+            f"The examples of '{name}' hold NaN or infinity: fill in or leave out what is missing."
+        )
+    return numbers
+
+
+def _labels(name: str, y: ArrayLike) -> NDArray[np.int64]:
+    labels = np.asarray(y)
+    if labels.ndim != 1 or labels.dtype.kind not in "iu":
+        raise DataError(
+            f"The labels of '{name}' are of type {labels.dtype} and shape {labels.shape}: "
+            "give one whole number for each example."
+        )
+    return np.ascontiguousarray(labels, dtype=np.int64)
 
 
 def _check_labels(federation: Federation) -> None:
