@@ -119,3 +119,12 @@ def test_values_are_frozen() -> None:
 def test_everything_exported_exists() -> None:
     assert sorted(protocol.__all__) == protocol.__all__
     assert all(hasattr(protocol, name) for name in protocol.__all__)
+
+
+def test_models_that_were_promoted_are_found_out() -> None:
+    models: Any = np.zeros((1, 3))
+    nobody = np.empty(0, np.int64)
+    with pytest.raises(TypeError, match="float64"):
+        Train(nobody, models, nobody, Local())
+    with pytest.raises(TypeError, match="float64"):
+        Evaluate(nobody, models, nobody)

@@ -72,6 +72,12 @@ StateT = TypeVar("StateT")
 ResultT = TypeVar("ResultT")
 
 
+def _check_models(models: Vectors) -> None:
+    """Find out early that an algorithm's arithmetic has promoted its models to float64."""
+    if models.dtype != np.float32:
+        raise TypeError(f"models travel as float32, not {models.dtype}")
+
+
 class Order(ABC, Generic[ReplyT_co]):
     """A request to clients that brings back one kind of reply."""
 
@@ -121,6 +127,9 @@ class Train(Order[Trained]):
     model_of: Ids
     local: Local
 
+    def __post_init__(self) -> None:
+        _check_models(self.models)
+
     @property
     def down_bytes(self) -> int:
         """One model to every client asked."""
@@ -150,6 +159,9 @@ class Evaluate(Order[Evaluated]):
     models: Vectors
     model_of: Ids
     split: Literal["train", "test"] = "test"
+
+    def __post_init__(self) -> None:
+        _check_models(self.models)
 
     @property
     def down_bytes(self) -> int:

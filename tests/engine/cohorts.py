@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional
 
 from flexcfl.engine import Engine, PathName
 from flexcfl.protocol import Local
@@ -23,6 +24,22 @@ class Recurrent(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         logits: Tensor = self.out(self.rows(x.squeeze(1))[0][:, -1])
+        return logits
+
+
+class Viewing(nn.Module):
+    """Two convolutions, then ``view``, which takes one memory format only."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(1, 4, 3, padding=1)
+        self.second = nn.Conv2d(4, 6, 3, padding=1)
+        self.out = nn.Linear(6 * 16, CLASSES)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = functional.max_pool2d(functional.relu(self.first(x)), 2)
+        x = functional.relu(self.second(x))
+        logits: Tensor = self.out(x.view(x.size(0), -1))
         return logits
 
 
@@ -53,6 +70,7 @@ MODULES: dict[str, Callable[[], nn.Module]] = {
     "logistic regression": logistic_regression,
     "perceptron": perceptron,
     "convolutional": convolutional,
+    "viewing": Viewing,
     "recurrent": Recurrent,
 }
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.metrics import accuracy_score, log_loss
-from torch import nn
+from torch import Tensor, nn
 
 from flexcfl.engine import Engine
 from flexcfl.engine.dense import linear_layers
@@ -134,8 +134,32 @@ def test_vectors_and_modules_say_the_same(module: str, cohort: Cohort) -> None:
     named = engine.unflatten(vector)
     for name, parameter in ready.named_parameters():
         np.testing.assert_array_equal(named[name], parameter.detach().numpy())
-    joined = np.concatenate([values.reshape(-1) for values in named.values()])
+    joined = np.concatenate([named[name].reshape(-1) for name, _ in ready.named_parameters()])
     np.testing.assert_array_equal(joined, vector)
+
+
+class Projected(nn.Module):
+    """A model with a buffer that every new module draws anew."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("projection", torch.randn(64, 5))
+        self.out = nn.Linear(5, CLASSES)
+
+    def forward(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.out(x.flatten(1) @ self.get_buffer("projection"))
+        return logits
+
+
+def test_a_models_state_has_the_buffers_too() -> None:
+    x = np.ones((3, *SHAPE), np.float32)
+    engine = Engine(Projected, x, np.zeros(3, np.int64), CLASSES)
+    vector = engine.initial(np.random.default_rng(3))
+    named = {name: torch.from_numpy(value) for name, value in engine.unflatten(vector).items()}
+    other = Projected()
+    other.load_state_dict(named)
+    ready, images = engine.module(vector), torch.from_numpy(x)
+    assert torch.equal(ready(images), other(images))
 
 
 def test_initial_models_depend_on_the_generator_alone(module: str, cohort: Cohort) -> None:
@@ -148,8 +172,11 @@ def test_initial_models_depend_on_the_generator_alone(module: str, cohort: Cohor
 def test_dense_stacks_are_recognised_and_nothing_else() -> None:
     tied = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 4))
     tied[2].weight = tied[0].weight
+    extended = nn.Sequential(nn.Flatten(), nn.Linear(64, 4))
+    extended.extra = nn.Parameter(torch.zeros(3))
     others = [
         tied,
+        extended,
         nn.Sequential(nn.Flatten(), nn.Linear(64, 4), nn.ReLU()),
         nn.Sequential(nn.Flatten(), nn.Linear(64, 4, bias=False)),
         nn.Sequential(nn.Flatten(), nn.Linear(64, 8), nn.Tanh(), nn.Linear(8, 4)),
@@ -175,7 +202,7 @@ def test_a_module_that_does_not_fit_is_refused(cohort: Cohort) -> None:
 
 def test_a_device_that_is_not_there_is_named() -> None:
     x, y = np.zeros((3, *SHAPE), np.float32), np.zeros(3, np.int64)
-    for device in ("cuda:77", "abacus"):
+    for device in ("cuda:77", "abacus", "meta"):
         with pytest.raises(SettingsError, match=device):
             Engine(perceptron, x, y, CLASSES, device=device)
 

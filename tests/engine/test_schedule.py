@@ -1,10 +1,12 @@
 """What a client visits, and how clients lie side by side."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from flexcfl.engine.schedule import blocks, draw
+from flexcfl.errors import TrainingError
 from flexcfl.protocol import Local
 from flexcfl.seeds import generator
 
@@ -27,6 +29,21 @@ def test_every_epoch_visits_each_example_once(
         np.testing.assert_array_equal(np.sort(visited), examples)
     last = schedule.counts * (np.arange(len(schedule)) >= len(schedule) - steps)
     np.testing.assert_allclose(schedule.closing, last / size, rtol=1e-6)
+
+
+def test_every_epoch_has_an_order_of_its_own_and_every_client_a_key() -> None:
+    one, other = (
+        draw(np.arange(40), Local(epochs=2, batch=40), generator(0, "test", client))
+        for client in (0, 1)
+    )
+    orders = {tuple(rows.tolist()) for rows in (*one.rows, *other.rows)}
+    assert len(orders) == 4
+    assert one.key != other.key
+
+
+def test_a_client_without_examples_cannot_train() -> None:
+    with pytest.raises(TrainingError, match="without examples"):
+        draw(np.empty(0, np.int64), Local(), generator(0, "test"))
 
 
 @given(size=SIZES, batch=BATCHES, steps=st.integers(1, 60))

@@ -27,6 +27,14 @@ class Functional(nn.Module):
         return logits
 
 
+class InPlace(nn.Module):
+    """Relies on dropout's effect alone."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        functional.dropout(x, 0.5, self.training, inplace=True)
+        return x
+
+
 class SequenceFirst(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -79,6 +87,11 @@ def test_masks_are_applied_in_the_order_of_the_forward_pass() -> None:
     first, second = torch.tensor([[2.0, 0.0]]), torch.tensor([[2.0, 2.0]])
     with masked([first, second]):
         assert module(torch.ones(1, 2)).tolist() == [[4.0, 0.0]]
+
+
+def test_dropout_in_place_acts_in_place() -> None:
+    with masked([torch.tensor([[2.0, 0.0]])]):
+        assert InPlace()(torch.ones(1, 2)).tolist() == [[2.0, 0.0]]
 
 
 def test_dropout_matters_in_training_and_not_in_evaluation() -> None:

@@ -31,9 +31,9 @@ def linear_layers(module: nn.Module) -> list[nn.Linear] | None:
     known = all(type(layer) is nn.ReLU for layer in between) and len(linear) == len(between) + 1
     layers = [layer for layer in linear if type(layer) is nn.Linear and layer.bias is not None]
     fits = all(a.out_features == b.in_features for a, b in pairwise(layers))
-    tied = len(list(module.parameters())) < 2 * len(layers)
+    alone = len(list(module.parameters())) == 2 * len(layers)  # none tied, none beside them
     hooked = any(m._forward_hooks or m._forward_pre_hooks for m in module.modules())
-    plain = known and fits and not tied and not hooked
+    plain = known and fits and alone and not hooked
     return layers if plain and len(layers) == len(linear) else None
 
 

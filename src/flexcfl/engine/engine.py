@@ -8,7 +8,7 @@ import copy
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 import torch
@@ -80,6 +80,7 @@ class Engine:
         self._x, self._y = _shared(x).to(self.device), _shared(y).to(self.device)
         self._stack_size = self._clients_per_stack(x.shape[1:])
         self.path: PathName = path or ("dense" if linear_layers(template) else "stacked")
+        self._channels_last = self._takes_channels_last()
 
     @property
     def parameters(self) -> int:
@@ -141,10 +142,9 @@ class Engine:
             np.bincount(positions[hits], minlength=len(examples)).astype(np.int64),
         )
 
-    def unflatten(self, vector: Vector) -> dict[str, NDArray[np.float32]]:
-        """Return a model's parameters by name."""
-        named = self._layout.split(torch.from_numpy(vector.copy()))
-        return {name: values.numpy() for name, values in named.items()}
+    def unflatten(self, vector: Vector) -> dict[str, NDArray[Any]]:
+        """Return a model's state by name: its parameters, and the module's constant buffers."""
+        return {name: value.numpy() for name, value in self.module(vector).state_dict().items()}
 
     def module(self, vector: Vector) -> nn.Module:
         """Return a ready module that carries a model's parameters, in eval mode."""
@@ -168,10 +168,25 @@ class Engine:
             if layers is None:
                 raise ModelError("The dense path trains stacks of Linear and ReLU layers only.")
             return DensePath(layers, self._x, self._y)
-        made = StackedPath if self.path == "stacked" else ReferencePath
         # functional_call and the plain loop both write into the module: one for every thread.
         module = copy.deepcopy(self._template)
-        return made(module, self._layout, self._sites, self._x, self._y)
+        given = module, self._layout, self._sites, self._x, self._y
+        if self.path == "reference":
+            return ReferencePath(*given)
+        return StackedPath(*given, channels_last=self._channels_last)
+
+    def _takes_channels_last(self) -> bool:
+        """Whether the module runs with kernels of that format, which ``view`` may not accept."""
+        if self.path != "stacked" or self.device.type != "cpu":
+            return False
+        self._channels_last = True
+        start = self._layout.vector(self._template)[None]
+        schedule = draw(np.zeros(1, np.int64), Local(steps=1), np.random.default_rng(0))
+        try:
+            self._path().train(start, [schedule], Local(steps=1))
+        except Exception:  # vetting has seen it run; whatever this is, the format is the reason
+            return False
+        return True
 
     def _stacks(self, schedules: Sequence[Schedule]) -> list[Ids]:
         """Sort clients from most to fewest steps and cut them into stacks."""
@@ -183,8 +198,8 @@ class Engine:
 def _device(name: str) -> torch.device:
     try:
         device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
+        torch.zeros(1, device=device).cpu()
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise SettingsError(
             f"There is no device '{name}' here: use --device cpu, or a torch build that has it."
         ) from error

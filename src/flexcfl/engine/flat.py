@@ -10,12 +10,16 @@ __all__ = ["Layout"]
 
 
 class Layout:
-    """The order, names and shapes of a module's parameters inside a flat vector."""
+    """The order, names and shapes of a module's parameters inside a flat vector.
+
+    ``matrices`` names those that the L2 penalty acts on.
+    """
 
     def __init__(self, module: nn.Module) -> None:
         self.shapes = {name: tuple(p.shape) for name, p in module.named_parameters()}
         self.lengths = [prod(shape) for shape in self.shapes.values()]
         self.parameters = sum(self.lengths)
+        self.matrices = {name for name, shape in self.shapes.items() if len(shape) == 2}
 
     def split(self, vectors: Tensor) -> dict[str, Tensor]:
         """View vectors of shape ``(..., parameters)`` as named tensors ``(..., *shape)``."""
@@ -37,7 +41,3 @@ class Layout:
     def vector(self, module: nn.Module) -> Tensor:
         """Copy a module's parameters into one vector."""
         return self.join({name: p.detach() for name, p in module.named_parameters()})
-
-    def matrices(self) -> set[str]:
-        """Name the weight matrices, which are what the L2 penalty acts on."""
-        return {name for name, shape in self.shapes.items() if len(shape) == 2}

@@ -62,7 +62,7 @@ class ReferencePath:
         """Add up the L2 term on weight matrices and FedProx's proximal term."""
         parameters = dict(self.module.named_parameters())
         received = self.layout.split(start)
-        squares = [parameters[name].square().sum() for name in self.layout.matrices()]
+        squares = [parameters[name].square().sum() for name in self.layout.matrices]
         distances = [(p - received[name]).square().sum() for name, p in parameters.items()]
         return local.l2 * sum(squares, start.new_zeros(())) + local.prox / 2 * sum(
             distances, start.new_zeros(())

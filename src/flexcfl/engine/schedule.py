@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from flexcfl.errors import TrainingError
 from flexcfl.protocol import Ids, Local
 
 __all__ = ["Block", "Schedule", "blocks", "draw"]
@@ -34,6 +35,8 @@ class Schedule:
 
 def draw(examples: Ids, local: Local, rng: np.random.Generator) -> Schedule:
     """Draw a client's mini-batches: every epoch visits each example once, in a fresh order."""
+    if len(examples) == 0:
+        raise TrainingError("A client without examples cannot train: leave it out of the cohort.")
     width = min(local.batch, len(examples))
     per_epoch = -(-len(examples) // width)
     steps = local.steps or local.epochs * per_epoch

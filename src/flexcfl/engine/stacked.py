@@ -15,7 +15,7 @@ from flexcfl.protocol import Local
 
 __all__ = ["StackedPath"]
 
-POSITIONS = 64  # a block's data are gathered at once; more would leave the cache before their turn
+POSITIONS = 4096  # rows and weights are laid out for this many examples at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,13 +27,14 @@ class StackedPath:
     places: Sequence[Site]
     x: Tensor
     y: Tensor
+    channels_last: bool = False
 
     def train(
         self, starts: Tensor, schedules: Sequence[Schedule], local: Local
     ) -> tuple[Tensor, Tensor]:
         """Return the trained models and the mean data loss of each client's last epoch."""
         received = self.layout.split(starts)
-        models = {name: _copied(values) for name, values in received.items()}
+        models = {name: self._copied(values) for name, values in received.items()}
         losses = torch.zeros(len(starts), device=starts.device)
         for block in blocks(schedules, POSITIONS):
             active = {name: values[: block.clients] for name, values in models.items()}
@@ -55,11 +56,12 @@ class StackedPath:
             torch.from_numpy(part).to(self.x.device)
             for part in (block.rows, block.weights, block.closing)
         )
-        x, y = self.x[rows], self.y[rows]
-        total = torch.zeros(block.clients, device=x.device)
+        y = self.y[rows]
+        total = torch.zeros(block.clients, device=rows.device)
         for step in range(len(rows)):
             drawn = self._masks(keys, block.start + step, rows.shape[2])
-            gradients, loss = self._gradients(models, x[step], y[step], weights[step], drawn)
+            x = self.x[rows[step]]
+            gradients, loss = self._gradients(models, x, y[step], weights[step], drawn)
             self._update(models, gradients, received, local)
             total += loss * closing[step]
         return total
@@ -107,7 +109,7 @@ class StackedPath:
     ) -> None:
         """One step of SGD on data loss, L2 term and proximal term."""
         for name, values in models.items():
-            decay = 2 * local.l2 if name in self.layout.matrices() else 0.0
+            decay = 2 * local.l2 if name in self.layout.matrices else 0.0
             shrink = local.rate * (decay + local.prox)
             if shrink:
                 values.mul_(1 - shrink)
@@ -115,13 +117,12 @@ class StackedPath:
                 values.add_(received[name], alpha=local.rate * local.prox)
             values.sub_(gradients[name], alpha=local.rate)
 
+    def _copied(self, values: Tensor) -> Tensor:
+        """Copy one parameter of all clients of a stack.
 
-def _copied(values: Tensor) -> Tensor:
-    """Copy one parameter of all clients of a stack.
-
-    The kernels of a client that is alone get channels last: convolutions and pools then run in
-    that format, which is the fast one on a CPU.
-    """
-    if len(values) > 1 or values.dim() != 5:
-        return values.clone(memory_format=torch.contiguous_format)
-    return torch.empty_like(values[0], memory_format=torch.channels_last).copy_(values[0])[None]
+        The kernels of a client that is alone may get channels last: convolutions and pools then
+        run in that format, which is the fast one on a CPU.
+        """
+        if len(values) > 1 or values.dim() != 5 or not self.channels_last:
+            return values.clone(memory_format=torch.contiguous_format)
+        return torch.empty_like(values[0], memory_format=torch.channels_last).copy_(values[0])[None]

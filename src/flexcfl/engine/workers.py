@@ -6,9 +6,9 @@ operators.
 """
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from queue import Queue
 from typing import TypeVar
 
 import torch
@@ -24,25 +24,49 @@ def spread(
     work: Callable[[Tool, Task], Result], tasks: Sequence[Task], tool: Callable[[], Tool]
 ) -> list[Result]:
     """Return ``work(tool, task)`` of every task, in order; each thread makes a tool of its own."""
-    with _single_core() as cores:
-        if min(cores, len(tasks)) < 2:
-            own = tool()
-            return [work(own, task) for task in tasks]
-        kept = threading.local()
+    with _single_core as cores:
+        workers = max(1, min(cores, len(tasks)))
+        # Made here and not in the threads, so that what goes wrong is told as it is.
+        tools = Queue[Tool]()
+        for _ in range(workers):
+            tools.put(tool())
 
-        def prepare() -> None:
-            kept.tool = tool()
+        def done(task: Task) -> Result:
+            own = tools.get()
+            try:
+                return work(own, task)
+            finally:
+                tools.put(own)
 
-        with ThreadPoolExecutor(min(cores, len(tasks)), initializer=prepare) as pool:
-            return list(pool.map(lambda task: work(kept.tool, task), tasks))
+        if workers == 1:
+            return [done(task) for task in tasks]
+        with ThreadPoolExecutor(workers) as pool:
+            return list(pool.map(done, tasks))
 
 
-@contextmanager
-def _single_core() -> Iterator[int]:
-    """Give operators one core each, and say how many there are to spread over."""
-    cores = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield cores
-    finally:
-        torch.set_num_threads(cores)
+class _SingleCore:
+    """Whoever is inside has one core for its operators, and knows how many there are in all.
+
+    Torch keeps the number for each thread, and a new thread takes over the last one set anywhere:
+    whoever comes second would find 1 and leave it behind.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = self._cores = 0
+
+    def __enter__(self) -> int:
+        with self._lock:
+            if self._inside == 0:
+                self._cores = torch.get_num_threads()
+            self._inside += 1
+            torch.set_num_threads(1)
+            return self._cores
+
+    def __exit__(self, *exception: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            torch.set_num_threads(self._cores)
+
+
+_single_core = _SingleCore()

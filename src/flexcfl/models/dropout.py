@@ -88,10 +88,12 @@ class DropoutMode(TorchFunctionMode):
             )
         if func not in MASK_SHAPES:
             return func(*args, **kwargs)
-        tensor, probability, training = _arguments(*args, **kwargs)
+        tensor, probability, training, inplace = _arguments(*args, **kwargs)
         if not training or probability == 0:
             return tensor
-        return self.drop(tensor, Site(probability, MASK_SHAPES[func](tuple(tensor.shape[1:]))))
+        site = Site(probability, MASK_SHAPES[func](tuple(tensor.shape[1:])))
+        dropped = self.drop(tensor, site)
+        return tensor.copy_(dropped) if inplace else dropped
 
 
 def _arguments(
@@ -99,8 +101,8 @@ def _arguments(
     p: float = 0.5,
     training: bool = True,
     inplace: bool = False,
-) -> tuple[Tensor, float, bool]:
-    return input, p, training
+) -> tuple[Tensor, float, bool, bool]:
+    return input, p, training, inplace
 
 
 def undropped() -> DropoutMode:
