@@ -2,7 +2,7 @@
 
 Real MNIST federation, FedAvg's local work with the paper's settings (K=20, E=10, B=10).
 
-Example: python benchmarks/engine.py --data ../shared/data
+Example: python benchmarks/engine.py --data DIR
 """
 
 import argparse
