@@ -102,6 +102,8 @@ def test_assignments_read_toml_values_and_plain_words() -> None:
 def test_a_word_that_assigns_nothing_is_refused(word: str) -> None:
     with pytest.raises(SettingsError, match="KEY=VALUE"):
         assignments([word])
+    with pytest.raises(SettingsError, match=r"such as local\.rate=1\.$"):
+        assignments([word], example="local.rate=1")
 
 
 @given(st.text(), st.text())

@@ -41,7 +41,7 @@ Vector: TypeAlias = NDArray[np.float32]
 Vectors: TypeAlias = NDArray[np.float32]
 Ids: TypeAlias = NDArray[np.int64]
 
-Positive = Annotated[int, Field(ge=1)]
+Positive = Annotated[int, Field(ge=1, le=10**9)]
 Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 

@@ -59,8 +59,10 @@ def validated(type_: type[SettingsT], table: Mapping[str, object], where: str) -
     return settings
 
 
-def assignments(pairs: Iterable[str]) -> dict[str, object]:
+def assignments(pairs: Iterable[str], example: str = "clients=20") -> dict[str, object]:
     """Return the table that ``KEY=VALUE`` words describe; values are TOML, or else plain text.
+
+    ``example`` is a word that the caller takes, for the sentence on one that is none.
 
     >>> assignments(["clients=20", "partition=iid", "shape=[1, 28, 28]"])
     {'clients': 20, 'partition': 'iid', 'shape': [1, 28, 28]}
@@ -69,7 +71,7 @@ def assignments(pairs: Iterable[str]) -> dict[str, object]:
     for pair in pairs:
         key, equals, text = pair.partition("=")
         if not (key.strip() and equals):
-            raise SettingsError(f"'{pair}' is not of the form KEY=VALUE, such as clients=20.")
+            raise SettingsError(f"'{pair}' is not of the form KEY=VALUE, such as {example}.")
         table[key.strip()] = _value(text.strip())
     return table
 

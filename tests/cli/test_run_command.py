@@ -47,6 +47,7 @@ def test_a_run_shows_its_settings_its_rounds_its_results_and_leaves_a_folder(
     shown = capsys.readouterr().out
     assert re.search(r"^data +digits, .*clients 10 \(given\)", shown, re.M)
     assert re.search(r"^local +epochs 1 \(given\), batch 10, rate 0\.1, ", shown, re.M)
+    assert re.search(r"^training, 2 rounds$", shown, re.M)
     assert re.search(r"^round 1/2  accuracy \d+\.\d%  loss \d", shown, re.M)
     assert re.search(r"^round 2/2  accuracy", shown, re.M)
     assert re.search(r"^accuracy +best \d+\.\d%, final \d+\.\d%, median \d+\.\d%", shown, re.M)
@@ -116,13 +117,14 @@ def test_a_source_is_named_beside_what_it_gave(
         ("--set local.rte=1", "[local] has no setting 'rte': did you mean 'rate'?"),
         ("--set locl.rate=1", "There is no table 'locl': did you mean 'local'?"),
         ("--set rate=1", "'rate' does not say which table it belongs to"),
-        ("--set rate", "'rate' is not of the form KEY=VALUE"),
+        ("--set rate", "'rate' is not of the form KEY=VALUE, such as local.rate=0.05."),
         ("--set local.rate=fast", "[local] rate must be a number, not 'fast'."),
         ("--set data.clients=100000", "clients"),
         ("--model cnn --dataset synthetic", "The cnn needs images"),
         ("--model nowhere:net", "The model 'nowhere:net' could not be imported"),
         ("--dataset mnist", "run 'flexcfl data fetch mnist'"),
         ("--dataset mnist --data nowhere", "is not a folder: correct --data."),
+        ("--epochs 1000000000000000", "[local] epochs must be less than or equal to 1000000000"),
         ("--rate 1e38", "in round 1: its training diverged"),
         ("nowhere.toml", "'nowhere.toml' cannot be read (No such file or directory)"),
         ("one.toml two.toml", "two.toml"),
@@ -158,6 +160,17 @@ def test_a_mistake_in_the_file_is_one_sentence(
     assert [path.name for path in here.iterdir()] == ["my.toml"]
 
 
+def test_too_little_memory_is_one_sentence(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def exhausted(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(Simulation, "_train", exhausted)
+    assert "more memory than there is: lower --epochs" in refusal(capsys, *SHORT)
+    assert list(here.iterdir()) == []
+
+
 def test_a_folder_that_cannot_be_used_is_refused(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -165,8 +178,10 @@ def test_a_folder_that_cannot_be_used_is_refused(
     (here / "full" / "file").write_text("mine")
     assert "exists already and is not an empty folder" in refusal(capsys, "--out", "full")
     assert "exists already" in refusal(capsys, "--out", "full/file")
-    assert "cannot be made" in refusal(capsys, "--out", "full/file/run", *SHORT)
+    assert "cannot be used" in refusal(capsys, "--out", "full/file/run", *SHORT)
     assert [path.name for path in here.rglob("*")] == ["full", "file"]
+    (here / "runs").symlink_to("nowhere")
+    assert "'runs' cannot be used" in refusal(capsys, *SHORT)
 
 
 def idx(values: bytes, *shape: int) -> bytes:
@@ -214,6 +229,30 @@ def test_a_users_own_files_can_be_run(here: Path, tmp_path: Path) -> None:
     words = ["--dataset", "leaf", "--set", f"data.folder={tmp_path / 'leaf'}", "--cohort", "2"]
     assert main(["run", "-q", "--rounds", "2", "--out", "mine", *words]) == 0
     assert json.loads((here / "mine" / "summary.json").read_text())["clients"] == 2
+
+
+def test_the_file_of_a_run_on_ones_own_files_can_be_run_from_another_folder(
+    here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user = {"x": [[0.0, 1.0], [1.0, 0.0]], "y": [0, 1]}
+    write_leaf(here / "leaf", ann=user, bob=user)
+    words = ["--dataset", "leaf", "--set", "data.folder=leaf", "--data", "..", "--cohort", "2"]
+    assert main(["run", "-q", "--rounds", "2", "--out", "mine", *words]) == 0
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "-q", "--out", "again", "here/mine/experiment.toml"]) == 0
+    assert (tmp_path / "again" / "rounds.csv").read_bytes() == (
+        here / "mine" / "rounds.csv"
+    ).read_bytes()
+
+
+def test_the_file_of_a_run_can_be_varied(here: Path) -> None:
+    assert main(["run", "-q", "--out", "one", *SHORT]) == 0
+    again = ["run", "-q", "one/experiment.toml"]
+    assert main([*again, "--out", "iid", "--set", "data.partition=iid"]) == 0
+    assert main([*again, "--out", "synthetic", "--dataset", "synthetic"]) == 0
+    written = (here / "synthetic" / "experiment.toml").read_text()
+    assert "rate = 0.01\n" in written
+    assert "rounds = 2\n" in written
 
 
 @pytest.mark.parametrize("content", ['{"users": ["ann"', "[]", "", '{"users": 1, "user_data": 2}'])

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors import safe_open
+from safetensors.torch import load_file
 from torch import nn
 
 import flexcfl
@@ -90,6 +91,31 @@ def test_the_folder_says_the_same_as_the_object(blobs: Federation, tmp_path: Pat
     assert about["algorithm"] == "fedavg"
 
 
+class Odd(nn.Module):
+    """A module whose state is more than plain float32 blocks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(3, 2).T)
+        self.register_buffer("table", torch.arange(6).reshape(2, 3).T)
+        self.register_buffer("flag", torch.tensor(data=True))
+        self.register_buffer("scale", torch.tensor(0.5))
+        self.register_buffer("passing", torch.ones(1), persistent=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x @ self.weight
+
+
+def test_the_whole_state_of_a_model_is_saved_as_it_is(blobs: Federation, tmp_path: Path) -> None:
+    run = flexcfl.run(dataset=blobs, model=Odd, out=tmp_path / "run", **SHORT)
+    state = run.model().state_dict()
+    saved = load_file(tmp_path / "run" / "models" / "group-0.safetensors")
+    assert set(saved) == set(state) == {"weight", "table", "flag", "scale"}
+    for name, values in state.items():
+        assert saved[name].dtype == values.dtype
+        assert torch.equal(saved[name], values), name
+
+
 def test_the_summary_has_all_its_figures(blobs: Federation) -> None:
     summary = flexcfl.run(dataset=blobs, **SHORT).summary
     assert set(summary) >= {
@@ -139,6 +165,15 @@ def test_data_of_ones_own_take_the_place_of_what_the_experiment_says_on_data(
     assert run.experiment.local.rate == 0.5
     with pytest.raises(SettingsError, match="no setting 'clients'"):
         flexcfl.run(dataset=blobs, set={"data.clients": 3}, **SHORT)
+
+
+def test_data_of_ones_own_set_aside_the_settings_that_came_with_the_replaced_dataset(
+    blobs: Federation,
+) -> None:
+    digits = flexcfl.run(rounds=1).experiment
+    run = flexcfl.run(digits, dataset=blobs, rounds=1)
+    assert run.experiment.local.rate == 0.03
+    assert run.experiment.run.cohort == blobs.clients
 
 
 def test_a_small_federation_gets_a_cohort_that_fits(blobs: Federation) -> None:
@@ -202,6 +237,20 @@ def test_progress_is_shown_where_asked(
     assert capsys.readouterr().out == ""
     flexcfl.run(dataset=blobs, progress=True, **SHORT)
     assert re.search(r"^round 3/3  accuracy \d+\.\d%  loss \d\.\d+$", capsys.readouterr().out, re.M)
+
+
+def test_a_silent_run_leaves_the_output_to_its_caller(
+    blobs: Federation, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # On a terminal, Rich's live displays would take what others print.
+    monkeypatch.setenv("FORCE_COLOR", "1")
+
+    def talking() -> nn.Module:
+        print("made")  # noqa: T201
+        return linear()
+
+    flexcfl.run(dataset=blobs, model=talking, **SHORT)
+    assert set(capsys.readouterr().out.split()) == {"made"}
 
 
 def test_a_run_tells_what_it_is(blobs: Federation) -> None:

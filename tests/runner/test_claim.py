@@ -1,10 +1,14 @@
 """The run folder: claimed while free, given back if nothing came of it."""
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
 from flexcfl.errors import SettingsError
+from flexcfl.runner import claim
 from flexcfl.runner.claim import check_free, claimed
 from flexcfl.runner.experiment import Experiment
 from flexcfl.runner.layers import Layer
@@ -69,9 +73,64 @@ def test_what_is_there_already_is_never_touched(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    sentence = r"cannot be made .*choose another with --out\.$"
+    sentence = r"cannot be used .*choose another with --out\.$"
     with pytest.raises(SettingsError, match=sentence):
         fail(tmp_path / "file" / "run")
+
+
+@pytest.mark.parametrize("blocked", ["file", "dangling"])
+def test_something_in_the_place_of_runs_is_one_sentence(
+    blocked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if blocked == "file":
+        Path("runs").touch()
+    else:
+        Path("runs").symlink_to("nowhere")
+    with (
+        pytest.raises(SettingsError, match=r"'runs' cannot be used \(File exists: 'runs'\)"),
+        claimed(None, EXPERIMENT),
+    ):
+        pass
+
+
+def test_of_two_that_found_a_folder_empty_only_one_gets_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Both have looked before either claims: looking shows each of them an empty folder.
+    monkeypatch.setattr(claim, "check_free", lambda path: None)
+    out = tmp_path / "run"
+    with claimed(out, EXPERIMENT):
+        (out / "experiment.toml").write_text("the winner's")
+        with pytest.raises(SettingsError, match="exists already"), claimed(out, EXPERIMENT):
+            pytest.fail("The folder was claimed twice.")
+        assert (out / "experiment.toml").read_text() == "the winner's"
+
+
+def test_many_claims_at_the_same_moment(tmp_path: Path) -> None:
+    out, start = tmp_path / "a" / "run", Barrier(8)
+
+    def attempt(_: int) -> bool:
+        start.wait()
+        try:
+            with claimed(out, EXPERIMENT):
+                (out / "rounds.csv").touch()
+                return True
+        except SettingsError:
+            return False
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(attempt, range(8))) == 1
+    assert {file.name for file in out.iterdir()} == {"experiment.toml", "rounds.csv"}
+
+
+def test_a_folder_that_may_not_be_written_to_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir(mode=0o500)
+    if os.access(tmp_path / "run", os.W_OK):
+        pytest.skip("whoever runs this may write anywhere")
+    with pytest.raises(SettingsError, match="cannot be used"):
+        fail(tmp_path / "run")
+    assert list((tmp_path / "run").iterdir()) == []
 
 
 def test_a_run_without_a_round_leaves_nothing(tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
-"""Layers of settings: the later one wins, and takes along what belonged to the loser."""
+"""Layers of settings: the later one wins."""
 
 import pytest
 
 from flexcfl.errors import SettingsError
-from flexcfl.runner.layers import Layer, dotted, merged, options
+from flexcfl.runner.layers import Layer, dotted, merged, spoken
 
 
 def test_the_later_layer_wins_and_is_named_as_the_source() -> None:
@@ -19,36 +19,26 @@ def test_the_later_layer_wins_and_is_named_as_the_source() -> None:
     assert given.sources == {"local.rate": "given", "local.batch": "a.toml", "run.seed": "given"}
 
 
-def test_another_dataset_sets_aside_the_options_of_the_first() -> None:
+def test_what_is_set_aside_has_no_source_either() -> None:
     file = Layer("file", {"data": {"name": "mnist", "seed": 5}, "run": {"rounds": 7}})
-    other = merged([file, Layer("given", {"data": {"name": "digits"}})])
-    assert other.tables["data"] == {"name": "digits"}
-    assert other.tables["run"] == {"rounds": 7}
-    same = merged([file, Layer("given", {"data": {"name": "mnist"}})])
-    assert same.tables["data"] == {"name": "mnist", "seed": 5}
-    assert "data.seed" not in other.sources
-
-
-def test_another_algorithm_sets_aside_the_proximal_weight_of_the_first() -> None:
-    # experiment.toml of a FedAvg run says prox = 0, which would make FedProx FedAvg again.
-    file = Layer("file", {"algorithm": {"name": "fedavg"}, "local": {"prox": 0.0, "rate": 0.1}})
-    given = merged([file, Layer("given", {"algorithm": {"name": "fedprox"}})])
-    assert given.tables["local"] == {"rate": 0.1}
-    both = {"algorithm": {"name": "fedprox"}, "local": {"prox": 0.5}}
-    assert merged([file, Layer("given", both)]).tables["local"] == {"rate": 0.1, "prox": 0.5}
-
-
-def test_epochs_take_the_place_of_steps_below_them() -> None:
-    file = Layer("file", {"local": {"steps": 50}})
-    assert merged([file, Layer("given", {"local": {"epochs": 2}})]).tables["local"] == {"epochs": 2}
+    given = merged([file, Layer("given", {"data": {"name": "digits"}})])
+    assert given.tables["data"] == {"name": "digits"}
+    assert given.sources == {"data.name": "given", "run.rounds": "file"}
 
 
 def test_options_find_their_tables_and_none_was_not_given() -> None:
-    assert options({"rate": 0.1, "dataset": "mnist", "rounds": None, "groups": 2}) == {
+    given = {"rate": 0.1, "dataset": "mnist", "rounds": None, "groups": 2}
+    assert spoken(given, {}).tables == {
         "local": {"rate": 0.1},
         "data": {"name": "mnist"},
         "algorithm": {"groups": 2},
     }
+
+
+def test_an_assignment_overrides_an_option_and_stands_in_the_same_layer() -> None:
+    said = spoken({"rate": 0.1, "epochs": 3}, {"local.rate": 0.2, "local.steps": 5})
+    assert said == Layer("given", {"local": {"rate": 0.2, "epochs": 3, "steps": 5}})
+    assert merged([said]).tables["local"] == {"rate": 0.2, "epochs": 3, "steps": 5}
 
 
 def test_dotted_names() -> None:

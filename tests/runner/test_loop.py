@@ -10,7 +10,7 @@ from flexcfl import cohorts
 from flexcfl.algorithms import FedAvg
 from flexcfl.errors import TrainingError
 from flexcfl.protocol import Evaluate, Evaluated, Executor, Local, Order, Train, Trained, Vector
-from flexcfl.runner.experiment import Schedule
+from flexcfl.runner.experiment import RunSettings
 from flexcfl.runner.loop import Round, train
 
 CLIENTS = 8
@@ -44,9 +44,9 @@ def initial(rng: np.random.Generator) -> Vector:
     return rng.normal(size=2).astype(np.float32)
 
 
-def rounds(world: Ones, **schedule: Any) -> list[Round]:
+def rounds(world: Ones, **settings: Any) -> list[Round]:
     method = FedAvg(Local())
-    return list(train(method, world, initial, CLIENTS, Schedule(**schedule)))
+    return list(train(method, world, initial, CLIENTS, RunSettings(**settings)))
 
 
 def test_rounds_are_counted_from_one_and_carry_the_state_on() -> None:
@@ -98,8 +98,8 @@ def test_evaluation_is_no_traffic_and_takes_its_own_time() -> None:
 
 
 def test_a_loss_that_is_no_number_ends_the_run_by_name() -> None:
-    schedule = Schedule(rounds=9, cohort=CLIENTS)
-    run = train(FedAvg(Local()), Ones(spoilt=(3, 5)), initial, CLIENTS, schedule)
+    settings = RunSettings(rounds=9, cohort=CLIENTS)
+    run = train(FedAvg(Local()), Ones(spoilt=(3, 5)), initial, CLIENTS, settings)
     assert [next(run).figures.round for _ in range(2)] == [1, 2]
     with pytest.raises(TrainingError, match=r"client 5 .* in round 3"):
         next(run)
@@ -107,6 +107,6 @@ def test_a_loss_that_is_no_number_ends_the_run_by_name() -> None:
 
 def test_the_loop_waits_for_whoever_iterates() -> None:
     world = Ones()
-    run = train(FedAvg(Local()), world, initial, CLIENTS, Schedule(rounds=100, cohort=2))
+    run = train(FedAvg(Local()), world, initial, CLIENTS, RunSettings(rounds=100, cohort=2))
     next(run)
     assert {number for number, _ in world.orders} == {1}

@@ -20,17 +20,60 @@ def rounds(total: int, every: int = 1) -> Iterator[Round]:
         yield Round(figures, Timing(number, 0.1, 0.1), serving, None)
 
 
+def written(console: Console) -> str:
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()
+
+
+def screen(*, terminal: bool, width: int = 80) -> Console:
+    return Console(file=StringIO(), force_terminal=terminal, width=width, color_system=None)
+
+
 def seen(total: int, every: int = 1, *, terminal: bool, width: int = 80) -> str:
-    console = Console(file=StringIO(), force_terminal=terminal, width=width, color_system=None)
+    console = screen(terminal=terminal, width=width)
     handed_on = list(shown(rounds(total, every), total, console))
     assert [done.figures.round for done in handed_on] == list(range(1, total + 1))
-    file = console.file
-    assert isinstance(file, StringIO)
-    return file.getvalue()
+    return written(console)
+
+
+@pytest.mark.parametrize(("terminal", "sign"), [(False, "training, 300 rounds\n"), (True, "0/300")])
+def test_something_is_seen_before_the_first_round_is_done(terminal: bool, sign: str) -> None:
+    console = screen(terminal=terminal)
+    at_first = []
+
+    def slow() -> Iterator[Round]:
+        at_first.append(written(console))
+        yield from rounds(1)
+
+    list(shown(slow(), 300, console))
+    assert sign in at_first[0]
+
+
+def test_the_time_left_is_told_where_a_round_takes_minutes() -> None:
+    now = 0.0
+    console = screen(terminal=True)
+    console.get_time = lambda: now  # the clock of Rich's progress bars
+
+    def slow() -> Iterator[Round]:
+        nonlocal now
+        for done in rounds(4):
+            now += 75
+            yield done
+
+    list(shown(slow(), 20, console))
+    assert "0:20:00 left" in written(console).split("\r")[-1]
+
+
+def test_a_quiet_console_leaves_what_others_print_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    console = Console(quiet=True, force_terminal=True)
+    for done in shown(rounds(2), 2, console):
+        print(f"mine {done.figures.round}")  # noqa: T201
+    assert capsys.readouterr().out == "mine 1\nmine 2\n"
 
 
 def test_without_a_terminal_the_first_the_last_and_every_tenth_part() -> None:
-    lines = seen(200, terminal=False).splitlines()
+    first, *lines = seen(200, terminal=False).splitlines()
+    assert first == "training, 200 rounds"
     numbers = [int(line.split("/")[0].removeprefix("round")) for line in lines]
     assert numbers == [1, *range(20, 201, 20)]
     assert lines[-1] == "round 200/200  accuracy 100.0%  loss 0.250"
@@ -38,7 +81,8 @@ def test_without_a_terminal_the_first_the_last_and_every_tenth_part() -> None:
 
 @pytest.mark.parametrize("total", [1, 2, 7, 10, 11])
 def test_short_runs_show_first_and_last(total: int) -> None:
-    lines = seen(total, terminal=False).splitlines()
+    first, *lines = seen(total, terminal=False).splitlines()
+    assert first == f"training, {total} {'round' if total == 1 else 'rounds'}"
     assert lines[0].startswith("round")
     assert f"{total}/{total}" in lines[-1]
     assert len(lines) <= total
@@ -47,6 +91,7 @@ def test_short_runs_show_first_and_last(total: int) -> None:
 def test_a_round_that_was_not_evaluated_shows_no_accuracy() -> None:
     lines = seen(3, every=2, terminal=False).splitlines()
     assert lines == [
+        "training, 3 rounds",
         "round 1/3  loss 0.250",
         "round 2/3  accuracy 66.7%  loss 0.250",
         "round 3/3  loss 0.250",

@@ -9,7 +9,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from flexcfl.algorithms import ALGORITHMS, Entry
-from flexcfl.data import DATASETS
+from flexcfl.data import DATASETS, Federation
 from flexcfl.errors import SettingsError
 from flexcfl.runner import toml
 from flexcfl.runner.defaults import defaults
@@ -125,8 +125,18 @@ def test_the_papers_groups_reach_an_algorithm_that_has_groups() -> None:
     assert defaults("mnist", ALGORITHMS["fedavg"])["algorithm"] == {}
 
 
-def test_data_of_ones_own_need_only_a_name() -> None:
+@pytest.mark.parametrize("folder", ["here", "../here", "/somewhere/here"])
+def test_paths_are_absolute_so_that_the_file_can_be_run_from_any_folder(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    experiment = resolved(data={"name": "leaf", "folder": folder}, run={"data": folder})
+    assert experiment.tables()["data"]["folder"] == str(tmp_path / folder)
+    assert experiment.tables()["run"]["data"] == str(tmp_path / folder)
+
+
+def test_data_of_ones_own_need_only_a_name(blobs: Federation) -> None:
     mine = Layer("given", {"data": {"name": "mine"}})
-    assert resolve([mine], own_data=True).experiment.data.name == "mine"
+    assert resolve([mine], blobs).experiment.data.name == "mine"
     with pytest.raises(SettingsError, match="no dataset 'mine'"):
         resolve([mine])

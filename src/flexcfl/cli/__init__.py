@@ -18,6 +18,10 @@ __all__ = ["app", "main"]
 
 MISTAKE = 2
 INTERRUPTED = 130
+MEMORY = (
+    "This takes more memory than there is: lower --epochs (or local.steps), --cohort or the number "
+    "of clients (data.clients), or choose a smaller --model."
+)
 
 # Where a command needs arguments and gets none, click 8.2 and later raises its help as an error.
 NO_ARGUMENTS = getattr(click.exceptions, "NoArgsIsHelpError", ())
@@ -68,6 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _told(f"Error: {error}", MISTAKE)
     except OSError as error:
         return _told(f"Error: {error}.", MISTAKE)
+    except MemoryError:
+        return _told(f"Error: {MEMORY}", MISTAKE)
     if code == INTERRUPTED:  # what Typer makes of Ctrl-C
         return _told("Interrupted.", INTERRUPTED)
     return code if isinstance(code, int) else 0

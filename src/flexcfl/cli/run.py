@@ -1,15 +1,9 @@
 """``flexcfl run``: train one federation and leave a run folder."""
 
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from flexcfl.runner.resolve import Resolved
 
 __all__ = ["run"]
 
@@ -99,10 +93,9 @@ def run(
     # Late imports: whoever asks for help, or mistypes an option, does not wait for them.
     from rich.console import Console
 
-    from flexcfl.runner import display, toml
-    from flexcfl.runner.claim import check_free
-    from flexcfl.runner.layers import Layer, dotted, options
-    from flexcfl.runner.resolve import resolve
+    from flexcfl.runner import toml
+    from flexcfl.runner.conduct import conduct
+    from flexcfl.runner.layers import Layer, spoken
     from flexcfl.settings import assignments
 
     given = {
@@ -116,35 +109,9 @@ def run(
         "rate": rate,
         "groups": groups,
         "seed": seed,
-        "data": data.resolve() if data else None,
+        "data": data,
         "device": device,
     }
     file = [Layer("file", toml.read(experiment))] if experiment else []
-    words = [Layer("given", options(given)), Layer("given", dotted(assignments(set_ or [])))]
-    resolved = resolve([*file, *words])
-    if out is not None:
-        check_free(out)
-    console = Console(quiet=quiet)
-    console.print(display.settings(resolved, experiment))
-    _run(resolved, out, console)
-
-
-def _run(resolved: "Resolved", out: Path | None, console: "Console") -> None:
-    from flexcfl.runner import display
-    from flexcfl.runner.claim import claimed
-    from flexcfl.runner.execute import execute
-    from flexcfl.runner.folder import ROUNDS, RunFolder
-    from flexcfl.runner.prepare import prepare
-    from flexcfl.runner.progress import shown
-
-    with console.status("Loading the data and the model"):
-        prepared = prepare(resolved.experiment)
-    console.print(display.sizes(prepared))
-    view = partial(shown, total=resolved.experiment.run.rounds, console=console)
-    with claimed(out, resolved.experiment) as path:
-        try:
-            console.print(display.results(execute(prepared, view, RunFolder(path))))
-        except KeyboardInterrupt:
-            if (path / ROUNDS).exists():
-                console.print(f"The rounds so far are in '{path}'.", highlight=False)
-            raise
+    words = spoken(given, assignments(set_ or [], example="local.rate=0.05"))
+    conduct([*file, words], Console(quiet=quiet), folder=out or "new", file=experiment)

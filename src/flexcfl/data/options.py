@@ -14,7 +14,7 @@ __all__ = ["FORBID", "Count", "Defaults", "PoolOptions", "Seed", "own_partitions
 
 FORBID = ConfigDict(extra="forbid")
 
-Count: TypeAlias = Annotated[int, Field(ge=1)]
+Count: TypeAlias = Annotated[int, Field(ge=1, le=10**6)]
 Seed: TypeAlias = Annotated[int, Field(ge=0, lt=2**32)]
 Concentration: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Skew: TypeAlias = Annotated[float, Field(ge=0, le=10)]

@@ -1,7 +1,6 @@
 """``flexcfl.run``: what the command does, from Python."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,15 +8,9 @@ from rich.console import Console
 
 from flexcfl.data import Federation
 from flexcfl.runner import toml
-from flexcfl.runner.claim import check_free, claimed
-from flexcfl.runner.defaults import OTHERS
-from flexcfl.runner.execute import View, execute
+from flexcfl.runner.conduct import conduct
 from flexcfl.runner.experiment import Experiment
-from flexcfl.runner.folder import RunFolder
-from flexcfl.runner.layers import Layer, dotted, options
-from flexcfl.runner.prepare import prepare
-from flexcfl.runner.progress import shown
-from flexcfl.runner.resolve import resolve
+from flexcfl.runner.layers import Layer, spoken
 from flexcfl.runner.result import Run
 
 if TYPE_CHECKING:
@@ -64,7 +57,7 @@ def run(
         device: Where to compute, such as ``"cpu"`` or ``"cuda"``.
         set: Any other setting, as ``{"local.prox": 0.1}``.
         out: The run folder to write; without one, nothing is written.
-        progress: Whether to show the rounds as they go.
+        progress: Whether to show what the command shows: settings, rounds and results.
 
     Example:
         >>> import flexcfl
@@ -86,41 +79,28 @@ def run(
         "batch": batch,
         "rate": rate,
         "seed": seed,
-        "data": Path(data).resolve() if data is not None else None,
+        "data": data,
         "device": device,
     }
-    layers = [
-        _fitting(federation),
-        _said(experiment, own_data=federation is not None),
-        Layer("arguments", options(given)),
-        Layer("set", dotted(set or {})),
-    ]
-    chosen = resolve(layers, own_data=federation is not None).experiment
-    if out is not None:
-        check_free(Path(out))
-    prepared = prepare(chosen, federation, factory)
-    view: View = partial(shown, total=chosen.run.rounds, console=Console()) if progress else iter
-    if out is None:
-        return execute(prepared, view)
-    with claimed(Path(out), chosen) as path:
-        return execute(prepared, view, RunFolder(path))
-
-
-def _fitting(federation: Federation | None) -> Layer:
-    """Return the default that a small federation of one's own needs: a cohort that fits it."""
-    if federation is None or federation.clients >= OTHERS.cohort:
-        return Layer("federation", {})
-    return Layer("federation", {"run": {"cohort": federation.clients}})
+    return conduct(
+        [_said(experiment, own_data=federation is not None), spoken(given, set or {})],
+        Console(quiet=not progress),
+        folder=Path(out) if out is not None else None,
+        file=Path(experiment) if isinstance(experiment, str | Path) else None,
+        federation=federation,
+        factory=factory,
+    )
 
 
 def _said(experiment: str | Path | Mapping[str, Any] | Experiment | None, own_data: bool) -> Layer:
-    """Return what an experiment says, but not on data that the caller's own take the place of."""
+    """Return what an experiment says; its data only by name where the caller has data instead."""
     if isinstance(experiment, str | Path):
-        tables: Mapping[str, Any] = toml.read(Path(experiment))
-    else:
-        tables = experiment.tables() if isinstance(experiment, Experiment) else experiment or {}
-    kept = {table: keys for table, keys in tables.items() if not (own_data and table == "data")}
-    return Layer("experiment", kept)
+        return _said(toml.read(Path(experiment)), own_data)
+    tables = experiment.tables() if isinstance(experiment, Experiment) else dict(experiment or {})
+    data = tables.get("data")
+    if own_data and isinstance(data, Mapping):
+        tables["data"] = {key: value for key, value in data.items() if key == "name"}
+    return Layer("experiment", tables)
 
 
 def _label(factory: "Callable[[], nn.Module]") -> str:

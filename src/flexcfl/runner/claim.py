@@ -1,7 +1,8 @@
 """A folder of a run's own: claimed while it is free, given back if nothing came of the run."""
 
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -16,35 +17,34 @@ ROOT = Path("runs")
 
 def check_free(path: Path) -> None:
     """Refuse a folder that holds something already, before any work is done for it."""
-    try:
+    with _told(path):
         taken = path.exists() and not (path.is_dir() and not any(path.iterdir()))
-    except OSError as error:
-        raise SettingsError(_unusable(path, error)) from None
     if taken:
-        raise SettingsError(
-            f"'{path}' exists already and is not an empty folder: "
-            "choose another with --out, or move it away."
-        )
+        raise SettingsError(_taken(path))
 
 
 @contextmanager
 def claimed(out: Path | None, experiment: Experiment) -> Iterator[Path]:
     """Make the folder of a run: ``out``, or by default a new one under ``runs``.
 
-    If the block fails before a round is written down, the folder is removed again.
+    An empty ``experiment.toml`` marks it as taken. If the block fails before a round is written
+    down, what was made is removed again.
     """
     if out is not None:
         check_free(out)
-    path = out or ROOT / _name(experiment)
+    path, folders = _made(out) if out else _numbered(ROOT / _name(experiment))
     try:
-        path, made = (path, _make(path, exist_ok=True)) if out else _numbered(path)
-    except OSError as error:
-        raise SettingsError(_unusable(path, error)) from None
+        _mark(path)
+    except SettingsError:
+        _remove(folders)
+        raise
     try:
         yield path
     except BaseException:
         if not (path / ROUNDS).exists():
-            _remove(path, made)
+            with suppress(OSError):
+                (path / EXPERIMENT).unlink()
+            _remove(folders)
         raise
 
 
@@ -56,28 +56,53 @@ def _name(experiment: Experiment) -> str:
 
 
 def _numbered(path: Path) -> tuple[Path, list[Path]]:
+    """Make the first folder of that name that is not there yet."""
+    parent, above = _made(path.parent)
     # Trying, not looking, so that runs started at the same moment get folders of their own.
-    number = 1
-    while True:
-        candidate = path.with_name(f"{path.name}-{number}")
-        with suppress(FileExistsError):
-            return candidate, _make(candidate, exist_ok=False)
-        number += 1
+    for number in itertools.count(1):
+        candidate = parent / f"{path.name}-{number}"
+        with _told(candidate), suppress(FileExistsError):
+            candidate.mkdir()
+            break
+    return candidate, [candidate, *above]
 
 
-def _make(path: Path, *, exist_ok: bool) -> list[Path]:
-    """Make a folder and return those that had to be made for it, innermost first."""
-    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
-    path.mkdir(parents=True, exist_ok=exist_ok)
-    return missing
+def _made(path: Path) -> tuple[Path, list[Path]]:
+    """Make a folder, and return it with those that had to be made for it, innermost first."""
+    with _told(path):
+        missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+        path.mkdir(parents=True, exist_ok=True)
+    return path, missing
 
 
-def _remove(path: Path, made: list[Path]) -> None:
-    with suppress(OSError):
-        (path / EXPERIMENT).unlink(missing_ok=True)
-        for folder in made:
+def _mark(path: Path) -> None:
+    """Mark a folder as taken, which of several runs at the same moment only one can."""
+    with _told(path):
+        try:
+            (path / EXPERIMENT).touch(exist_ok=False)
+        except FileExistsError:
+            raise SettingsError(_taken(path)) from None
+
+
+def _remove(folders: Iterable[Path]) -> None:
+    with suppress(OSError):  # not empty: others have put something into it
+        for folder in folders:
             folder.rmdir()
 
 
-def _unusable(path: Path, error: OSError) -> str:
-    return f"The run folder '{path}' cannot be made ({error.strerror}): choose another with --out."
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise SettingsError(
+            f"The run folder '{path}' cannot be used ({error.strerror}: '{error.filename}'): "
+            "choose another with --out."
+        ) from None
+
+
+def _taken(path: Path) -> str:
+    return (
+        f"'{path}' exists already and is not an empty folder: "
+        "choose another with --out, or move it away."
+    )

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from time import perf_counter
 from typing import Any, TypeAlias
 
+import numpy as np
 from safetensors.numpy import save
 
 from flexcfl.protocol import Serving
@@ -42,9 +43,9 @@ def execute(prepared: Prepared, view: View = iter, folder: RunFolder | None = No
 
 
 def _rounds(prepared: Prepared) -> Iterator[Round]:
-    schedule, federation = prepared.experiment.run, prepared.federation
-    world = Simulation(prepared.engine, federation, schedule.seed)
-    return train(prepared.algorithm, world, prepared.engine.initial, federation.clients, schedule)
+    settings, federation = prepared.experiment.run, prepared.federation
+    world = Simulation(prepared.engine, federation, settings.seed)
+    return train(prepared.algorithm, world, prepared.engine.initial, federation.clients, settings)
 
 
 def _collected(rounds: Iterable[Round]) -> tuple[list[Figures], Serving]:
@@ -61,4 +62,6 @@ def _safetensors(prepared: Prepared, serving: Serving, summary: dict[str, Any]) 
     for group, vector in enumerate(serving.models):
         # One entry, because safetensors writes several in no fixed order.
         metadata = {"flexcfl": json.dumps({**about, "group": group})}
-        yield save(prepared.engine.unflatten(vector), metadata)
+        # safetensors takes the memory as it lies, whatever the strides say.
+        named = prepared.engine.unflatten(vector).items()
+        yield save({name: np.asarray(value, order="C") for name, value in named}, metadata)

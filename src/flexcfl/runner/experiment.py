@@ -10,11 +10,11 @@ from pydantic.dataclasses import dataclass as settings
 from flexcfl.cohorts import Policy
 from flexcfl.protocol import Local
 
-__all__ = ["Choice", "Experiment", "Model", "Schedule", "Tables"]
+__all__ = ["Choice", "Experiment", "Model", "RunSettings", "Tables"]
 
 Tables: TypeAlias = dict[str, dict[str, Any]]
 
-Positive = Annotated[int, Field(ge=1)]
+Positive = Annotated[int, Field(ge=1, le=10**9)]
 Seed = Annotated[int, Field(ge=0)]
 
 
@@ -34,7 +34,7 @@ class Model:
 
 
 @settings(frozen=True, config=ConfigDict(extra="forbid"))
-class Schedule:
+class RunSettings:
     """How long the run is, who takes part in a round, when models are evaluated, and where.
 
     ``data`` is the folder in which the files of a dataset are looked for first.
@@ -57,7 +57,7 @@ class Experiment:
     model: Model
     algorithm: Choice
     local: Local
-    run: Schedule
+    run: RunSettings
 
     def tables(self) -> Tables:
         """Return all settings as plain values, as TOML knows them; it has no word for None."""

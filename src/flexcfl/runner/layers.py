@@ -6,9 +6,10 @@ from typing import Any
 
 from flexcfl.errors import SettingsError, unknown
 from flexcfl.protocol import Local
-from flexcfl.runner.experiment import Experiment, Schedule, Tables
+from flexcfl.runner.experiment import Experiment, RunSettings, Tables
+from flexcfl.runner.superseded import Flat, superseded
 
-__all__ = ["Given", "Layer", "dotted", "merged", "options"]
+__all__ = ["Given", "Layer", "dotted", "merged", "spoken"]
 
 TABLES = tuple(item.name for item in fields(Experiment))
 OPTIONS = {
@@ -43,9 +44,14 @@ class Given:
     sources: Mapping[str, str]
 
 
-def options(given: Mapping[str, object]) -> Tables:
-    """Return the tables of options such as ``rate=0.1``; those that are None were not given."""
-    return dotted({OPTIONS[name]: value for name, value in given.items() if value is not None})
+def spoken(options: Mapping[str, object], assignments: Mapping[str, object]) -> Layer:
+    """Return what somebody asks for by options such as ``rate=0.1`` and by ``local.rate=0.1``.
+
+    An assignment overrides an option, and options that are None were not given. Both make one
+    layer, because they are said in one breath: neither sets the other aside.
+    """
+    given = {OPTIONS[name]: value for name, value in options.items() if value is not None}
+    return Layer("given", dotted({**given, **assignments}))
 
 
 def dotted(assignments: Mapping[str, object]) -> Tables:
@@ -64,27 +70,27 @@ def dotted(assignments: Mapping[str, object]) -> Tables:
 
 def _home(key: str) -> str:
     """Return where a setting belongs, or else an example of where one does."""
-    homes: dict[str, type] = {"local": Local, "run": Schedule}
+    homes: dict[str, type] = {"local": Local, "run": RunSettings}
     found = [table for table, type_ in homes.items() if key in {f.name for f in fields(type_)}]
     return f"{found[0]}.{key}" if found else "local.rate"
 
 
 def merged(layers: Iterable[Layer]) -> Given:
     """Return what the layers say together."""
-    settings: dict[str, tuple[object, str]] = {}
+    values: Flat = {}
+    sources: dict[str, str] = {}
     for layer in layers:
-        flat = _flat(layer)
-        settings = _kept(settings, flat) | flat
-    tables: Tables = {table: {} for table in TABLES}
-    for name, (value, _) in settings.items():
-        table, _, key = name.partition(".")
-        tables[table][key] = value
-    return Given(tables, {name: source for name, (_, source) in settings.items()})
+        above = _flat(layer.tables)
+        gone = superseded(values, above)
+        values = {name: value for name, value in values.items() if name not in gone} | above
+        sources |= dict.fromkeys(above, layer.source)
+    tables: Tables = {table: {} for table in TABLES} | dotted(values)
+    return Given(tables, {name: sources[name] for name in values})
 
 
-def _flat(layer: Layer) -> dict[str, tuple[object, str]]:
+def _flat(tables: Mapping[str, Any]) -> dict[str, Any]:
     flat = {}
-    for table, keys in layer.tables.items():
+    for table, keys in tables.items():
         if not isinstance(keys, Mapping):
             raise SettingsError(
                 f"'{table}' stands outside a table: "
@@ -92,21 +98,5 @@ def _flat(layer: Layer) -> dict[str, tuple[object, str]]:
             )
         if table not in TABLES:
             raise SettingsError(unknown("table", table, TABLES))
-        flat.update({f"{table}.{key}": (value, layer.source) for key, value in keys.items()})
+        flat.update({f"{table}.{key}": value for key, value in keys.items()})
     return flat
-
-
-def _kept(
-    below: Mapping[str, tuple[object, str]], above: Mapping[str, tuple[object, str]]
-) -> dict[str, tuple[object, str]]:
-    """Leave out what was said below for something that another takes the place of above."""
-    replaced = set()
-    for table in ("data", "algorithm"):
-        name = f"{table}.name"
-        if name in above and name in below and above[name][0] != below[name][0]:
-            replaced |= {key for key in below if key.startswith(f"{table}.")}
-            # A file written for FedAvg says prox = 0, which must not switch FedProx off.
-            replaced |= {"local.prox"} if table == "algorithm" else set()
-    if "local.epochs" in above:
-        replaced.add("local.steps")
-    return {key: value for key, value in below.items() if key not in replaced}

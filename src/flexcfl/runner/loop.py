@@ -22,7 +22,7 @@ from flexcfl.protocol import (
     drive,
 )
 from flexcfl.runner import guard
-from flexcfl.runner.experiment import Schedule
+from flexcfl.runner.experiment import RunSettings
 
 __all__ = ["Figures", "Round", "Timing", "World", "train"]
 
@@ -75,13 +75,13 @@ class Round:
 
 
 def train(
-    algorithm: Algorithm[Any], world: World, initial: Initial, clients: int, schedule: Schedule
+    algorithm: Algorithm[Any], world: World, initial: Initial, clients: int, settings: RunSettings
 ) -> Iterator[Round]:
     """Yield the rounds of a run, from the first to the last."""
-    start = algorithm.start(initial, clients, seeds.generator(schedule.seed, "start"))
+    start = algorithm.start(initial, clients, seeds.generator(settings.seed, "start"))
     state = drive(start, _Transcript(world.at(0), 0))
-    for number in range(1, schedule.rounds + 1):
-        done = _round(algorithm, world.at(number), state, clients, schedule, number)
+    for number in range(1, settings.rounds + 1):
+        done = _round(algorithm, world.at(number), state, clients, settings, number)
         yield done
         state = done.state
 
@@ -91,17 +91,17 @@ def _round(
     executor: Executor,
     state: Any,
     clients: int,
-    schedule: Schedule,
+    settings: RunSettings,
     number: int,
 ) -> Round:
     cohort = cohorts.choose(
-        schedule.cohorts, seed=schedule.seed, number=number, clients=clients, size=schedule.cohort
+        settings.cohorts, seed=settings.seed, number=number, clients=clients, size=settings.cohort
     )
     transcript = _Transcript(executor, number)
-    talk = algorithm.round(state, cohort, seeds.generator(schedule.seed, "round", number))
+    talk = algorithm.round(state, cohort, seeds.generator(settings.seed, "round", number))
     state, training = _timed(lambda: drive(talk, transcript))
     serving = algorithm.serving(state)
-    due = number % schedule.evaluate_every == 0 or number == schedule.rounds
+    due = number % settings.evaluate_every == 0 or number == settings.rounds
     accuracy, evaluation = _timed(lambda: _accuracy(serving, executor) if due else None)
     down, up = metrics.traffic(transcript.exchanges)
     figures = Figures(

@@ -1,6 +1,7 @@
 """A run while it goes on: a bar on a terminal, plain lines elsewhere."""
 
 from collections.abc import Iterator
+from math import inf
 from time import monotonic
 from typing import Any
 
@@ -26,12 +27,17 @@ SILENCE = 10.0  # or after so many seconds without one
 
 
 def shown(rounds: Iterator[Round], total: int, console: Console) -> Iterator[Round]:
-    """Hand on the rounds, each once it is shown."""
+    """Hand on the rounds, each once it is shown; a quiet console leaves even the output alone."""
+    if console.quiet:
+        return rounds
     return (_bar if console.is_terminal else _lines)(rounds, total, console)
 
 
 def _bar(rounds: Iterator[Round], total: int, console: Console) -> Iterator[Round]:
-    with Progress(*_columns(console.width, total), console=console, expand=True) as progress:
+    columns = _columns(console.width, total)
+    # The speed is that of all rounds so far: by default those of the last 30 seconds count, and
+    # where a round takes longer there would never be a time left.
+    with Progress(*columns, console=console, expand=True, speed_estimate_period=inf) as progress:
         task = progress.add_task("", total=total, accuracy="", loss="")
         for done in rounds:
             # What a round does not have is not updated: an accuracy stays until the next one.
@@ -51,6 +57,7 @@ def _columns(width: int, total: int) -> list[ProgressColumn]:
 
 
 def _lines(rounds: Iterator[Round], total: int, console: Console) -> Iterator[Round]:
+    console.print(f"training, {total} {'round' if total == 1 else 'rounds'}", highlight=False)
     last = monotonic()
     for done in rounds:
         number = done.figures.round

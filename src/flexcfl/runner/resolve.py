@@ -1,15 +1,16 @@
 """From settings that were given to a complete experiment, over the defaults of its dataset."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any
 
 from flexcfl.algorithms import ALGORITHMS, Entry, NoOptions
-from flexcfl.data import DATASETS
+from flexcfl.data import DATASETS, Federation
 from flexcfl.errors import SettingsError, unknown
 from flexcfl.protocol import Local
 from flexcfl.runner.defaults import ALGORITHM, DATASET, defaults
-from flexcfl.runner.experiment import Choice, Experiment, Model, Schedule, Tables
+from flexcfl.runner.experiment import Choice, Experiment, Model, RunSettings, Tables
 from flexcfl.runner.layers import Layer, merged
 from flexcfl.settings import validated
 
@@ -24,30 +25,36 @@ class Resolved:
     sources: dict[str, str]
 
 
-def resolve(layers: Iterable[Layer], *, own_data: bool = False) -> Resolved:
-    """Return the experiment that the layers describe.
-
-    ``own_data`` says that the dataset is the caller's own federation, known by its name only.
-    """
+def resolve(layers: Iterable[Layer], federation: Federation | None = None) -> Resolved:
+    """Return the experiment that the layers describe; the data may be a federation of one's own."""
     given = merged(layers)
     dataset = _chosen("data", given.tables, DATASET)
     algorithm = _chosen("algorithm", given.tables, ALGORITHM)
     if algorithm not in ALGORITHMS:
         raise SettingsError(unknown("algorithm", algorithm, ALGORITHMS))
-    if dataset not in DATASETS and not own_data:
+    if dataset not in DATASETS and federation is None:
         raise SettingsError(unknown("dataset", dataset, DATASETS))
     entry = ALGORITHMS[algorithm]
-    brought = defaults(dataset, entry)
+    brought = _fitting(defaults(dataset, entry), federation)
     tables = {name: brought[name] | keys for name, keys in given.tables.items()}
     _check_groups(algorithm, entry, tables["algorithm"])
+    options = NoOptions if federation else DATASETS[dataset].options
     experiment = Experiment(
-        data=_choice(tables, "data", dataset, NoOptions if own_data else DATASETS[dataset].options),
+        data=_choice(tables, "data", dataset, options),
         model=validated(Model, tables["model"], "[model]"),
         algorithm=_choice(tables, "algorithm", algorithm, entry.options),
         local=validated(Local, tables["local"], "[local]"),
-        run=validated(Schedule, tables["run"], "[run]"),
+        run=_anchored(validated(RunSettings, tables["run"], "[run]")),
     )
     return Resolved(experiment, dict(given.sources))
+
+
+def _fitting(brought: Tables, federation: Federation | None) -> Tables:
+    """Let the default cohort be no larger than a small federation of one's own."""
+    if federation is None:
+        return brought
+    cohort = min(brought["run"]["cohort"], federation.clients)
+    return {**brought, "run": {**brought["run"], "cohort": cohort}}
 
 
 def _chosen(table: str, tables: Tables, default: str) -> str:
@@ -59,7 +66,14 @@ def _chosen(table: str, tables: Tables, default: str) -> str:
 
 def _choice(tables: Tables, table: str, name: str, options: type[Any]) -> Choice:
     keys = {key: value for key, value in tables[table].items() if key != "name"}
-    return Choice(name, validated(options, keys, f"[{table}]"))
+    return Choice(name, _anchored(validated(options, keys, f"[{table}]")))
+
+
+def _anchored(settings: Any) -> Any:
+    """Make paths absolute, so that what is written down can be run from any folder."""
+    values = {item.name: getattr(settings, item.name) for item in fields(settings)}
+    paths = {name: value for name, value in values.items() if isinstance(value, Path)}
+    return replace(settings, **{name: path.absolute() for name, path in paths.items()})
 
 
 def _check_groups(name: str, entry: Entry, table: dict[str, Any]) -> None:

@@ -1,0 +1,74 @@
+"""A whole run, from layers of settings to its result: for the command and for ``flexcfl.run``."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from rich.console import Console
+
+from flexcfl.data import Federation
+from flexcfl.runner import display
+from flexcfl.runner.claim import check_free, claimed
+from flexcfl.runner.execute import execute
+from flexcfl.runner.folder import ROUNDS, RunFolder
+from flexcfl.runner.layers import Layer
+from flexcfl.runner.prepare import prepare
+from flexcfl.runner.progress import shown
+from flexcfl.runner.resolve import resolve
+from flexcfl.runner.result import Run
+
+if TYPE_CHECKING:
+    from torch import nn
+
+__all__ = ["Folder", "conduct"]
+
+Folder: TypeAlias = Path | Literal["new"] | None  # "new" is one under runs; None writes nothing
+
+
+def conduct(
+    layers: Iterable[Layer],
+    console: Console,
+    *,
+    folder: Folder,
+    file: Path | None = None,
+    federation: Federation | None = None,
+    factory: "Callable[[], nn.Module] | None" = None,
+) -> Run:
+    """Check everything, then train, writing into ``folder`` and showing on ``console``.
+
+    ``file`` is shown as where settings come from. A federation or a factory of the caller's own
+    takes the place of the experiment's.
+    """
+    resolved = resolve(layers, federation)
+    if isinstance(folder, Path):
+        check_free(folder)
+    console.print(display.settings(resolved, file))
+    with _loading(console):
+        prepared = prepare(resolved.experiment, federation, factory)
+    console.print(display.sizes(prepared))
+    view = partial(shown, total=resolved.experiment.run.rounds, console=console)
+    if folder is None:
+        run = execute(prepared, view)
+    else:
+        out = folder if isinstance(folder, Path) else None
+        with claimed(out, resolved.experiment) as path, _told_where(path, console):
+            run = execute(prepared, view, RunFolder(path))
+    console.print(display.results(run))
+    return run
+
+
+def _loading(console: Console) -> AbstractContextManager[object]:
+    # A spinner redirects what others print to its console, where a quiet one would swallow it.
+    return nullcontext() if console.quiet else console.status("Loading the data and the model")
+
+
+@contextmanager
+def _told_where(path: Path, console: Console) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        if (path / ROUNDS).exists():
+            console.print(f"The rounds so far are in '{path}'.", highlight=False)
+        raise

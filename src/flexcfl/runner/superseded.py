@@ -1,0 +1,59 @@
+"""What a later layer of settings sets aside below it: whatever came with the thing it replaces.
+
+A run writes all its settings into ``experiment.toml``, those that its dataset and its algorithm
+brought along as well. Who runs the file again with another dataset or algorithm wants what that
+one brings; only values that differ from the defaults were somebody's own choice.
+"""
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from flexcfl.algorithms import ALGORITHMS
+from flexcfl.data import DATASETS
+from flexcfl.data.options import PoolOptions
+from flexcfl.runner.defaults import ALGORITHM, DATASET, defaults
+
+__all__ = ["Flat", "superseded"]
+
+Flat: TypeAlias = Mapping[str, Any]  # values by "table.key"
+
+CHOICES = {"data.name": DATASET, "algorithm.name": ALGORITHM}
+PARTITION, PROX = "data.partition", "local.prox"
+
+
+def superseded(below: Flat, above: Flat) -> set[str]:
+    """Return the names of the settings below that what is said above leaves without a meaning."""
+    before: Flat = {**CHOICES, **below}
+    after: Flat = {**before, **above}
+    changed = {name.split(".")[0] for name in CHOICES if after[name] != before[name]}
+    gone = {name for name in below if name.split(".")[0] in changed}
+    if changed:
+        # A file that names no dataset took over nothing from one: what it says is its own.
+        old, new = _brought({**CHOICES, **above, **below}), _brought(after)
+        gone |= {name for name in old.keys() & below.keys() if below[name] == old[name]}
+        if old[PROX] and not new[PROX]:  # with a weight chosen for FedProx, FedAvg would be FedProx
+            gone.add(PROX)
+    if after.get(PARTITION) != before.get(PARTITION):
+        gone |= _not_taken(after)
+    if "local.epochs" in above:
+        gone.add("local.steps")
+    return gone
+
+
+def _brought(settings: Flat) -> Flat:
+    """Return the settings that a dataset and an algorithm bring along."""
+    algorithm = ALGORITHMS.get(str(settings["algorithm.name"]), ALGORITHMS[ALGORITHM])
+    tables = defaults(str(settings["data.name"]), algorithm)
+    return {
+        f"{table}.{key}": value for table, keys in tables.items() for key, value in keys.items()
+    }
+
+
+def _not_taken(settings: Flat) -> set[str]:
+    """Return the settings of other partitions that the one chosen does not take."""
+    dataset = DATASETS.get(str(settings["data.name"]))
+    if dataset is None or not issubclass(dataset.options, PoolOptions):
+        return set()
+    takes = dataset.options.defaults
+    others = {key for keys in takes.values() for key in keys}
+    return {f"data.{key}" for key in others - set(takes.get(str(settings[PARTITION]), others))}

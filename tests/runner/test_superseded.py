@@ -1,0 +1,125 @@
+"""An experiment that is varied: what came with the replaced goes, what somebody chose stays."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from flexcfl.algorithms import ALGORITHMS
+from flexcfl.data import DATASETS
+from flexcfl.errors import SettingsError
+from flexcfl.runner import resolve as resolving
+from flexcfl.runner import superseded as rules
+from flexcfl.runner.experiment import Experiment
+from flexcfl.runner.layers import Layer, dotted
+from flexcfl.runner.resolve import resolve
+from flexcfl.runner.superseded import superseded
+
+NAMES = sorted(set(DATASETS) - {"leaf"})
+
+
+def resolved(*layers: dict[str, Any]) -> Experiment:
+    return resolve([Layer("given", dotted(layer)) for layer in layers]).experiment
+
+
+def varied(first: dict[str, Any], then: dict[str, Any]) -> Experiment:
+    """Return what comes of a written experiment when it is run with further settings."""
+    written = Layer("file", resolved(first).tables())
+    return resolve([written, Layer("given", dotted(then))]).experiment
+
+
+@pytest.mark.parametrize("first", NAMES)
+@pytest.mark.parametrize("then", NAMES)
+@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+def test_another_dataset_or_algorithm_brings_all_that_it_would_bring_by_itself(
+    first: str, then: str, algorithm: str
+) -> None:
+    choice = {"data.name": then, "algorithm.name": algorithm}
+    assert varied({"data.name": first}, choice) == resolved(choice)
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {"local.rate": 0.5},
+        {"run.rounds": 7, "run.seed": 3},
+        {"model.name": "mlp"},
+        {"local.steps": 3, "local.l2": 0.1},
+        {"run.cohorts": "round-robin-then-uniform"},
+    ],
+)
+def test_what_somebody_chose_outlives_the_dataset_and_the_algorithm(chosen: dict[str, Any]) -> None:
+    then = {"data.name": "femnist", "algorithm.name": "fedprox"}
+    assert varied({"data.name": "mnist", **chosen}, then) == resolved({**chosen, **then})
+
+
+def test_the_cohorts_of_an_algorithm_go_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = replace(ALGORITHMS["fedavg"], cohorts="round-robin-then-uniform")
+    for module in (resolving, rules):
+        monkeypatch.setattr(module, "ALGORITHMS", {**ALGORITHMS, "other": other})
+    cohorts = "round-robin-then-uniform"
+    assert varied({}, {"algorithm.name": "other"}).run.cohorts == cohorts
+    assert varied({"algorithm.name": "other"}, {"algorithm.name": "fedavg"}).run.cohorts == (
+        "uniform"
+    )
+
+
+def test_a_proximal_weight_never_makes_fedavg_what_it_is_not() -> None:
+    tuned = {"algorithm.name": "fedprox", "local.prox": 0.1}
+    assert varied(tuned, {"algorithm.name": "fedavg"}).local.prox == 0
+    assert varied(tuned, {"data.name": "mnist"}).local.prox == 0.1
+    # A file that names no algorithm has a weight of its own.
+    assert resolved({"local.prox": 0.1}, {"algorithm.name": "fedprox"}).local.prox == 0.1
+    assert varied({}, {"algorithm.name": "fedprox", "local.prox": 0}).local.prox == 0
+
+
+def test_another_dataset_sets_aside_the_options_of_the_first_even_where_it_has_no_name() -> None:
+    for first in ({"data.clients": 20}, {"data.name": "digits", "data.clients": 20}):
+        assert resolved(first, {"data.name": "mnist"}) == resolved({"data.name": "mnist"})
+        assert resolved(first, {"data.name": "digits"}).data.options.clients == 20
+
+
+def test_a_file_that_names_no_dataset_keeps_what_it_says() -> None:
+    # The same figures as digits would bring, but nobody said digits.
+    file = {"local.rate": 0.1, "run.rounds": 100, "algorithm.name": "fedavg"}
+    experiment = resolved(file, {"data.name": "mnist", "algorithm.name": "fedprox"})
+    assert (experiment.local.rate, experiment.run.rounds) == (0.1, 100)
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES) - {"synthetic"}))
+@pytest.mark.parametrize("partition", ["classes", "dirichlet", "iid"])
+def test_another_partition_sets_aside_what_only_the_first_takes(name: str, partition: str) -> None:
+    for first in ("classes", "dirichlet", "iid"):
+        then = {"data.partition": partition}
+        experiment = varied({"data.name": name, "data.partition": first}, then)
+        assert experiment == resolved({"data.name": name, **then})
+
+
+def test_another_partition_keeps_what_it_takes_as_well() -> None:
+    file = {"data.clients": 30, "data.seed": 4, "data.classes_per_client": 3}
+    options = varied(file, {"data.partition": "iid"}).data.options
+    assert (options.clients, options.seed, options.classes_per_client) == (30, 4, None)
+    unwritten = resolved(file, {"data.partition": "iid"})
+    assert unwritten.data.options == options
+
+
+def test_a_setting_said_with_the_partition_is_never_set_aside() -> None:
+    below = {"data.partition": "classes", "data.skew": 1.0}
+    above = {"data.partition": "iid", "data.skew": 2.0}
+    with pytest.raises(SettingsError, match="skew is for partition = 'classes'"):
+        resolved(below, above)
+    with pytest.raises(SettingsError, match="skew is for partition = 'classes'"):
+        resolved({"data.partition": "iid"}, {"data.skew": 1.0})
+
+
+def test_epochs_take_the_place_of_steps_below_them() -> None:
+    assert superseded({"local.steps": 50}, {"local.epochs": 2}) == {"local.steps"}
+    assert superseded({"local.epochs": 50}, {"local.steps": 2}) == set()
+
+
+@pytest.mark.parametrize("name", ["nonsense", 3, ["digits"], {"a": 1}])
+@pytest.mark.parametrize("key", ["data.name", "algorithm.name", "data.partition"])
+def test_names_that_are_none_are_left_for_others_to_tell(key: str, name: object) -> None:
+    good = {"data.name": "mnist", "algorithm.name": "fedprox", "data.partition": "iid"}
+    superseded({key: name}, good)
+    superseded(good, {key: name})
