@@ -35,7 +35,7 @@ PathName: TypeAlias = Literal["reference", "stacked", "dense"]
 
 # Clients side by side share the cost of launching operators. Beyond these bounds there is nothing
 # left to share: their weights leave a core's cache, or one client's operators are long enough.
-STACK_BYTES = 5 * 2**18
+STACK_BYTES = 2**21
 STACK_MULTIPLY_ADDS = 2**22  # of one example's forward pass
 STACK_CLIENTS = 32
 
