@@ -22,6 +22,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from flexcfl.data import Federation, load_federation
 from flexcfl.engine import Engine
 from flexcfl.engine.schedule import Schedule, draw
+from flexcfl.errors import FlexcflError
 from flexcfl.models import build
 from flexcfl.protocol import Local
 from flexcfl.seeds import generator
@@ -126,7 +127,10 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
     parser.add_argument("--rounds", type=int, default=5, help="rounds to take the median of")
     options = parser.parse_args()
-    federation = load_federation("mnist", options.data)
+    try:
+        federation = load_federation("mnist", options.data)
+    except FlexcflError as error:
+        parser.error(str(error))
     for model in options.models:
         compare(federation, model, options.rounds)
 

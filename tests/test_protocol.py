@@ -128,3 +128,13 @@ def test_models_that_were_promoted_are_found_out() -> None:
         Train(nobody, models, nobody, Local())
     with pytest.raises(TypeError, match="float64"):
         Evaluate(nobody, models, nobody)
+
+
+def test_an_executor_that_runs_out_of_something_does_not_end_the_conversation() -> None:
+    def exhausted(order: Any) -> Any:
+        return next(iter(()))
+
+    nobody = np.empty(0, np.int64)
+    order = Evaluate(nobody, np.zeros((1, 3), np.float32), nobody)
+    with pytest.raises(StopIteration):
+        drive(ask(order), exhausted)

@@ -42,8 +42,9 @@ Vectors: TypeAlias = NDArray[np.float32]
 Ids: TypeAlias = NDArray[np.int64]
 
 Positive = Annotated[int, Field(ge=1, le=10**9)]
-Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+# The upper bounds keep a step's factors, such as rate * prox, within float32.
+Rate = Annotated[float, Field(gt=0, le=1e32, allow_inf_nan=False)]
+Weight = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 
 FLOAT32_BYTES = 4
 FIGURE_BYTES = 8  # a count or a loss, as one 64-bit number
@@ -197,13 +198,14 @@ def ask(order: Order[ReplyT]) -> Conversation[ReplyT]:
 
 def drive(conversation: Conversation[ResultT], executor: Executor) -> ResultT:
     """Hold a conversation with an executor until it returns its result."""
-    try:
-        order = next(conversation)
-        while True:
-            order = conversation.send(executor(order))
-    except StopIteration as stop:
-        result: ResultT = stop.value
-        return result
+    reply: Any = None
+    while True:
+        try:
+            order = conversation.send(reply)
+        except StopIteration as stop:
+            result: ResultT = stop.value
+            return result
+        reply = executor(order)
 
 
 class Algorithm(Protocol[StateT]):

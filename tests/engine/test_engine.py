@@ -215,3 +215,23 @@ def test_a_gpu_gives_the_same(module: str, cohort: Cohort) -> None:
     np.testing.assert_allclose(
         cohort.train(gpu, LOCAL)[0], cohort.train(cohort.engine(module), LOCAL)[0], atol=1e-4
     )
+
+
+def test_a_model_that_vmap_runs_slowly_is_trained_without_a_word() -> None:
+    class LongShort(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rows = nn.LSTM(8, 6, batch_first=True)
+            self.out = nn.Linear(6, CLASSES)
+
+        def forward(self, x: Tensor) -> Tensor:
+            logits: Tensor = self.out(self.rows(x.squeeze(1))[0][:, -1])
+            return logits
+
+    x = np.ones((6, *SHAPE), np.float32)
+    engine = Engine(LongShort, x, np.zeros(6, np.int64), CLASSES)
+    model = engine.initial(np.random.default_rng(0))[None]
+    examples = [np.arange(3), np.arange(3, 6)]
+    rngs = [np.random.default_rng(client) for client in range(2)]
+    updates, _ = engine.train(model, np.zeros(2, np.int64), examples, LOCAL, rngs)
+    assert np.abs(updates).min(axis=0).max() > 0

@@ -55,6 +55,19 @@ def test_what_goes_wrong_is_told_as_it_is(tasks: int) -> None:
         spread(broken, range(tasks), object)
 
 
+def test_whoever_interrupts_need_not_wait() -> None:
+    leave = threading.Event()
+
+    def work(_: object, task: int) -> None:
+        if task == 0:
+            raise KeyboardInterrupt
+        assert leave.wait(10)
+
+    with pytest.raises(KeyboardInterrupt):
+        spread(work, range(9), object)
+    leave.set()
+
+
 def test_overlapping_uses_leave_torch_as_it_was() -> None:
     entered, leave = threading.Event(), threading.Event()
 

@@ -10,7 +10,7 @@ from flexcfl.engine import Engine
 from flexcfl.errors import ModelError
 from flexcfl.models.dropout import Site, masked, masks, sites
 from flexcfl.protocol import Local
-from tests.engine.cohorts import SHAPE, Cohort, convolutional
+from tests.engine.cohorts import CLASSES, SHAPE, Cohort, convolutional
 
 
 class Functional(nn.Module):
@@ -44,6 +44,14 @@ class SequenceFirst(nn.Module):
         rows = functional.dropout(x.squeeze(1).transpose(0, 1), 0.5, self.training)
         logits: Tensor = self.out(rows.mean(0))
         return logits
+
+
+def without_dropout() -> nn.Module:
+    module = convolutional()
+    for layer in module.modules():
+        if isinstance(layer, nn.Dropout | nn.Dropout2d):
+            layer.p = 0.0
+    return module
 
 
 def test_layers_and_functions_are_both_found() -> None:
@@ -85,12 +93,22 @@ def test_more_rows_leave_the_first_ones_alone() -> None:
 def test_masks_are_applied_in_the_order_of_the_forward_pass() -> None:
     module = nn.Sequential(nn.Dropout(0.5), nn.Dropout(0.5))
     first, second = torch.tensor([[2.0, 0.0]]), torch.tensor([[2.0, 2.0]])
-    with masked([first, second]):
+    place = Site(0.5, (2,))
+    with masked([place, place], [first, second]):
         assert module(torch.ones(1, 2)).tolist() == [[4.0, 0.0]]
 
 
+@pytest.mark.parametrize("places", [[], [Site(0.25, (2,))], [Site(0.5, (3,))]])
+def test_dropout_that_changes_from_pass_to_pass_is_told(places: list[Site]) -> None:
+    with (
+        pytest.raises(ModelError, match="not the same in every forward pass"),
+        masked(places, [torch.ones(1, 2) for _ in places]),
+    ):
+        nn.Dropout(0.5)(torch.ones(1, 2))
+
+
 def test_dropout_in_place_acts_in_place() -> None:
-    with masked([torch.tensor([[2.0, 0.0]])]):
+    with masked([Site(0.5, (2,))], [torch.tensor([[2.0, 0.0]])]):
         assert InPlace()(torch.ones(1, 2)).tolist() == [[2.0, 0.0]]
 
 
@@ -98,9 +116,8 @@ def test_dropout_matters_in_training_and_not_in_evaluation() -> None:
     cohort = Cohort((20, 3, 50))
     engine = cohort.engine("convolutional")
     updates, _ = cohort.train(engine, Local(epochs=2))
-    engine._sites.clear()
-    engine._sites.extend([Site(0.0, (6, 1, 1)), Site(0.0, (96,))])
-    undropped, _ = cohort.train(engine, Local(epochs=2))
+    without = Engine(without_dropout, engine._x.numpy(), engine._y.numpy(), CLASSES)
+    undropped, _ = cohort.train(without, Local(epochs=2))
     assert np.abs(updates - undropped).max() > 1e-3
     model = engine.initial(np.random.default_rng(0))[None]
     first, second = (engine.evaluate(model, np.zeros(3, int), cohort.examples()) for _ in range(2))

@@ -114,7 +114,10 @@ class Engine:
             updates[stack] = trained.sub_(starts).cpu().numpy()
             losses[stack] = loss.cpu().numpy()
 
-        spread(train, self._stacks(schedules), self._path)
+        with warnings.catch_warnings():
+            # vmap runs some operators one by one and says so; vetting has let the module pass.
+            warnings.filterwarnings("ignore", message="There is a performance drop")
+            spread(train, self._stacks(schedules), self._path)
         return updates, losses
 
     def evaluate(

@@ -49,7 +49,7 @@ class ReferencePath:
             drawn = [
                 mask.to(start.device) for mask in masks(self.places, schedule.key, step, count)
             ]
-            with masked(drawn):
+            with masked(self.places, drawn):
                 logits = self.module(self.x[rows])
             loss = functional.cross_entropy(logits, self.y[rows])
             optimizer.zero_grad()

@@ -92,7 +92,7 @@ class StackedPath:
         weights: Tensor,
         drawn: Sequence[Tensor],
     ) -> Tensor:
-        with masked(drawn):
+        with masked(self.places, drawn):
             logits = functional_call(self.module, parameters, (x,))
         return functional.cross_entropy(logits, y, reduction="none") @ weights
 

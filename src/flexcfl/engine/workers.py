@@ -40,8 +40,12 @@ def spread(
 
         if workers == 1:
             return [done(task) for task in tasks]
-        with ThreadPoolExecutor(workers) as pool:
+        pool = ThreadPoolExecutor(workers)
+        try:
             return list(pool.map(done, tasks))
+        finally:
+            # Whoever interrupts need not wait for the clients that are being trained.
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 class _SingleCore:

@@ -110,10 +110,20 @@ def undropped() -> DropoutMode:
     return DropoutMode(lambda tensor, site: tensor)
 
 
-def masked(given: Iterable[Tensor]) -> DropoutMode:
-    """Return the mode that multiplies by given masks, in the order of the forward pass."""
-    following = iter(given)
-    return DropoutMode(lambda tensor, site: tensor * next(following))
+def masked(places: Sequence[Site], drawn: Iterable[Tensor]) -> DropoutMode:
+    """Return the mode that multiplies by the masks of places, in the order of the forward pass."""
+    following = zip(places, drawn, strict=True)
+
+    def drop(tensor: Tensor, site: Site) -> Tensor:
+        place, mask = next(following, (None, tensor))
+        if site != place:
+            raise ModelError(
+                "The model's dropout is not the same in every forward pass: let forward call the "
+                "same dropout layers in the same order whenever it trains."
+            )
+        return tensor * mask
+
+    return DropoutMode(drop)
 
 
 def sites(module: nn.Module, shape: tuple[int, ...]) -> list[Site]:
