@@ -115,6 +115,35 @@ def test_inspect_fits_the_width_that_there_is(monkeypatch: pytest.MonkeyPatch, w
     assert max(map(len, shown.splitlines())) <= int(width)
 
 
+def words(text: str) -> set[str]:
+    return set(re.findall(r"[A-Za-z]+", text))
+
+
+@pytest.mark.parametrize("command", [("list",), ("inspect", "digits")])
+def test_narrow_terminals_break_no_words(
+    monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    wide = output(*command)
+    monkeypatch.setenv("COLUMNS", "40")
+    narrow = output(*command)
+    assert max(map(len, narrow.splitlines())) <= 40
+    assert words(narrow) <= words(wide) | {"to"}
+    numbers = set(re.findall(r"[0-9][0-9,.]*", narrow))
+    assert {"1,442", "14.4"} <= numbers or command == ("list",)
+
+
+@pytest.mark.parametrize("command", [("list",), ("inspect", "digits")])
+def test_a_pipe_has_whole_lines_without_spaces_at_their_ends(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    monkeypatch.delenv("COLUMNS")
+    place = put_files(tmp_path / ("long " * 30), "mnist")
+    lines = output(*command, "--data", place.parent).splitlines()
+    assert all(line == line.rstrip() for line in lines)
+    assert any(f"in {place}" in line for line in lines) or command != ("list",)
+    assert len([line for line in lines if line.startswith("with partition=")]) == len(command) - 1
+
+
 def test_inspect_can_do_with_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     result = CliRunner(charset="ascii").invoke(app, ["inspect", "digits"], catch_exceptions=False)
@@ -145,7 +174,12 @@ def test_inspect_reads_leaf_files(tmp_path: Path) -> None:
         text = '{"users": ["a"], "user_data": {"a": {"x": [[1, 2]], "y": [1]}}}'
         (tmp_path / part / "all.json").write_text(text, "utf-8")
     shown = output("inspect", "leaf", "--set", f"folder={tmp_path}")
-    assert "leaf: 1 clients, 2 examples of 2 numbers, 2 classes" in shown
+    assert "leaf: 1 client, 2 examples of 2 numbers, 2 classes" in shown
+    assert "(of 2 classes the 1 that somebody has)" in shown
+    assert "class   0" not in shown
+    assert output("inspect", "leaf", "--set", f"data.folder={tmp_path}") == shown
+    shaped = ("--set", f"folder={tmp_path}", "--set", "shape=[1,2,1]")
+    assert "2 examples of 1 x 2 x 1 numbers" in output("inspect", "leaf", *shaped)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +190,7 @@ def test_inspect_reads_leaf_files(tmp_path: Path) -> None:
         (["inspect", "digits", "--set", "clinets=5"], "digits has no setting 'clinets'"),
         (["inspect", "digits", "--set", "clients"], "'clients' is not of the form KEY=VALUE"),
         (["inspect", "digits", "--set", "clients=-5"], "digits clients must be greater than"),
-        (["inspect", "leaf"], "leaf needs the setting 'folder'"),
+        (["inspect", "leaf"], "leaf folder must be given: name the folder that holds"),
         (["inspect", "mnist"], "'mnist' lacks train-images-idx3-ubyte"),
         (["list", "--data", "nowhere"], "The data folder 'nowhere' is not a folder"),
     ],
@@ -195,14 +229,33 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 def test_fetch_brings_files_once_and_shows_how_far_it_is(
-    mirror: tuple[Path, Dataset[object]], tmp_path: Path
+    mirror: tuple[Path, Dataset[object]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (mirror[0] / "file.gz").write_bytes(gzip.compress(b"content"))
     shown = output("fetch", "tiny", "--data", tmp_path / "data")
-    assert "file.gz" in shown
-    assert f"Fetched 1 of 1 files into '{tmp_path / 'data' / 'tiny'}'." in shown
+    assert shown == f"Fetched 1 of 1 files into '{tmp_path / 'data' / 'tiny'}'.\n"
     again = output("fetch", "tiny", "--data", tmp_path / "data")
-    assert again.strip() == f"All files are there already, in '{tmp_path / 'data' / 'tiny'}'."
+    assert again == f"All files are there already, in '{tmp_path / 'data' / 'tiny'}'.\n"
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    arguments = ["fetch", "tiny", "--data", str(tmp_path / "other")]
+    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert "file.gz" in result.stderr
+    assert result.stdout == f"Fetched 1 of 1 files into '{tmp_path / 'other' / 'tiny'}'.\n"
+
+
+def test_fetch_leaves_alone_what_is_complete_where_files_are_looked_for(
+    mirror: tuple[Path, Dataset[object]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (mirror[0] / "file.gz").write_bytes(gzip.compress(b"content"))
+    place = tmp_path / "variable" / "tiny"
+    place.mkdir(parents=True)
+    (place / "file").write_bytes(b"content")
+    monkeypatch.setenv("FLEXCFL_DATA", str(place.parent))
+    assert output("fetch", "tiny") == f"All files are there already, in '{place}'.\n"
+    assert not (tmp_path / "cache").exists()
+    assert output("fetch", "tiny", "--data", tmp_path / "data").startswith("Fetched 1 of 1")
+    (place / "file").write_bytes(b"damaged")
+    assert output("fetch", "tiny").startswith("Fetched 1 of 1")
 
 
 def test_fetch_goes_to_the_cache_by_default(

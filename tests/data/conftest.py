@@ -1,13 +1,15 @@
 import gzip
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 WriteIdx = Callable[..., Path]
+NOBODY = 65534
 CHECKOUT = Path(__file__).parents[2]
 REAL = Path(os.environ.get("FLEXCFL_DATA") or CHECKOUT.parent / "shared" / "data")
 
@@ -17,6 +19,24 @@ def no_files_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
     """Keep what this machine happens to have out of the tests."""
     monkeypatch.delenv("FLEXCFL_DATA", raising=False)
     monkeypatch.setattr("pooch.os_cache", lambda project: tmp_path / "cache" / project)
+
+
+@pytest.fixture
+def another_user(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Return an empty folder of a user whom rights can stop, as they cannot stop root."""
+    if not hasattr(os, "geteuid"):
+        pytest.skip("This system has no such rights.")
+    user = os.geteuid()
+    with TemporaryDirectory(prefix="flexcfl-test-") as folder:
+        monkeypatch.setattr("pooch.os_cache", lambda project: Path(folder) / "cache" / project)
+        if user == 0:
+            os.chown(folder, NOBODY, -1)
+            os.seteuid(NOBODY)
+        try:
+            yield Path(folder)
+        finally:
+            if user == 0:
+                os.seteuid(0)
 
 
 @pytest.fixture(scope="session")

@@ -74,7 +74,9 @@ def test_every_pool_can_be_divided_anew(
         ("digits", {"partition": "published"}, "digits partition must be 'classes', 'dirichlet'"),
         ("digits", {"concentration": 0.0}, "digits concentration must be greater than 0, not 0.0."),
         ("digits", {"test_share": 1.0}, "digits test_share must be less than 1, not 1.0."),
-        ("leaf", {}, "leaf needs the setting 'folder', which has no default."),
+        ("synthetic", {"alpha": 1e308}, "synthetic alpha must be less than or equal to 1000000"),
+        ("synthetic", {"beta": 1e308}, "synthetic beta must be less than or equal to 1000000"),
+        ("leaf", {}, "leaf folder must be given: name the folder that holds 'train' and 'test' "),
         (
             "digits",
             {"concentration": 1.0},

@@ -113,6 +113,41 @@ def test_labels_must_be_whole_numbers(y: Any) -> None:
         Federation("tiny", X, y, BOTH, NONE, classes=2)
 
 
+@pytest.mark.parametrize("shape", [(4, 0), (4, 3, 0)])
+def test_examples_must_hold_a_number(shape: tuple[int, ...]) -> None:
+    with pytest.raises(DataError, match=r"'tiny' .* an example must hold at least one number"):
+        Federation("tiny", np.zeros(shape, np.float32), Y, BOTH, NONE, classes=2)
+
+
+@pytest.mark.parametrize(
+    "lists", [[[0, 1], [2]], ((0, 1), (2,)), [np.array([0, 1]), [2]], iter([[0, 1], [2]])]
+)
+def test_plain_lists_of_indices_will_do(lists: Any) -> None:
+    federation = Federation("tiny", X, Y, lists, [[3], []], classes=2)  # type: ignore[arg-type]
+    assert [own.tolist() for own in federation.train] == [[0, 1], [2]]
+    assert [own.tolist() for own in federation.test] == [[3], []]
+    assert isinstance(federation.test, IndexLists)
+
+
+@pytest.mark.parametrize("lists", [None, 3, [0, 1], "ab", [[0.5], [1]], [[True], [1]], [[[0]], []]])
+def test_other_things_than_lists_of_indices_are_refused(lists: Any) -> None:
+    for train, test in ((lists, NONE), (BOTH, lists)):
+        with pytest.raises(DataError, match=r"one list of whole numbers.*IndexLists\.of\.$"):
+            Federation("tiny", X, Y, train, test, classes=2)
+
+
+@pytest.mark.parametrize("classes", [3.0, True, 0, -1, "2", None])
+def test_the_number_of_classes_must_be_a_whole_number(classes: Any) -> None:
+    with pytest.raises(DataError, match=f"'tiny' must be a whole number .*, not {classes!r}"):
+        Federation("tiny", X, Y, BOTH, NONE, classes)
+
+
+@pytest.mark.parametrize("name", ["", None, 7])
+def test_a_federation_needs_a_name(name: Any) -> None:
+    with pytest.raises(DataError, match=f"must be a text that is not empty, not {name!r}"):
+        Federation(name, X, Y, BOTH, NONE, classes=2)
+
+
 def test_examples_must_be_numbers() -> None:
     with pytest.raises(DataError, match="no array of numbers"):
         Federation("tiny", [["a"]] * 4, Y, BOTH, NONE, classes=2)  # type: ignore[arg-type]

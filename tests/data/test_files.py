@@ -1,7 +1,10 @@
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from flexcfl.cli.data import app
 from flexcfl.data.files import cache, files_in, find, located, places
 from flexcfl.data.sources import SOURCES, Source
 from flexcfl.errors import DataError
@@ -97,6 +100,45 @@ def test_a_stale_variable_does_no_harm_beside_a_given_folder(
     monkeypatch.setenv("FLEXCFL_DATA", str(tmp_path / "none"))
     fill(tmp_path / "given" / "mnist")
     assert len(find("mnist", tmp_path / "given")) == 4
+
+
+def test_a_folder_that_rights_keep_from_us_is_told_and_hides_nothing(another_user: Path) -> None:
+    place = fill(another_user / "given" / "mnist")
+    for closed in (place, place.parent, another_user):
+        closed.chmod(0)
+        with pytest.raises(DataError) as caught:
+            find("mnist", another_user / "given")
+        assert str(caught.value) == (
+            f"'{place}' cannot be read (Permission denied): check its rights."
+        )
+        closed.chmod(0o700)
+    fill(cache() / "mnist")
+    place.chmod(0)
+    assert {path.parent for path in find("mnist", another_user / "given").values()} == {
+        cache() / "mnist"
+    }
+
+
+@pytest.fixture
+def listed() -> Callable[[Path], str]:
+    """Return a caller of ``data list`` whose modules are loaded while root may still read them."""
+
+    def call(folder: Path) -> str:
+        arguments = ["list", "--data", str(folder)]
+        runner = CliRunner(env={"COLUMNS": "500"})
+        return runner.invoke(app, arguments, catch_exceptions=False).stdout
+
+    call(Path.cwd())
+    return call
+
+
+def test_a_folder_that_rights_keep_from_us_is_listed_as_such(
+    listed: Callable[[Path], str], another_user: Path
+) -> None:
+    fill(another_user / "mnist").chmod(0)
+    shown = listed(another_user)
+    assert f"unreadable: {another_user / 'mnist'}" in shown
+    assert "missing: flexcfl data fetch femnist" in shown
 
 
 def test_an_empty_variable_is_as_good_as_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,6 +46,15 @@ def test_the_names_end_says_nothing_about_compression(tmp_path: Path) -> None:
     np.testing.assert_array_equal(read_idx(path, 3), IMAGES)
 
 
+def test_a_file_that_rights_keep_from_us_is_not_called_damaged(another_user: Path) -> None:
+    path = another_user / "images"
+    path.write_bytes(PLAIN)
+    path.chmod(0)
+    with pytest.raises(DataError) as caught:
+        read_idx(path, 3)
+    assert str(caught.value) == f"'{path}' cannot be read (Permission denied): check its rights."
+
+
 def test_images_and_labels_are_read_together(tmp_path: Path, write_idx: WriteIdx) -> None:
     images = write_idx(tmp_path / "images.gz", IMAGES)
     labels = write_idx(tmp_path / "labels", LABELS)

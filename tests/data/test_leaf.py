@@ -78,14 +78,16 @@ def test_nested_examples_keep_their_shape(tmp_path: Path) -> None:
         (content(ann={"x": [[1]]}), "'ann' in .* has no 'x' and 'y'"),
         (content(ann={"x": [[1]], "y": [0, 1]}), "'ann' in .* has 1 examples but 2 labels"),
         (content(ann={"x": [[1], [2, 3]], "y": [0, 1]}), "'ann' in .* equally long lists"),
-        (content(ann={"x": ["the text"], "y": [0]}), "'ann' in .* equally long lists of numbers"),
+        (content(ann={"x": ["the text"], "y": [0]}), "text in 'x', and only numbers are supported"),
+        (content(ann={"x": [["a", "b"]], "y": [0]}), "text in 'x', .* encode the text as numbers"),
         (content(ann={"x": [1], "y": [0]}), "'ann' in .* equally long lists of numbers"),
         (content(ann={"x": [[None]], "y": [0]}), "'ann' in .* equally long lists of numbers"),
         (content(ann={"x": [[float("nan")]], "y": [0]}), "'ann' in .* not finite"),
         (content(ann={"x": [[1e300]], "y": [0]}), "'ann' in .* not finite"),
         (content(ann={"x": [[1]], "y": [-1]}), "'ann' in .* whole numbers from 0 to 999999"),
         (content(ann={"x": [[1]], "y": [0.5]}), "'ann' in .* whole numbers from 0 to 999999"),
-        (content(ann={"x": [[1]], "y": ["a"]}), "'ann' in .* whole numbers from 0 to 999999"),
+        (content(ann={"x": [[1]], "y": ["a"]}), "text in 'y', and only numbers are supported"),
+        (content(ann={"x": [[1]], "y": [0, "a"]}), "'ann' in .* whole numbers from 0 to 999999"),
         (content(ann={"x": [[1]], "y": [[0]]}), "'ann' in .* whole numbers from 0 to 999999"),
         (content(ann={"x": [[1]], "y": [1_000_000]}), "'ann' in .* whole numbers from 0"),
         (content(ann={"x": [[1]], "y": [float("inf")]}), "'ann' in .* whole numbers from 0"),
@@ -119,6 +121,26 @@ def test_a_user_in_two_files_or_without_training_data_is_refused(tmp_path: Path)
 def test_files_without_users_are_told(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"The files in '.*train' name no user"):
         leaf(write(tmp_path, [content()], [content()]))
+
+
+def test_examples_without_numbers_are_refused(tmp_path: Path) -> None:
+    nothing = content(ann={"x": [[]], "y": [0]})
+    with pytest.raises(DataError, match=r"'leaf' .* an example must hold at least one number"):
+        leaf(write(tmp_path, [nothing], [nothing]))
+
+
+def test_what_rights_keep_from_us_is_told(another_user: Path) -> None:
+    folder = write(another_user, [content(ann=ANN)], [content(ann=BOB)])
+    closed = folder / "train" / "data_0.json"
+    closed.chmod(0)
+    with pytest.raises(DataError) as caught:
+        leaf(folder)
+    assert str(caught.value) == (
+        f"'{closed}' cannot be read (Permission denied): check its rights."
+    )
+    closed.parent.chmod(0)
+    with pytest.raises(DataError, match=r"train' cannot be read \(Permission denied\): check its"):
+        leaf(folder)
 
 
 def test_a_folder_without_files_is_told(tmp_path: Path) -> None:

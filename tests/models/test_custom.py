@@ -7,6 +7,7 @@ from torch import nn
 
 from flexcfl.errors import ModelError
 from flexcfl.models import build
+from flexcfl.models.custom import checked
 
 SOURCE = """
 from torch import nn
@@ -31,6 +32,9 @@ def makes_nothing():
 def fails():
     return nn.Linear(1 // 0, 2)
 
+def leaves():
+    raise SystemExit
+
 ready = Net()
 number = 7
 """
@@ -42,6 +46,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "flexcfl_test_nets.py").write_text(SOURCE)
     (tmp_path / "flexcfl_test_sibling.py").write_text("WIDTH = 5\n")
     (tmp_path / "flexcfl_test_broken.py").write_text("import torch\n\ntorch.no_such_thing\n")
+    (tmp_path / "flexcfl_test_leaves.py").write_text("import sys\nsys.exit(3)\n")
     (tmp_path / "flexcfl_test_typo.py").write_text("def make(:\n")
     monkeypatch.chdir(tmp_path)
     yield tmp_path
@@ -77,7 +82,9 @@ def test_an_installed_package_needs_no_folder() -> None:
         ("flexcfl_test_typo:make", r"could not be imported \(SyntaxError: .*line 1\)"),
         ("flexcfl_test_broken:make", r"AttributeError at .*flexcfl_test_broken\.py:3: .*no_such"),
         ("not a name:make", r"could not be imported"),
-        (":make", r"could not be imported"),
+        (":make", r"':make' names no module before its colon: write package\.module:factory"),
+        ("flexcfl_test_leaves:make", r"imported \(SystemExit at .*flexcfl_test_leaves\.py:2: 3\)"),
+        ("flexcfl_test_nets:leaves", r"made \(SystemExit at .*flexcfl_test_nets\.py:25\)"),
         ("flexcfl_test_nets:absent", r"There is no 'absent' in 'flexcfl_test_nets': name a func"),
         ("flexcfl_test_nets:not a name", r"There is no 'not a name' in 'flexcfl_test_nets'"),
         (
@@ -99,3 +106,38 @@ def test_what_is_wrong_with_a_name_is_told_in_one_sentence(name: str, sentence: 
     assert str(caught.value).endswith(".")
     assert "\n" not in str(caught.value)
     assert sys.path == path
+
+
+def test_a_checked_factory_makes_a_module_at_each_call() -> None:
+    make = checked(lambda: nn.Linear(3, 2), "mine")
+    assert isinstance(make(), nn.Linear)
+    assert make() is not make()
+
+
+@pytest.mark.parametrize(
+    ("factory", "sentence"),
+    [
+        (nn.Identity(), "'mine' is a module that has already been made"),
+        (7, "'mine' is an object of type int, which cannot be called"),
+        (nn.Linear, "'mine' cannot be called without arguments"),
+    ],
+)
+def test_what_is_no_factory_is_refused_before_it_is_called(factory: object, sentence: str) -> None:
+    with pytest.raises(ModelError, match=f"^{sentence}"):
+        checked(factory, "mine")
+
+
+@pytest.mark.parametrize(
+    ("factory", "sentence"),
+    [
+        (dict, "'mine' returned an object of type dict"),
+        (lambda: 1 // 0, r"The model 'mine' could not be made \(ZeroDivisionError"),
+        (sys.exit, r"The model 'mine' could not be made \(SystemExit"),
+    ],
+)
+def test_what_a_factory_does_wrong_is_told_when_it_is_called(
+    factory: object, sentence: str
+) -> None:
+    make = checked(factory, "mine")
+    with pytest.raises(ModelError, match=f"^{sentence}"):
+        make()

@@ -1,12 +1,13 @@
 """``flexcfl data``: which datasets there are, how to get them, and what they look like."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import RenderableType
 
     from flexcfl.data.catalogue import Dataset
     from flexcfl.data.sources import Source
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["app"]
 
 SVG_WIDTH = 110
+# Wider than any line, so that what reads a pipe finds every line whole.
+PIPE_WIDTH = 10_000
 
 app = typer.Typer(
     help="List, fetch and inspect datasets.",
@@ -39,22 +42,14 @@ DataFolder = Annotated[
 @app.command("list", epilog="Example: flexcfl data list --data DIR")
 def list_(data: DataFolder = None) -> None:
     """Show every dataset, what it is, and where its files are."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     from flexcfl.data.catalogue import DATASETS
+    from flexcfl.data.listing import Listing, Row
 
-    table = Table(box=None, pad_edge=False)
-    table.add_column("name", style="bold", overflow="fold")
-    table.add_column("what it is", overflow="fold")
-    table.add_column("clients", justify="right", overflow="fold")
-    table.add_column("files", overflow="fold")
-    for dataset in DATASETS.values():
-        clients = f"{dataset.clients:,}" if dataset.clients else "any"
-        files = Text(_whereabouts(dataset, data))  # a path may look like markup
-        table.add_row(dataset.name, dataset.what, clients, files)
-    Console().print(table)
+    rows = [
+        Row(each.name, each.what, each.clients, _whereabouts(each, data))
+        for each in DATASETS.values()
+    ]
+    _show(Listing(rows))
 
 
 @app.command(epilog="Example: flexcfl data fetch mnist")
@@ -65,7 +60,8 @@ def fetch(
         typer.Option(
             "--data",
             metavar="DIR",
-            help="Where to put the files (default: the user's cache).",
+            help="Where to put the files (default: the user's cache, unless they are complete "
+            "in one of the places where files are looked for).",
             show_default=False,
         ),
     ] = None,
@@ -76,21 +72,20 @@ def fetch(
     right are left alone, so that it can be run again at any time. A file takes its place only when
     it is complete and its checksum is right.
     """
-    from rich.console import Console
-
     from flexcfl.data.catalogue import dataset_named
     from flexcfl.data.files import cache
 
-    console = Console()
     dataset = dataset_named(name)
-    if dataset.source is None:
-        _say(console, f"There is nothing to fetch for '{name}' ({_whereabouts(dataset, None)}).")
+    source = dataset.source
+    if source is None:
+        typer.echo(f"There is nothing to fetch for '{name}' ({_whereabouts(dataset, None)}).")
         return
     folder = data or cache()
-    fetched = _fetched(name, dataset.source, folder, console)
-    some = f"Fetched {len(fetched)} of {len(dataset.source.sha256)} files into"
+    complete = None if data else _complete(source)
+    fetched = [] if complete else _fetched(name, source, folder)
+    some = f"Fetched {len(fetched)} of {len(source.sha256)} files into"
     done = some if fetched else "All files are there already, in"
-    _say(console, f"{done} '{folder / dataset.source.folder}'.")
+    typer.echo(f"{done} '{complete or folder / source.folder}'.")
 
 
 @app.command(epilog="Example: flexcfl data inspect digits --set partition=iid --svg skew.svg")
@@ -102,7 +97,8 @@ def inspect(
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="A setting of the dataset, such as seed=1; may be repeated.",
+            help="A setting of the dataset, such as seed=1 (or data.seed=1, as 'flexcfl run' "
+            "has it); may be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -118,53 +114,85 @@ def inspect(
     NAME is digits, synthetic, mnist, femnist, fashion-mnist or leaf. The settings in force are
     printed. Those with images can be divided in other ways: partition=classes (with
     classes_per_client and skew), partition=dirichlet (with concentration) and partition=iid, each
-    with clients, test_share and seed.
+    with clients, test_share and seed. For leaf, folder=DIR names its folder, and
+    shape=[1,28,28] turns examples that are stored flat into images.
     """
-    from rich.console import Console
-
     from flexcfl.data.catalogue import dataset_named
     from flexcfl.data.display import report
     from flexcfl.settings import assignments, validated
 
     dataset = dataset_named(name)
-    options = validated(dataset.options, assignments(set_ or []), name)
+    given = assignments(set_ or [])
+    table = {key.removeprefix("data."): value for key, value in given.items()}
+    options = validated(dataset.options, table, name)
     shown = report(dataset.load(options, data), options)
-    Console().print(shown)
+    _show(shown)
     if svg is not None:
         _save(shown, svg, title=f"flexcfl data inspect {name}")
 
 
 def _whereabouts(dataset: "Dataset[Any]", data: Path | None) -> str:
-    from flexcfl.data.files import located, places
+    from flexcfl.data.files import barred, located, places
 
     if dataset.source is None:
-        return "no files needed" if dataset.clients else "yours: --set folder=DIR"
-    paths = located(dataset.source, places(dataset.source, data))
-    if paths is None:
-        return f"missing: flexcfl data fetch {dataset.name}"
-    return f"in {next(iter(paths.values())).parent}"
+        return "no files needed" if dataset.clients else "yours: --set data.folder=DIR"
+    looked = places(dataset.source, data)
+    paths = located(dataset.source, looked)
+    if paths is not None:
+        return f"in {next(iter(paths.values())).parent}"
+    closed = next(filter(barred, looked), None)
+    return f"unreadable: {closed}" if closed else f"missing: flexcfl data fetch {dataset.name}"
 
 
-def _fetched(name: str, source: "Source", folder: Path, console: "Console") -> list[Path]:
-    """Fetch files under one progress bar each."""
+def _complete(source: "Source") -> Path | None:
+    """Return the place that the files are taken from, where all of them are right."""
+    from flexcfl.data.fetch import wrong_files
+    from flexcfl.data.files import located, places
+
+    paths = located(source, places(source))
+    place = next(iter(paths.values())).parent if paths else None
+    return place if place and not wrong_files(place, source) else None
+
+
+def _fetched(name: str, source: "Source", folder: Path) -> list[Path]:
+    """Fetch files under one progress bar each, on a terminal."""
+    from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn
 
     from flexcfl.data.fetch import fetch
 
+    console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-    with Progress(*columns, console=console) as progress:
-        bars: dict[str, TaskID] = {}
+    progress = Progress(*columns, console=console, disable=not console.is_terminal)
+    bars: dict[str, TaskID] = {}
 
-        def show(file: str, received: int, total: int) -> None:
-            if file not in bars:
-                bars[file] = progress.add_task(file)
-            progress.update(bars[file], completed=received, total=total or None)
+    def show(file: str, received: int, total: int) -> None:
+        if not bars:  # not before: without a bar there would be an empty line
+            progress.start()
+        if file not in bars:
+            bars[file] = progress.add_task(file)
+        progress.update(bars[file], completed=received, total=total or None)
 
+    try:
         return fetch(name, folder, show, {name: source})
+    finally:
+        if bars:
+            progress.stop()
 
 
-def _say(console: "Console", sentence: str) -> None:
-    console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+def _show(shown: "RenderableType") -> None:
+    """Print something; in a pipe with whole lines, and no spaces that fill them up."""
+    from rich.console import Console
+
+    console = Console()
+    if console.is_terminal:
+        console.print(shown)
+        return
+    pipe = Console(width=None if "COLUMNS" in os.environ else PIPE_WIDTH)
+    with pipe.capture() as captured:
+        pipe.print(shown)
+    for line in captured.get().splitlines():
+        typer.echo(line.rstrip())
 
 
 def _save(report: "RenderableType", path: Path, title: str) -> None:

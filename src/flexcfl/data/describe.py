@@ -98,13 +98,15 @@ def picture(labels: NDArray[np.int64], columns: int, rows: int) -> Picture:
     """Sample clients and classes from label counts so that they fit into a picture.
 
     Clients are ordered by their three most frequent classes and sampled evenly in that order, so
-    that those of one kind stand together; classes are the most frequent ones.
+    that those of one kind stand together; classes are the most frequent ones that anybody has.
     """
     shares = labels / np.maximum(labels.sum(axis=1, keepdims=True), 1)
     first_three = np.argsort(-shares, axis=1, kind="stable").T[:3]
     # The last key counts first: the most frequent class; the share of that class decides last.
     order = np.lexsort((-shares.max(axis=1), *first_three[::-1]))
     clients = order[np.linspace(0, len(order) - 1, min(columns, len(order))).round().astype(int)]
-    classes = np.sort(np.argsort(-labels.sum(axis=0), kind="stable")[:rows])
+    counts = labels.sum(axis=0)
+    rows = min(rows, int((counts > 0).sum()))
+    classes = np.sort(np.argsort(-counts, kind="stable")[:rows])
     levels = np.ceil(shares[np.ix_(clients, classes)].T * LEVELS).astype(np.int64)
     return Picture(clients, classes, levels)

@@ -18,6 +18,8 @@ ASCII_SHADES = " .:*#"
 STYLES = ("bright_black", "blue", "cyan", "yellow", "bold red")
 MARGIN = len("class 000  ")
 WIDEST_CELL = 4
+WIDEST_PICTURE = 200
+NO_LIMIT = 10_000
 ROWS = 62
 
 
@@ -28,7 +30,7 @@ def report(federation: Federation, options: Any) -> Group:
         _headline(federation.name, described),
         _settings(options),
         "",
-        _figures(described),
+        _Figures(described),
         "",
         _remark(described),
         "",
@@ -45,20 +47,36 @@ def _settings(options: Any) -> Text:
 def _headline(name: str, described: Description) -> Text:
     shape = " x ".join(map(str, described.shape))
     total = described.train_total + described.test_total
-    line = f": {described.clients:,} clients, {total:,} examples of {shape} numbers, "
-    return Text.assemble((name, "bold"), line, f"{described.classes} classes")
+    clients, examples = _counted(described.clients, "client"), _counted(total, "example")
+    line = f": {clients}, {examples} of {shape} numbers, {_counted(described.classes, 'class')}"
+    return Text.assemble((name, "bold"), line)
 
 
-def _figures(described: Description) -> Table:
-    """Tabulate the spread over clients of their sizes and numbers of classes."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column("per client", overflow="fold")
-    for column in ("min", "median", "mean", "max", "all clients"):
-        table.add_column(column, justify="right", overflow="fold")
-    table.add_row("training examples", *_cells(described.train), f"{described.train_total:,}")
-    table.add_row("test examples", *_cells(described.test), f"{described.test_total:,}")
-    table.add_row("classes", *_cells(described.classes_per_client), f"{described.classes:,}")
-    return table
+class _Figures:
+    """The spread over clients of their sizes and numbers of classes: a table where it fits."""
+
+    def __init__(self, described: Description) -> None:
+        self.rows = (
+            ("training examples", *_cells(described.train), f"{described.train_total:,}"),
+            ("test examples", *_cells(described.test), f"{described.test_total:,}"),
+            ("classes", *_cells(described.classes_per_client), f"{described.classes:,}"),
+        )
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Draw the table, or else give its rows as lines, which break between words."""
+        table = Table(box=None, pad_edge=False)
+        table.add_column("per client")
+        for column in ("min", "median", "mean", "max", "all clients"):
+            table.add_column(column, justify="right")
+        for row in self.rows:
+            table.add_row(*row)
+        wanted = console.measure(table, options=options.update(max_width=NO_LIMIT)).maximum
+        if wanted <= options.max_width:
+            yield table
+            return
+        for what, least, median, mean, greatest, total in self.rows:
+            figures = f"{least} to {greatest} (median {median}, mean {mean}), all clients {total}"
+            yield Text(f"{what} per client: {figures}")
 
 
 def _remark(described: Description) -> Text:
@@ -79,20 +97,26 @@ class _SkewPicture:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draw the picture between its caption and its legend."""
-        labels, room = self.described.labels, max(options.max_width - MARGIN, 1)
+        labels = self.described.labels
+        room = min(max(options.max_width - MARGIN, 1), WIDEST_PICTURE)
         drawn = picture(labels, room, ROWS)
         shades = ASCII_SHADES if options.ascii_only else SHADES
         cell = min(room // len(drawn.clients), WIDEST_CELL)
-        yield Text(_caption(len(drawn.clients), len(drawn.classes), labels.shape))
+        present = int(labels.any(axis=0).sum())
+        yield Text(_caption(len(drawn.clients), len(drawn.classes), labels.shape, present))
         for class_, levels in zip(drawn.classes, drawn.levels, strict=True):
             row = ((shades[level] * cell, STYLES[level]) for level in levels)
             yield Text.assemble(f"class {class_:>3}  ", *row)
         yield _legend(shades)
 
 
-def _caption(clients: int, classes: int, among: tuple[int, ...]) -> str:
+def _caption(clients: int, classes: int, among: tuple[int, ...], present: int) -> str:
     who = "All clients" if clients == among[0] else f"{clients:,} of {among[0]:,} clients"
-    kept = "" if classes == among[1] else f" (of {among[1]:,} classes the {classes} most frequent)"
+    kept = (
+        "" if classes == among[1] else f" (of {among[1]:,} classes the {classes:,} most frequent)"
+    )
+    if classes == present < among[1]:
+        kept = f" (of {among[1]:,} classes the {classes:,} that somebody has)"
     return f"{who} as columns, sorted by their most frequent class{kept}:"
 
 
@@ -102,6 +126,11 @@ def _legend(shades: str) -> Text:
         legend.append("  ").append(shades[level], STYLES[level])
         legend.append(f" up to {level / LEVELS:.0%}" if level == 1 else f" {level / LEVELS:.0%}")
     return legend
+
+
+def _counted(count: int, noun: str) -> str:
+    plural = "" if count == 1 else "es" if noun.endswith("s") else "s"
+    return f"{count:,} {noun}{plural}"
 
 
 def _cells(spread: Spread) -> tuple[str, str, str, str]:

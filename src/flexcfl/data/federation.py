@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,9 +31,15 @@ class IndexLists:
             )
 
     @classmethod
-    def of(cls, lists: Iterable[NDArray[np.int64]]) -> "IndexLists":
+    def of(cls, lists: Iterable[ArrayLike]) -> "IndexLists":
         """Store separate lists flat."""
-        parts = [np.asarray(part, dtype=np.int64) for part in lists]
+        try:
+            parts = [_indices(part) for part in lists]
+        except (TypeError, ValueError):
+            raise DataError(
+                "Whose is what must be one list of whole numbers, the indices of examples, for "
+                "each client: see IndexLists.of."
+            ) from None
         offsets = np.zeros(len(parts) + 1, dtype=np.int64)
         np.cumsum([len(part) for part in parts], out=offsets[1:])
         return cls(np.concatenate([np.empty(0, np.int64), *parts]), offsets)
@@ -61,6 +68,7 @@ class Federation:
     ``x`` has the shape ``(examples, *shape of one example)``, ``y`` holds labels in
     ``range(classes)``. Every client has at least one training example. Arrays of other types are
     turned into contiguous float32 and int64 ones; arrays that already are such are not copied.
+    Plain lists of indices, one per client, are turned into ``IndexLists``.
     """
 
     name: str
@@ -71,8 +79,13 @@ class Federation:
     classes: int
 
     def __post_init__(self) -> None:
+        _check_name_and_classes(self.name, self.classes)
         object.__setattr__(self, "x", _numbers(self.name, self.x))
         object.__setattr__(self, "y", _labels(self.name, self.y))
+        for part in ("train", "test"):
+            lists = getattr(self, part)
+            if not isinstance(lists, IndexLists):
+                object.__setattr__(self, part, IndexLists.of(lists))
         _check_labels(self)
         _check_lists(self)
 
@@ -87,11 +100,33 @@ class Federation:
         return self.x.shape[1:]
 
 
+def _indices(values: ArrayLike) -> NDArray[np.int64]:
+    indices = np.asarray(values)
+    if indices.ndim != 1 or (indices.size and indices.dtype.kind not in "iu"):
+        raise TypeError
+    return indices.astype(np.int64, copy=False)
+
+
+def _check_name_and_classes(name: object, classes: object) -> None:
+    if not (isinstance(name, str) and name):
+        raise DataError(f"The name of a federation must be a text that is not empty, not {name!r}.")
+    if isinstance(classes, bool) or not isinstance(classes, Integral) or int(classes) < 1:
+        raise DataError(
+            f"The number of classes of '{name}' must be a whole number of at least 1, "
+            f"not {classes!r}."
+        )
+
+
 def _numbers(name: str, x: ArrayLike) -> NDArray[np.float32]:
     try:
         numbers = np.ascontiguousarray(x, dtype=np.float32)
     except (TypeError, ValueError) as error:
         raise DataError(f"The examples of '{name}' are no array of numbers ({error}).") from None
+    if 0 in numbers.shape[1:]:
+        raise DataError(
+            f"The examples of '{name}' are of shape {numbers.shape[1:]}, and an example must hold "
+            "at least one number: fill them in, or leave them out."
+        )
     # A minimum and a maximum, because asking every number would need another array of their size.
     if numbers.size and not np.isfinite([numbers.min(), numbers.max()]).all():
         raise DataError(

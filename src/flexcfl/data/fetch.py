@@ -3,7 +3,8 @@
 import hashlib
 import shutil
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,7 +17,7 @@ from flexcfl.data.files import UNREADABLE, files_in, opened
 from flexcfl.data.sources import SOURCES, Source
 from flexcfl.errors import DataError, unknown
 
-__all__ = ["Progress", "fetch"]
+__all__ = ["Progress", "fetch", "wrong_files"]
 
 Progress: TypeAlias = Callable[[str, int, int], None]
 Receive: TypeAlias = Callable[[str, Path], None]
@@ -46,25 +47,41 @@ def fetch(
     source = sources[name]
     place = folder / source.folder
     try:
-        place.mkdir(parents=True, exist_ok=True)
-        wrong = _wrong_files(place, source)
+        wrong = wrong_files(place, source)
         # An archive holds all files: one download serves those that are wanted.
         batches = [wrong] if source.archive else [[file] for file in wrong]
         receive = partial(_receive, progress=progress, timeout=timeout)
-        return [path for batch in batches if batch for path in _get(batch, place, source, receive)]
+        with _made(place):
+            got = [_get(batch, place, source, receive) for batch in batches if batch]
+        return [path for paths in got for path in paths]
     except OSError as error:
         raise DataError(
             f"Nothing can be put into '{place}' ({error.strerror}): choose another folder."
         ) from None
 
 
-def _wrong_files(place: Path, source: Source) -> list[str]:
+def wrong_files(place: Path, source: Source) -> list[str]:
+    """Return the files that a folder lacks, or that do not have the right content there."""
     present = files_in(place, source)
     return [
         file
         for file, sha256 in source.sha256.items()
         if file not in present or not _has_content(present[file], sha256)
     ]
+
+
+@contextmanager
+def _made(place: Path) -> Iterator[None]:
+    """Make a folder and its parents; those that were made go again where what follows fails."""
+    new = [folder for folder in (place, *place.parents) if not folder.exists()]
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException:
+        for folder in new:
+            with suppress(OSError):  # one that holds a fetched file stays
+                folder.rmdir()
+        raise
 
 
 def _has_content(path: Path, sha256: str) -> bool:
@@ -138,8 +155,10 @@ def _reason(error: BaseException) -> str:
         return f"answers {error.response.status_code}"
     if isinstance(error, requests.Timeout):
         return "does not answer in time"
+    if isinstance(error, requests.ConnectionError):
+        return "cannot be reached"
     if isinstance(error, requests.RequestException):
-        return "cannot be reached, or breaks off"
+        return "breaks off"
     if isinstance(error, LookupError):
         return f"does not hold {error.args[0]}"
     return str(error)

@@ -13,7 +13,18 @@ import pooch
 from flexcfl.data.sources import SOURCES, Source
 from flexcfl.errors import DataError
 
-__all__ = ["UNREADABLE", "VARIABLE", "cache", "files_in", "find", "located", "opened", "places"]
+__all__ = [
+    "UNREADABLE",
+    "VARIABLE",
+    "barred",
+    "cache",
+    "files_in",
+    "find",
+    "forbidden",
+    "located",
+    "opened",
+    "places",
+]
 
 VARIABLE = "FLEXCFL_DATA"
 UNREADABLE = (OSError, EOFError, zlib.error)
@@ -24,17 +35,18 @@ def find(name: str, folder: Path | None = None) -> dict[str, Path]:
     """Return the path of each file of a dataset, all from the first place that has them all."""
     looked = places(SOURCES[name], folder)
     paths = located(SOURCES[name], looked)
-    if paths is None:
-        raise DataError(_missing(name, SOURCES[name], looked))
-    return paths
+    if paths is not None:
+        return paths
+    closed = next(filter(barred, looked), None)
+    raise forbidden(closed) if closed else DataError(_missing(name, SOURCES[name], looked))
 
 
 def places(source: Source, folder: Path | None = None) -> list[Path]:
     """Return the folders to look in, in order: one given by hand does not hide the later ones."""
-    if folder is not None and not folder.is_dir():
+    if folder is not None and not _is_folder(folder):
         raise DataError(f"The data folder '{folder}' is not a folder: correct --data.")
     variable = os.environ.get(VARIABLE)
-    if variable and folder is None and not Path(variable).is_dir():
+    if variable and folder is None and not _is_folder(Path(variable)):
         raise DataError(
             f"{VARIABLE} names '{variable}', which is not a folder: correct or unset it."
         )
@@ -59,8 +71,26 @@ def files_in(place: Path, source: Source) -> dict[str, Path]:
 
     A compressed file goes before a plain one: it is the one that ``fetch`` brings and mends.
     """
+    if barred(place):
+        return {}
     candidates = [(file, place / f"{file}{end}") for file in source.sha256 for end in ("", ".gz")]
     return {file: path for file, path in candidates if path.is_file()}
+
+
+def barred(place: Path) -> bool:
+    """Tell whether the user has no right to look into a folder."""
+    try:
+        (place / "any").stat()
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def forbidden(path: Path) -> DataError:
+    """Return the sentence on a file or folder that the user has no right to read."""
+    return DataError(f"'{path}' cannot be read (Permission denied): check its rights.")
 
 
 @contextmanager
@@ -74,6 +104,10 @@ def opened(path: Path) -> Iterator[BufferedIOBase]:
             return
         with gzip.GzipFile(fileobj=raw) as unpacked:
             yield unpacked
+
+
+def _is_folder(path: Path) -> bool:
+    return barred(path) or path.is_dir()
 
 
 def _missing(name: str, source: Source, looked: list[Path]) -> str:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.data.files import UNREADABLE, opened
+from flexcfl.data.files import UNREADABLE, forbidden, opened
 from flexcfl.errors import DataError
 
 __all__ = ["Bytes", "read_idx", "read_images_and_labels"]
@@ -31,6 +31,8 @@ def read_idx(path: Path, dimensions: int) -> Bytes:
         with opened(path) as stream:
             shape = _header(stream, path, dimensions)
             return _body(stream, path, math.prod(shape)).reshape(shape)
+    except PermissionError:
+        raise forbidden(path) from None
     except UNREADABLE as error:
         raise DataError(
             f"'{path}' cannot be read ({_reason(error)}): it is damaged or incomplete, "

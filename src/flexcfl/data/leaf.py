@@ -18,10 +18,27 @@ __all__ = ["LeafOptions", "leaf", "load_leaf"]
 
 @dataclass(frozen=True, config=FORBID)
 class LeafOptions:
-    """Settings of ``leaf``: its folder, and the shape of one example where it is stored flat."""
+    """Settings of ``leaf``.
 
-    folder: Path
+    ``folder`` holds ``train`` and ``test`` and must be given. ``shape`` is the shape of one example
+    where it is stored flat: ``[1, 28, 28]`` turns lists of 784 numbers into grey images, which is
+    what a convolutional network takes.
+    """
+
+    folder: Path | None = None
     shape: tuple[Count, ...] | None = None
+
+    def __post_init__(self) -> None:
+        self.root()
+
+    def root(self) -> Path:
+        """Return the folder, or raise the sentence on how it is given."""
+        if self.folder is None:
+            raise ValueError(
+                "folder must be given: name the folder that holds 'train' and 'test' with "
+                "--set data.folder=DIR (in Python: folder=DIR)."
+            )
+        return self.folder
 
 
 def leaf(folder: Path | str, shape: tuple[int, ...] | None = None) -> Federation:
@@ -35,10 +52,11 @@ def load_leaf(options: LeafOptions, folder: Path | None = None) -> Federation:
     Clients are the users of the training files in their order. One without test data is no
     mistake, one without training data is.
     """
-    train = read_users(options.folder / "train", options.shape)
+    root = options.root()
+    train = read_users(root / "train", options.shape)
     if not train:
-        raise DataError(f"The files in '{options.folder / 'train'}' name no user: add one.")
-    test = read_users(options.folder / "test", options.shape)
+        raise DataError(f"The files in '{root / 'train'}' name no user: add one.")
+    test = read_users(root / "test", options.shape)
     _demand_training(train, test)
     # Test users in the order of the training users, so that all lists follow each other.
     users = [*train.values(), *(test[name] for name in train if name in test)]

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from flexcfl.data.files import forbidden
 from flexcfl.errors import DataError
 
 __all__ = ["User", "read_users", "refused"]
@@ -35,7 +36,7 @@ class User:
 
 def read_users(folder: Path, shape: Shape | None) -> dict[str, User]:
     """Read the users of all ``*.json`` files of a folder, in the order of the files' names."""
-    files = sorted(folder.glob("*.json"))
+    files = _files(folder)
     if not files:
         raise DataError(
             f"There is no *.json file in '{folder}': a LEAF dataset is a folder that holds the "
@@ -53,6 +54,15 @@ def read_users(folder: Path, shape: Shape | None) -> dict[str, User]:
 def refused(name: str, file: Path, problem: str) -> DataError:
     """Return the sentence on a user of a file."""
     return DataError(f"User '{name}' in '{file}' {problem}: mend the file, or leave the user out.")
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if path.match("*.json"))
+    except PermissionError:
+        raise forbidden(folder) from None
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
 def _users_of(file: Path, shape: Shape | None) -> list[User]:
@@ -75,6 +85,8 @@ def _users_of(file: Path, shape: Shape | None) -> list[User]:
 def _content(file: Path) -> dict[str, Any]:
     try:
         content = json.loads(file.read_bytes())
+    except PermissionError:
+        raise forbidden(file) from None
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"'{file}' cannot be read as JSON ({error}): get it again.") from None
     return content if isinstance(content, dict) else {}
@@ -94,6 +106,8 @@ def _check_counts(users: list[User], file: Path, counts: object) -> None:
 def _user(name: str, file: Path, data: object, shape: Shape | None) -> User:
     if not (isinstance(data, dict) and {"x", "y"} <= set(data)):
         raise refused(name, file, "has no 'x' and 'y'")
+    for key in ("x", "y"):
+        _demand_no_text(name, file, key, data[key])
     y, x = _labels(name, file, data["y"]), _numbers(data["x"])
     if x is None or (len(x) and x.ndim < 2):
         raise refused(name, file, "has in 'x' something other than equally long lists of numbers")
@@ -108,6 +122,17 @@ def _user(name: str, file: Path, data: object, shape: Shape | None) -> User:
     if x[0].size != np.prod(shape):
         raise refused(name, file, f"has examples of {x[0].size} numbers, which is not {shape}")
     return User(name, file, x.reshape(len(x), *shape), y)
+
+
+def _demand_no_text(name: str, file: Path, key: str, values: object) -> None:
+    """Refuse a dataset of texts by its first value: the files are right, yet not for us."""
+    while isinstance(values, list) and values:
+        values = values[0]
+    if isinstance(values, str):
+        raise DataError(
+            f"User '{name}' in '{file}' has text in '{key}', and only numbers are supported: "
+            "encode the text as numbers first, such as each character or word as its index."
+        )
 
 
 def _labels(name: str, file: Path, values: object) -> NDArray[np.int64]:

@@ -23,7 +23,7 @@ __all__ = ["SyntheticOptions", "load_synthetic"]
 CLASSES = 10
 FEATURES = 60
 
-Spread: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Spread: TypeAlias = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 
 
 @dataclass(frozen=True, config=FORBID)

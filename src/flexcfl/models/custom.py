@@ -13,27 +13,43 @@ from torch import nn
 from flexcfl.errors import ModelError
 from flexcfl.models.wording import in_short
 
-__all__ = ["made"]
+__all__ = ["checked", "made"]
+
+# Whatever the user's code raises; SystemExit would end the command without a word.
+RAISED = (Exception, SystemExit)
 
 
 def made(name: str) -> nn.Module:
     """Import the factory (a function or an ``nn.Module`` class), call it, return its module."""
     with _importable_from_here():
-        factory = _factory(name)
+        return checked(_resolved(name), name)()
+
+
+def checked(factory: object, label: str) -> Callable[[], nn.Module]:
+    """Return a factory that gives a module or raises a sentence, which calls it ``label``.
+
+    What is no factory at all is refused at once, what it does when it is called is refused then.
+    """
+    called = _factory(factory, label)
+
+    def make() -> nn.Module:
         try:
-            module = factory()
-        except Exception as error:
+            module = called()
+        except RAISED as error:
             raise ModelError(
-                f"The model '{name}' could not be made ({in_short(error)}): "
+                f"The model '{label}' could not be made ({in_short(error)}): "
                 "mend the function or class that makes it."
             ) from error
-    if not isinstance(module, nn.Module):
-        raise ModelError(f"'{name}' returned {_a(type(module))}: it must return a torch.nn.Module.")
-    return module
+        if not isinstance(module, nn.Module):
+            raise ModelError(
+                f"'{label}' returned {_a(type(module))}: it must return a torch.nn.Module."
+            )
+        return module
+
+    return make
 
 
-def _factory(name: str) -> Callable[[], object]:
-    found = _resolved(name)
+def _factory(found: object, name: str) -> Callable[[], object]:
     if isinstance(found, nn.Module):
         raise ModelError(
             f"'{name}' is a module that has already been made: name the function or class that "
@@ -55,9 +71,14 @@ def _factory(name: str) -> Callable[[], object]:
 def _resolved(name: str) -> object:
     """Import the module, then look the name up in it."""
     module, _, attribute = name.partition(":")
+    if not module:
+        raise ModelError(
+            f"The model '{name}' names no module before its colon: "
+            "write package.module:factory, without the .py of a file."
+        )
     try:
         pkgutil.resolve_name(f"{module}:")
-    except Exception as error:  # whatever the user's own file raises while it is imported
+    except RAISED as error:
         raise ModelError(
             f"The model '{name}' could not be imported ({in_short(error)}): mend "
             f"'{module}', install it, or start in its folder (this one is '{Path.cwd()}')."
