@@ -114,3 +114,22 @@ def test_any_text_can_be_assigned(key: str, value: str) -> None:
         assert not key.split("=")[0].strip()
     else:
         assert len(table) == 1
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class Nothing:
+    pass
+
+
+def test_a_table_without_settings_says_so() -> None:
+    with pytest.raises(SettingsError, match=r"^\[x\] has no setting 'mu': it has none\.$"):
+        validated(Nothing, {"mu": 1}, "[x]")
+
+
+def test_a_name_in_other_letters_is_near() -> None:
+    assert refusal({"CLIENTS": 3}) == "[data] has no setting 'CLIENTS': did you mean 'clients'?"
+
+
+@pytest.mark.parametrize("text", ["9" * 5000, "[" * 3000])
+def test_what_is_beyond_all_measure_is_text(text: str) -> None:
+    assert assignments([f"a={text}"]) == {"a": text}

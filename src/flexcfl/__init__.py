@@ -5,6 +5,7 @@
 >>> module = run.model()
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,6 +15,8 @@ __all__ = ["Run", "__version__", "run"]
 
 __version__ = "0.1.0"
 
+PARTS = ("algorithms", "data", "errors", "protocol")
+
 
 def __getattr__(name: str) -> Any:
     """Import the runner and all it needs only when it is used, so that the command starts fast."""
@@ -21,4 +24,6 @@ def __getattr__(name: str) -> Any:
         from flexcfl import runner
 
         return getattr(runner, name)
+    if name in PARTS:
+        return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,7 +3,15 @@
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["DataError", "FlexcflError", "ModelError", "SettingsError", "TrainingError", "unknown"]
+__all__ = [
+    "DataError",
+    "FlexcflError",
+    "ModelError",
+    "SettingsError",
+    "TrainingError",
+    "nearest",
+    "unknown",
+]
 
 
 class FlexcflError(Exception):
@@ -33,6 +41,17 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> str:
     "There is no dataset 'minst': did you mean 'mnist'? Known: digits, mnist."
     """
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    hint = f": did you mean '{near[0]}'?" if near else "."
+    near = nearest(name, names)
+    hint = f": did you mean '{near}'?" if near else "."
     return f"There is no {kind} '{name}'{hint} Known: {', '.join(names)}."
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that somebody may have meant, whatever the case of its letters.
+
+    >>> nearest("MNIST", ["digits", "mnist"])
+    'mnist'
+    """
+    by_lower = {each.lower(): each for each in known}
+    near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
+    return by_lower[near[0]] if near else None

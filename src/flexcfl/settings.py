@@ -6,14 +6,13 @@ so its text begins with the name of the setting and ends with a full stop.
 """
 
 import dataclasses
-import difflib
 import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from flexcfl.errors import SettingsError
+from flexcfl.errors import SettingsError, nearest
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -79,7 +78,7 @@ def assignments(pairs: Iterable[str], example: str = "clients=20") -> dict[str, 
 def _value(text: str) -> object:
     try:
         parsed = tomllib.loads(f"value = {text}")
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):  # no TOML, or numbers and nesting beyond all measure
         return text
     # A text with line breaks could smuggle in further keys; then it was no TOML value.
     return parsed["value"] if len(parsed) == 1 else text
@@ -107,11 +106,14 @@ def _demand(finding: Mapping[str, Any]) -> str:
 
 
 def _shown(value: object) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # a whole number of more digits than Python writes out
+        return "a number of thousands of digits"
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _nearest(name: str, type_: type[Any]) -> str:
     known = [field.name for field in dataclasses.fields(type_)]
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return f": did you mean '{near[0]}'?" if near else f": it has {', '.join(known)}."
+    near = nearest(name, known)
+    return f": did you mean '{near}'?" if near else f": it has {', '.join(known) or 'none'}."

@@ -1,9 +1,11 @@
 """Help: complete for every command and option, with an example that works, and quick."""
 
+import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any
 
 import click
@@ -15,6 +17,8 @@ from flexcfl.algorithms import ALGORITHMS
 from flexcfl.cli import app, main
 from flexcfl.data import DATASETS
 from flexcfl.models.catalogue import NAMES
+from flexcfl.protocol import Local
+from flexcfl.runner.experiment import Experiment, Model, RunSettings
 
 ROOT: Any = typer.main.get_command(app)
 
@@ -111,3 +115,17 @@ def test_the_package_can_be_run_as_a_module() -> None:
     words = [sys.executable, "-m", "flexcfl", "--version"]
     done = subprocess.run(words, check=True, capture_output=True, text=True)
     assert done.stdout == f"flexcfl {__version__}\n"
+
+
+def test_every_table_and_setting_is_in_the_help_of_run() -> None:
+    shown = COMMANDS["run",].help
+    types = [Local, RunSettings, Model, *(dataset.options for dataset in DATASETS.values())]
+    for name in [*(item.name for type_ in (Experiment, *types) for item in fields(type_))]:
+        assert re.search(rf"\b{name}\b", shown), name
+
+
+def test_a_mistyped_command_is_answered_with_the_nearest_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["rn"]) == 2
+    assert capsys.readouterr().err == "Error: No such command 'rn'. Did you mean 'run'?\n"

@@ -2,14 +2,20 @@
 
 import gzip
 import json
+import os
 import re
+import signal
 import struct
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from flexcfl import cli
 from flexcfl.cli import main
+from flexcfl.engine import workers
 from flexcfl.protocol import Executor
 from flexcfl.runner.folder import RunFolder
 from flexcfl.simulation import Simulation
@@ -117,6 +123,13 @@ def test_a_source_is_named_beside_what_it_gave(
         ("--set local.rte=1", "[local] has no setting 'rte': did you mean 'rate'?"),
         ("--set locl.rate=1", "There is no table 'locl': did you mean 'local'?"),
         ("--set rate=1", "'rate' does not say which table it belongs to"),
+        ("--set clients=20", "such as data.clients."),
+        ("--set folder=L", "such as data.folder."),
+        ("--set groups=2", "such as algorithm.groups."),
+        ("--set algorithm.groups=true", "has no groups"),
+        ("--set algorithm.mu=1", "[algorithm] has no setting 'mu': the weight of FedProx's term"),
+        ("--dataset MNIST --data nowhere", "There is no dataset 'MNIST': did you mean 'mnist'?"),
+        ("--data b\udcff", "(data) is not UTF-8 text"),
         ("--set rate", "'rate' is not of the form KEY=VALUE, such as local.rate=0.05."),
         ("--set local.rate=fast", "[local] rate must be a number, not 'fast'."),
         ("--set data.clients=100000", "clients"),
@@ -125,7 +138,7 @@ def test_a_source_is_named_beside_what_it_gave(
         ("--dataset mnist", "run 'flexcfl data fetch mnist'"),
         ("--dataset mnist --data nowhere", "is not a folder: correct --data."),
         ("--epochs 1000000000000000", "[local] epochs must be less than or equal to 1000000000"),
-        ("--rate 1e38", "in round 1: its training diverged"),
+        ("--model mlp --rate 1e30", "in round 1: its training diverged"),
         ("nowhere.toml", "'nowhere.toml' cannot be read (No such file or directory)"),
         ("one.toml two.toml", "two.toml"),
     ],
@@ -135,6 +148,19 @@ def test_a_mistake_is_one_sentence_and_leaves_nothing(
 ) -> None:
     assert sentence in refusal(capsys, *words.split())
     assert list(here.iterdir()) == []
+
+
+@pytest.mark.parametrize("key", ["local.rate", "local.epochs", "run.seed"])
+@pytest.mark.parametrize(
+    "value", ["9" * 5000, f"0x{'f' * 5000}", "[" * 3000], ids=["digits", "hex", "nesting"]
+)
+def test_a_value_beyond_all_measure_is_one_sentence(
+    key: str, value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, name = key.split(".")
+    sentence = refusal(capsys, "--set", f"{key}={value}")
+    assert sentence.startswith(f"[{table}] {name} must be ")
+    assert len(sentence) < 200
 
 
 @pytest.mark.parametrize(
@@ -148,6 +174,8 @@ def test_a_mistake_is_one_sentence_and_leaves_nothing(
         ("[run]\nrounds = '9'\ncohort = []\n", "[run] cohort must be a whole number"),
         ("[data]\nname = 'digits'\nclients = 0\n", "[data] clients must be"),
         ("[algorithm]\nname = 'fedavg'\nalpha = 20\n", "[algorithm] has no setting 'alpha'"),
+        ("[model]\nname = 'a\u2028b'\n", "There is no model 'a b'"),
+        ('[model]\nname = "a\\nb"\n', "There is no model 'a b'"),
         ("[model]\nname = 7\n", "[model] name must be a text, not 7."),
         ("\x00", "line 1"),
     ],
@@ -160,11 +188,18 @@ def test_a_mistake_in_the_file_is_one_sentence(
     assert [path.name for path in here.iterdir()] == ["my.toml"]
 
 
+@pytest.mark.parametrize(
+    "error",
+    [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to")],
+)
 def test_too_little_memory_is_one_sentence(
-    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    error: Exception,
+    here: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def exhausted(*_: object) -> None:
-        raise MemoryError
+        raise error
 
     monkeypatch.setattr(Simulation, "_train", exhausted)
     assert "more memory than there is: lower --epochs" in refusal(capsys, *SHORT)
@@ -309,3 +344,71 @@ def test_an_error_of_the_operating_system_is_a_sentence(
 
     monkeypatch.setattr(RunFolder, "begin", full)
     assert "No space left on device: 'somewhere'." in refusal(capsys, *SHORT)
+
+
+def test_a_fault_of_the_program_itself_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("a fault")
+
+    monkeypatch.setattr(Simulation, "_train", broken)
+    with pytest.raises(RuntimeError, match="a fault"):
+        main(["run", *SHORT])
+
+
+def test_a_run_that_fails_later_says_where_its_rounds_are(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--rate", "0.1", "--set", "local.l2=10.5", "--rounds", "300", "--out", "dv[x]"]
+    assert main(["run", *words]) == 2
+    captured = capsys.readouterr()
+    assert "lower the rate (--rate), local.l2 or local.prox." in captured.err
+    assert captured.out.endswith("The rounds so far are in 'dv[x]'.\n")
+    assert (here / "dv[x]" / "rounds.csv").exists()
+
+
+def test_without_a_terminal_a_row_is_one_line_without_padding(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["run", *SHORT]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("data ") and line.endswith("test_share 0.2") for line in lines)
+    assert all(line == line.rstrip() for line in lines)
+
+
+def started(*words: str, encoding: str = "utf-8", **environment: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "flexcfl", "run", *words]
+    inherited = {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": encoding}
+    return subprocess.Popen(
+        command,
+        env=inherited | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding=encoding,
+    )
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_an_output_that_is_not_utf_8_is_no_obstacle(here: Path, encoding: str) -> None:
+    # FORCE_COLOR makes Rich take the pipe for a terminal, with its spinner and its bar.
+    words = ["--out", "é€", *SHORT]
+    with started(*words, encoding=encoding, FORCE_COLOR="1", PYTHONUTF8="1") as process:
+        out, err = process.communicate()
+    assert (process.returncode, err) == (0, "")
+    assert "folder" in out
+    assert (here / "é€" / "summary.json").exists()
+
+
+def test_ctrl_c_pressed_again_and_again_is_like_once(here: Path) -> None:
+    with started("--rounds", "1000000", "--out", "mine", "--set", "data.clients=20") as process:
+        assert process.stdout is not None
+        while not process.stdout.readline().startswith("round "):
+            assert process.poll() is None
+        for _ in range(20):
+            process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (130, "Interrupted.\n")
+    assert (here / "mine" / "rounds.csv").read_text().endswith("\n")
+
+
+def test_the_command_knows_the_engines_threads_by_name() -> None:
+    assert cli.ENGINE_THREADS == workers.THREADS

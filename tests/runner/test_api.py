@@ -5,6 +5,9 @@ import dataclasses
 import doctest
 import json
 import re
+import subprocess
+import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -198,8 +201,8 @@ def test_a_federation_without_test_data_has_no_accuracy(blobs: Federation, tmp_p
 def test_training_that_diverges_in_round_one_leaves_nothing(
     blobs: Federation, tmp_path: Path
 ) -> None:
-    with pytest.raises(TrainingError, match=r"of client \d .* in round 1: .*smaller rate"):
-        flexcfl.run(dataset=blobs, rate=1e38, out=tmp_path / "run", **SHORT)
+    with pytest.raises(TrainingError, match=r"of client \d .* in round 1: .*lower the rate"):
+        flexcfl.run(dataset=blobs, model="mlp", rate=1e30, out=tmp_path / "run", **SHORT)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -265,3 +268,49 @@ def test_the_package_offers_what_it_says() -> None:
     assert all(hasattr(flexcfl, name) for name in flexcfl.__all__)
     with pytest.raises(AttributeError, match="nonsense"):
         flexcfl.nonsense  # noqa: B018
+
+
+def needy(width: int) -> nn.Module:
+    return nn.Linear(width, 3)
+
+
+def broken() -> nn.Module:
+    raise KeyError("width")
+
+
+@pytest.mark.parametrize(
+    ("model", "sentence"),
+    [
+        (nn.Linear(2, 3), "is a module that has already been made"),
+        (needy, "cannot be called without arguments"),
+        (lambda: None, "it must return a torch.nn.Module"),
+        (broken, r"could not be made \(KeyError"),
+    ],
+)
+def test_what_makes_no_model_is_told_as_the_command_tells_it(
+    blobs: Federation, model: Any, sentence: str
+) -> None:
+    with pytest.raises(ModelError, match=sentence):
+        flexcfl.run(dataset=blobs, model=model, **SHORT)
+
+
+def test_a_partial_factory_has_the_name_of_what_it_calls(blobs: Federation) -> None:
+    run = flexcfl.run(dataset=blobs, model=partial(needy, 2), **SHORT)
+    assert run.summary["model"].endswith(":needy")
+
+
+def test_settings_may_be_nested_but_not_a_list(blobs: Federation) -> None:
+    run = flexcfl.run(dataset=blobs, set={"local": {"prox": 0.1}}, **SHORT)
+    assert run.experiment.local.prox == 0.1
+    words: Any = ["local.prox=0.1"]
+    with pytest.raises(SettingsError, match=r"set must be a mapping such as .*'local\.prox=0\.1'"):
+        flexcfl.run(dataset=blobs, set=words, **SHORT)
+
+
+def test_parts_of_the_package_are_there_without_torch() -> None:
+    program = """
+import sys, flexcfl
+assert flexcfl.data.Federation and flexcfl.errors.SettingsError
+assert "torch" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)

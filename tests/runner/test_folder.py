@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -66,3 +67,50 @@ def test_a_write_that_fails_leaves_no_part(tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match=r"summary\.json' cannot be written"):
         RunFolder(tmp_path).finish([], {})
     assert [path.name for path in tmp_path.iterdir()] == ["summary.json"]
+
+
+def fills_up(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a table take half of a line and then nothing more."""
+    append = RunFolder._append
+
+    def full(self: RunFolder, table: str, row: Figures | Timing) -> None:
+        append(self, table, row)
+        if table == name:
+            path = self.path / table
+            os.truncate(path, path.stat().st_size - 5)
+            raise TrainingError("no room")
+
+    monkeypatch.setattr(RunFolder, "_append", full)
+
+
+@pytest.mark.parametrize("name", ["rounds.csv", "timings.csv"])
+def test_a_line_for_which_there_is_no_room_is_taken_back_from_both_tables(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    list(RunFolder(tmp_path).record(rounds(0.5, 0.6)))
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    fills_up(name, monkeypatch)
+    with pytest.raises(TrainingError, match="no room"):
+        list(RunFolder(tmp_path).record(rounds(0.7)))
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_first_line_for_which_there_is_no_room_leaves_no_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fills_up("timings.csv", monkeypatch)
+    with pytest.raises(TrainingError, match="no room"):
+        list(RunFolder(tmp_path).record(rounds(0.7)))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_model_for_which_there_is_no_room_leaves_no_empty_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(TrainingError, match="No space left"):
+        RunFolder(tmp_path).finish([b"model"], {})
+    assert list(tmp_path.iterdir()) == []

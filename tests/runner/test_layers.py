@@ -65,3 +65,8 @@ def test_an_unknown_table_is_told_with_the_nearest() -> None:
 def test_a_setting_outside_a_table_is_told_where_it_belongs() -> None:
     with pytest.raises(SettingsError, match=r"'rounds' stands outside a table: .*run\.rounds\."):
         merged([Layer("file", {"rounds": 5})])
+
+
+def test_assignments_may_be_nested() -> None:
+    nested: dict[str, object] = {"local": {"prox": 2}, "local.rate": 1}
+    assert dotted(nested) == {"local": {"prox": 2, "rate": 1}}

@@ -140,3 +140,11 @@ def test_data_of_ones_own_need_only_a_name(blobs: Federation) -> None:
     assert resolve([mine], blobs).experiment.data.name == "mine"
     with pytest.raises(SettingsError, match="no dataset 'mine'"):
         resolve([mine])
+
+
+def test_of_epochs_and_steps_only_what_is_in_effect_is_written() -> None:
+    experiment = resolved(local={"epochs": 3, "steps": 5})
+    assert "epochs" not in experiment.tables()["local"]
+    assert experiment.tables()["local"]["steps"] == 5
+    again = resolved(**experiment.tables())
+    assert again.tables() == experiment.tables()

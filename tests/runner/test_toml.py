@@ -54,3 +54,9 @@ def test_any_bytes_are_tables_or_one_sentence(
     else:
         sentence = ""
     assert "\n" not in sentence
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
+    file = tmp_path / "windows.toml"
+    file.write_bytes(b"\xef\xbb\xbf[local]\r\nrate = 0.1\r\n")
+    assert toml.read(file) == {"local": {"rate": 0.1}}

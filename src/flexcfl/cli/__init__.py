@@ -3,8 +3,16 @@
 Commands import what they need when they run, so that help and mistakes do not wait for torch.
 """
 
-from collections.abc import Sequence
-from typing import Annotated
+import os
+import re
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from io import TextIOWrapper
+from types import FrameType
+from typing import Annotated, NoReturn
 
 import click
 import typer
@@ -18,10 +26,13 @@ __all__ = ["app", "main"]
 
 MISTAKE = 2
 INTERRUPTED = 130
+ENGINE_THREADS = "flexcfl-engine"  # as the engine says, which cannot be asked without torch
 MEMORY = (
     "This takes more memory than there is: lower --epochs (or local.steps), --cohort or the number "
     "of clients (data.clients), or choose a smaller --model."
 )
+# What torch says, in an error of no type of its own, on a processor and on a graphics card.
+NO_MEMORY = ("can't allocate memory", "out of memory")
 
 # Where a command needs arguments and gets none, click 8.2 and later raises its help as an error.
 NO_ARGUMENTS = getattr(click.exceptions, "NoArgsIsHelpError", ())
@@ -62,21 +73,71 @@ def _commands(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code; a person's mistake is one sentence and 2."""
+    if isinstance(sys.stdout, TextIOWrapper):  # an unusual name must not undo a run's work
+        sys.stdout.reconfigure(errors="replace")
+    with _interruptible_once():
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     try:
         code = app(args=arguments, prog_name="flexcfl", standalone_mode=False)
     except NO_ARGUMENTS as error:
         return _told(error.format_message(), MISTAKE)
     except click.ClickException as error:
-        return _told(f"Error: {error.format_message()}", MISTAKE)
+        return _mistaken(_once(error.format_message()))
     except FlexcflError as error:
-        return _told(f"Error: {error}", MISTAKE)
+        return _mistaken(str(error))
     except OSError as error:
-        return _told(f"Error: {error}.", MISTAKE)
+        return _mistaken(f"{error}.")
     except MemoryError:
-        return _told(f"Error: {MEMORY}", MISTAKE)
+        return _mistaken(MEMORY)
+    except RuntimeError as error:
+        if not any(sign in str(error) for sign in NO_MEMORY):
+            raise
+        return _mistaken(MEMORY)
     if code == INTERRUPTED:  # what Typer makes of Ctrl-C
-        return _told("Interrupted.", INTERRUPTED)
+        _told("Interrupted.", INTERRUPTED)
+        _leave_threads_behind()
+        return INTERRUPTED
     return code if isinstance(code, int) else 0
+
+
+@contextmanager
+def _interruptible_once() -> Iterator[None]:
+    """Let the first Ctrl-C end the command, and no further one break off its tidying up."""
+    in_charge = threading.current_thread() is threading.main_thread()
+    if not in_charge or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, _interrupt)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is _interrupt:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # for good: threads are ended after main, too
+    raise KeyboardInterrupt
+
+
+def _leave_threads_behind() -> None:
+    """End the process at once if clients are still being trained, which Python would wait for."""
+    if any(thread.name.startswith(ENGINE_THREADS) for thread in threading.enumerate()):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(INTERRUPTED)
+
+
+def _once(message: str) -> str:
+    """Return a message of click's without the hint that Typer has already given."""
+    return re.sub(r"( Did you mean [^?]*\?)\1", r"\1", message)
+
+
+def _mistaken(sentence: str) -> int:
+    return _told(f"Error: {' '.join(sentence.splitlines())}", MISTAKE)
 
 
 def _told(sentence: str, code: int) -> int:

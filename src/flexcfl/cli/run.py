@@ -55,7 +55,9 @@ def run(
     seed: Annotated[
         int | None,
         typer.Option(
-            metavar="N", help="The same seed gives the same run, bit for bit. [default: 0]"
+            metavar="N",
+            help="The same seed gives the same run, bit for bit. Which client has which data "
+            "is drawn from data.seed instead. [default: 0]",
         ),
     ] = None,
     data: Annotated[
@@ -79,7 +81,8 @@ def run(
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="Any setting by table and name, such as local.prox=0.1; may be repeated.",
+            help="Any setting by table and name, such as local.prox=0.1; may be repeated. "
+            "The tables are listed above.",
         ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
@@ -89,7 +92,20 @@ def run(
     Without arguments it runs FedAvg on a small federation that needs no download.
     EXPERIMENT.toml is a file of settings, such as every run leaves in its folder. Settings come
     from the dataset's defaults, then the file, then the options, then --set; the later one wins.
-    """
+    With another dataset or algorithm than the file's, values of the file that equal the defaults
+    of the old one give way to those of the new one.
+
+    \b
+    Tables and settings, for the file and --set:
+      data       name; those below depend on the dataset and its partition:
+                 partition (published, classes, dirichlet, iid), seed, clients,
+                 classes_per_client, concentration, skew, test_share;
+                 synthetic: alpha, beta; leaf: folder, shape
+      model      name
+      algorithm  name
+      local      epochs or steps, batch, rate, l2, prox
+      run        rounds, cohort, cohorts, seed, evaluate_every, device, data
+    """  # noqa: D301  (click reads the character as: keep these lines)
     # Late imports: whoever asks for help, or mistypes an option, does not wait for them.
     from rich.console import Console
 

@@ -13,7 +13,9 @@ from typing import TypeVar
 
 import torch
 
-__all__ = ["spread"]
+__all__ = ["THREADS", "spread"]
+
+THREADS = "flexcfl-engine"
 
 Task = TypeVar("Task")
 Tool = TypeVar("Tool")
@@ -40,7 +42,7 @@ def spread(
 
         if workers == 1:
             return [done(task) for task in tasks]
-        pool = ThreadPoolExecutor(workers)
+        pool = ThreadPoolExecutor(workers, thread_name_prefix=THREADS)
         try:
             return list(pool.map(done, tasks))
         finally:

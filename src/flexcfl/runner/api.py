@@ -1,12 +1,14 @@
 """``flexcfl.run``: what the command does, from Python."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
 from flexcfl.data import Federation
+from flexcfl.errors import SettingsError
 from flexcfl.runner import toml
 from flexcfl.runner.conduct import conduct
 from flexcfl.runner.experiment import Experiment
@@ -55,7 +57,7 @@ def run(
         seed: What all randomness derives from.
         data: The folder in which the dataset's files are looked for first.
         device: Where to compute, such as ``"cpu"`` or ``"cuda"``.
-        set: Any other setting, as ``{"local.prox": 0.1}``.
+        set: Any other setting, as ``{"local.prox": 0.1}`` or ``{"local": {"prox": 0.1}}``.
         out: The run folder to write; without one, nothing is written.
         progress: Whether to show what the command shows: settings, rounds and results.
 
@@ -83,7 +85,7 @@ def run(
         "device": device,
     }
     return conduct(
-        [_said(experiment, own_data=federation is not None), spoken(given, set or {})],
+        [_said(experiment, own_data=federation is not None), spoken(given, _assigned(set))],
         Console(quiet=not progress),
         folder=Path(out) if out is not None else None,
         file=Path(experiment) if isinstance(experiment, str | Path) else None,
@@ -103,7 +105,17 @@ def _said(experiment: str | Path | Mapping[str, Any] | Experiment | None, own_da
     return Layer("experiment", tables)
 
 
+def _assigned(settings: Mapping[str, object] | None) -> Mapping[str, object]:
+    if settings is not None and not isinstance(settings, Mapping):
+        raise SettingsError(
+            f"set must be a mapping such as {{'local.prox': 0.1}}, not {settings!r:.60}."
+        )
+    return settings or {}
+
+
 def _label(factory: "Callable[[], nn.Module]") -> str:
     """Return a factory's name in the form in which a TOML file could name it."""
+    while isinstance(factory, partial):
+        factory = factory.func
     name = getattr(factory, "__qualname__", type(factory).__qualname__)
     return f"{getattr(factory, '__module__', None) or 'python'}:{name}"

@@ -44,10 +44,10 @@ def conduct(
     resolved = resolve(layers, federation)
     if isinstance(folder, Path):
         check_free(folder)
-    console.print(display.settings(resolved, file))
+    display.show(display.settings(resolved, file), console)
     with _loading(console):
         prepared = prepare(resolved.experiment, federation, factory)
-    console.print(display.sizes(prepared))
+    display.show(display.sizes(prepared), console)
     view = partial(shown, total=resolved.experiment.run.rounds, console=console)
     if folder is None:
         run = execute(prepared, view)
@@ -55,20 +55,25 @@ def conduct(
         out = folder if isinstance(folder, Path) else None
         with claimed(out, resolved.experiment) as path, _told_where(path, console):
             run = execute(prepared, view, RunFolder(path))
-    console.print(display.results(run))
+    display.show(display.results(run), console)
     return run
 
 
 def _loading(console: Console) -> AbstractContextManager[object]:
     # A spinner redirects what others print to its console, where a quiet one would swallow it.
-    return nullcontext() if console.quiet else console.status("Loading the data and the model")
+    if console.quiet:
+        return nullcontext()
+    # Unlike its bars, Rich's spinners do not ask whether the terminal can show them.
+    spinner = "line" if console.options.ascii_only else "dots"
+    return console.status("Loading the data and the model", spinner=spinner)
 
 
 @contextmanager
 def _told_where(path: Path, console: Console) -> Iterator[None]:
     try:
         yield
-    except KeyboardInterrupt:
+    except BaseException:
         if (path / ROUNDS).exists():
-            console.print(f"The rounds so far are in '{path}'.", highlight=False)
+            where = f"The rounds so far are in '{path}'."
+            console.print(where, markup=False, highlight=False, soft_wrap=True)
         raise

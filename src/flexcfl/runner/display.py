@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -11,10 +12,23 @@ from flexcfl.runner.prepare import Prepared
 from flexcfl.runner.resolve import Resolved
 from flexcfl.runner.result import Run
 
-__all__ = ["results", "settings", "sizes"]
+__all__ = ["Rows", "results", "settings", "show", "sizes"]
+
+Rows: TypeAlias = Mapping[str, Text]
+
+WIDTH = len("discrepancy")
 
 
-def settings(resolved: Resolved, file: Path | None) -> Table:
+def show(rows: Rows, console: Console) -> None:
+    """Print rows, folded to fit a terminal; elsewhere a row is one line, however long."""
+    if console.is_terminal:
+        console.print(_grid(rows))
+        return
+    for name, text in rows.items():
+        console.print(Text(f"{name:{WIDTH}}  ") + text, soft_wrap=True)
+
+
+def settings(resolved: Resolved, file: Path | None) -> Rows:
     """Return all settings, those that were given in bold and with their source."""
     head = {"file": Text(str(file))} if file else {}
     rows = {
@@ -24,7 +38,7 @@ def settings(resolved: Resolved, file: Path | None) -> Table:
         )
         for table, keys in resolved.experiment.tables().items()
     }
-    return _grid(head | rows)
+    return head | rows
 
 
 def _setting(key: str, value: Any, source: str | None) -> Text:
@@ -32,17 +46,17 @@ def _setting(key: str, value: Any, source: str | None) -> Text:
     return Text(f"{text} ({source})", style="bold") if source else Text(text)
 
 
-def sizes(prepared: Prepared) -> Table:
+def sizes(prepared: Prepared) -> Rows:
     """Return how large the federation and the model are."""
     federation = prepared.federation
     clients = f"{federation.clients:,} clients"
     train, test = int(federation.train.sizes.sum()), int(federation.test.sizes.sum())
     examples = f"{train:,} training and {test:,} test examples"
     parameters = f"{prepared.engine.parameters:,} parameters"
-    return _grid({"sizes": Text(f"{clients}, {examples}, {parameters}")})
+    return {"sizes": Text(f"{clients}, {examples}, {parameters}")}
 
 
-def results(run: Run) -> Table:
+def results(run: Run) -> Rows:
     """Return the figures of a finished run and where they are."""
     summary, accuracy = run.summary, run.accuracy
     rows = {
@@ -54,7 +68,7 @@ def results(run: Run) -> Table:
         "time": f"{summary['seconds']:.1f} s",
         "folder": str(run.folder) if run.folder else "none",
     }
-    return _grid({name: Text(text) for name, text in rows.items()})
+    return {name: Text(text) for name, text in rows.items()}
 
 
 def _reached(rounds_to: Mapping[str, int | None]) -> str:
@@ -74,9 +88,9 @@ def _number(value: float | None) -> str:
     return "not measured" if value is None else f"{value:.4g}"
 
 
-def _grid(rows: Mapping[str, Text]) -> Table:
+def _grid(rows: Rows) -> Table:
     grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="cyan", no_wrap=True, min_width=len("discrepancy"))
+    grid.add_column(style="cyan", no_wrap=True, min_width=WIDTH)
     grid.add_column(overflow="fold")
     for name, text in rows.items():
         grid.add_row(name, text)

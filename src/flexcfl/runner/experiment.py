@@ -15,7 +15,7 @@ __all__ = ["Choice", "Experiment", "Model", "RunSettings", "Tables"]
 Tables: TypeAlias = dict[str, dict[str, Any]]
 
 Positive = Annotated[int, Field(ge=1, le=10**9)]
-Seed = Annotated[int, Field(ge=0)]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]  # what TOML promises to read back
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,7 +61,10 @@ class Experiment:
 
     def tables(self) -> Tables:
         """Return all settings as plain values, as TOML knows them; it has no word for None."""
-        return {item.name: _table(getattr(self, item.name)) for item in dataclasses.fields(self)}
+        tables = {item.name: _table(getattr(self, item.name)) for item in dataclasses.fields(self)}
+        if self.local.steps is not None:  # they take the place of the epochs
+            del tables["local"]["epochs"]
+        return tables
 
 
 def _table(part: Any) -> dict[str, Any]:

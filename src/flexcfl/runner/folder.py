@@ -6,8 +6,9 @@ comes last: where it is, all is.
 
 import csv
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -34,8 +35,9 @@ class RunFolder:
     def record(self, rounds: Iterable[Round]) -> Iterator[Round]:
         """Hand on the rounds, each once it is written down."""
         for done in rounds:
-            self._append(ROUNDS, done.figures)
-            self._append(TIMINGS, done.timing)
+            with _all_or_nothing(self.path / ROUNDS), _all_or_nothing(self.path / TIMINGS):
+                self._append(ROUNDS, done.figures)
+                self._append(TIMINGS, done.timing)
             yield done
 
     def finish(self, models: Iterable[bytes], summary: Mapping[str, Any]) -> None:
@@ -60,6 +62,27 @@ class RunFolder:
                 part.replace(path)
             finally:
                 part.unlink(missing_ok=True)
+                if path.parent != self.path:
+                    _remove_if_empty(path.parent)
+
+
+@contextmanager
+def _all_or_nothing(path: Path) -> Iterator[None]:
+    """Take back what was added to a file if the block fails, so that no line is torn."""
+    length = path.stat().st_size if path.exists() else 0
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            os.truncate(path, length)
+            if not length:
+                path.unlink()
+        raise
+
+
+def _remove_if_empty(folder: Path) -> None:
+    with suppress(OSError):
+        folder.rmdir()
 
 
 @contextmanager

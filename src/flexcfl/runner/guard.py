@@ -22,5 +22,5 @@ def check(reply: Reply, number: int) -> None:
 def _sentence(what: str, client: int, number: int) -> str:
     return (
         f"The {what} of client {client} is no longer a finite number in round {number}: "
-        "its training diverged, so try a smaller rate (--rate)."
+        "its training diverged, so lower the rate (--rate), local.l2 or local.prox."
     )

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from flexcfl.data import DATASETS
 from flexcfl.errors import SettingsError, unknown
 from flexcfl.protocol import Local
 from flexcfl.runner.experiment import Experiment, RunSettings, Tables
@@ -55,10 +56,13 @@ def spoken(options: Mapping[str, object], assignments: Mapping[str, object]) -> 
 
 
 def dotted(assignments: Mapping[str, object]) -> Tables:
-    """Return the tables of assignments such as ``{"local.rate": 0.1}``."""
+    """Return the tables of assignments: ``{"local.rate": 0.1}`` or ``{"local": {"rate": 0.1}}``."""
     tables: Tables = {}
     for name, value in assignments.items():
         table, dot, key = name.partition(".")
+        if isinstance(value, Mapping) and not dot:
+            tables.setdefault(table, {}).update(value)
+            continue
         if not (table and dot and key):
             raise SettingsError(
                 f"'{name}' does not say which table it belongs to: "
@@ -70,9 +74,10 @@ def dotted(assignments: Mapping[str, object]) -> Tables:
 
 def _home(key: str) -> str:
     """Return where a setting belongs, or else an example of where one does."""
-    homes: dict[str, type] = {"local": Local, "run": RunSettings}
-    found = [table for table, type_ in homes.items() if key in {f.name for f in fields(type_)}]
-    return f"{found[0]}.{key}" if found else "local.rate"
+    homes = [("local", Local), ("run", RunSettings)]
+    homes += [("data", dataset.options) for dataset in DATASETS.values()]
+    found = [table for table, type_ in homes if key in {f.name for f in fields(type_)}]
+    return OPTIONS.get(key) or (f"{found[0]}.{key}" if found else "local.rate")
 
 
 def merged(layers: Iterable[Layer]) -> Given:

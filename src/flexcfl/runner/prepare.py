@@ -79,8 +79,9 @@ def _engine(
 ) -> "Engine":
     # Here and not above, so that settings are read and mistakes told without waiting for torch.
     from flexcfl.engine import Engine
-    from flexcfl.models import build
+    from flexcfl.models import build, custom
 
     data, name = federation, experiment.model.name
-    make = factory or partial(build, data.name, name, data.shape, data.classes)
+    own = custom.checked(factory, name) if factory is not None else None
+    make = own or partial(build, data.name, name, data.shape, data.classes)
     return Engine(make, data.x, data.y, data.classes, device=experiment.run.device)

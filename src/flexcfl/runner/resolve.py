@@ -38,6 +38,7 @@ def resolve(layers: Iterable[Layer], federation: Federation | None = None) -> Re
     brought = _fitting(defaults(dataset, entry), federation)
     tables = {name: brought[name] | keys for name, keys in given.tables.items()}
     _check_groups(algorithm, entry, tables["algorithm"])
+    _check_weight(entry, tables["algorithm"])
     options = NoOptions if federation else DATASETS[dataset].options
     experiment = Experiment(
         data=_choice(tables, "data", dataset, options),
@@ -73,15 +74,37 @@ def _anchored(settings: Any) -> Any:
     """Make paths absolute, so that what is written down can be run from any folder."""
     values = {item.name: getattr(settings, item.name) for item in fields(settings)}
     paths = {name: value for name, value in values.items() if isinstance(value, Path)}
+    for name, path in paths.items():
+        _check_text(name, path)
     return replace(settings, **{name: path.absolute() for name, path in paths.items()})
+
+
+def _check_text(name: str, path: Path) -> None:
+    try:
+        str(path.absolute()).encode()
+    except UnicodeEncodeError:
+        raise SettingsError(
+            f"The path {str(path)!r} ({name}) is not UTF-8 text and could not be written down "
+            "with the run: rename it, or reach it through a link of another name."
+        ) from None
 
 
 def _check_groups(name: str, entry: Entry, table: dict[str, Any]) -> None:
     """Let one group pass for an algorithm without groups: that is what it has."""
     if "groups" not in table or any(option.name == "groups" for option in fields(entry.options)):
         return
-    if table.pop("groups") != 1:
+    groups = table.pop("groups")
+    if groups != 1 or isinstance(groups, bool):
         raise SettingsError(
             f"'{name}' trains one model for everybody and has no groups: "
             "leave --groups out, or set it to 1."
+        )
+
+
+def _check_weight(entry: Entry, table: dict[str, Any]) -> None:
+    """Say where the weight of FedProx is set, which its paper calls mu."""
+    own = {option.name for option in fields(entry.options)}
+    for key in sorted({"mu", "prox"} & (table.keys() - own)):
+        raise SettingsError(
+            f"[algorithm] has no setting '{key}': the weight of FedProx's term is local.prox."
         )

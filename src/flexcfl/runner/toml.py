@@ -21,7 +21,7 @@ __all__ = ["read", "written"]
 def read(path: Path) -> dict[str, Any]:
     """Return what a TOML file says."""
     try:
-        return tomllib.loads(path.read_bytes().decode("utf-8"))
+        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
         raise SettingsError(
             f"The experiment '{path}' cannot be read ({error.strerror}): "

@@ -1,0 +1,21 @@
+"""How unknown names are told."""
+
+import pytest
+
+from flexcfl.errors import nearest, unknown
+
+
+@pytest.mark.parametrize("name", ["mnist", "MNIST", "Minst", "mnst"])
+def test_the_nearest_name_whatever_its_letters(name: str) -> None:
+    assert nearest(name, ["digits", "mnist"]) == "mnist"
+
+
+def test_a_name_comes_back_as_it_is_written() -> None:
+    assert nearest("fedavg", ["FedAvg"]) == "FedAvg"
+
+
+def test_without_a_near_name_there_is_no_hint() -> None:
+    assert nearest("xyz", ["digits", "mnist"]) is None
+    assert unknown("dataset", "xyz", ["mnist", "digits"]) == (
+        "There is no dataset 'xyz'. Known: digits, mnist."
+    )
