@@ -95,7 +95,10 @@ def test_torch_is_left_as_it_was(module: str, cohort: Cohort) -> None:
 def test_a_pool_that_may_only_be_read_is_enough() -> None:
     x = np.zeros((5, *SHAPE), np.float32)
     x.flags.writeable = False
-    Engine(perceptron, x, np.zeros(5, np.int64), CLASSES)
+    engine = Engine(perceptron, x, np.zeros(5, np.int64), CLASSES)
+    model = engine.initial(np.random.default_rng(0))[None]
+    _, hits = engine.evaluate(model, np.zeros(1, np.int64), [np.arange(5)])
+    assert 0 <= hits[0] <= 5
 
 
 def test_evaluation_is_that_of_scikit_learn(module: str) -> None:
