@@ -24,13 +24,14 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "settings": {"errors"},
     "protocol": {"errors"},
     "aggregation": {"protocol"},
+    "clustering": {"errors", "protocol"},
     "cohorts": {"errors", "seeds", "protocol"},
     "metrics": {"errors", "protocol"},
-    "algorithms": {"errors", "protocol", "aggregation", "cohorts"},
+    "algorithms": {"errors", "protocol", "aggregation", "clustering", "cohorts"},
     "data": BASE,
     "models": {"errors", "seeds"},
     "engine": {"errors", "seeds", "protocol", "models"},
-    "simulation": {"errors", "seeds", "protocol", "models", "engine", "data"},
+    "simulation": {"errors", "seeds", "protocol", "clustering", "models", "engine", "data"},
     "runner": BASE
     | {"protocol", "algorithms", "cohorts", "metrics", "data", "models", "engine", "simulation"},
     "cli": BASE | {"protocol", "algorithms", "metrics", "data", "runner"},
@@ -41,7 +42,16 @@ WITH_TORCH = {"engine", "models"}
 NAME_TORCH_TYPES = {"simulation", "runner", "cli", "flexcfl"}
 # These compute from arguments alone. A whitelist, so that files, sockets, clocks and global random
 # numbers stay out without each being named.
-PURE = {"errors", "seeds", "protocol", "aggregation", "cohorts", "metrics", "algorithms"}
+PURE = {
+    "errors",
+    "seeds",
+    "protocol",
+    "aggregation",
+    "cohorts",
+    "metrics",
+    "algorithms",
+    "clustering",
+}
 HARMLESS = {
     *("__future__", "abc", "collections", "dataclasses", "difflib", "enum", "functools"),
     *("itertools", "math", "numpy", "operator", "pydantic", "scipy", "sklearn", "types"),

@@ -9,11 +9,17 @@ from pydantic import ValidationError
 
 from flexcfl import protocol
 from flexcfl.protocol import (
+    LOWEST_LOSS,
+    NO_GROUP,
     Conversation,
     Evaluate,
     Evaluated,
+    Keep,
+    Kept,
     Local,
     Order,
+    Place,
+    Placed,
     Train,
     Trained,
     ask,
@@ -75,8 +81,17 @@ def test_bytes_are_those_of_the_models_and_figures_that_travel() -> None:
     clients = np.array([4, 7, 9])
     order = Train(clients, np.zeros((2, 100), np.float32), np.array([0, 1, 0]), Local())
     assert order.down_bytes == 3 * 100 * 4
-    reply = Trained(clients[:2], np.zeros((2, 100), np.float32), np.array([5, 6]), np.zeros(2))
-    assert reply.up_bytes == 2 * (100 * 4 + 8 + 8)
+    zeros = np.zeros(2, np.int64)
+    updates = np.zeros((2, 100), np.float32)
+    reply = Trained(clients[:2], updates, np.array([5, 6]), np.zeros(2), zeros)
+    assert reply.up_bytes == 2 * (100 * 4 + 8 + 8 + 8)
+    choosing = Train(clients, np.zeros((2, 100), np.float32), LOWEST_LOSS, Local())
+    assert choosing.down_bytes == 3 * 2 * 100 * 4
+    origin, directions = np.zeros(100, np.float32), np.zeros((2, 100), np.float32)
+    assert Place(clients, origin, directions, Local()).down_bytes == 3 * 3 * 100 * 4
+    assert Placed(clients, np.zeros(3, np.int64), np.zeros(3)).up_bytes == 3 * 2 * 8
+    assert Keep(clients, origin, directions).down_bytes == 3 * 2 * 100 * 4
+    assert Kept(clients).up_bytes == 0
     assert an_order(3, 100).down_bytes == 3 * 100 * 4
     assert evaluated(1, 2).up_bytes == 2 * 3 * 8
 
@@ -117,7 +132,7 @@ def test_values_are_frozen() -> None:
 
 
 def test_everything_exported_exists() -> None:
-    assert sorted(protocol.__all__) == protocol.__all__
+    assert len(set(protocol.__all__)) == len(protocol.__all__)
     assert all(hasattr(protocol, name) for name in protocol.__all__)
 
 
@@ -128,6 +143,17 @@ def test_models_that_were_promoted_are_found_out() -> None:
         Train(nobody, models, nobody, Local())
     with pytest.raises(TypeError, match="float64"):
         Evaluate(nobody, models, nobody)
+    with pytest.raises(TypeError, match="float64"):
+        Place(nobody, np.zeros(3, np.float32), models, Local())
+
+
+@pytest.mark.parametrize("group", [NO_GROUP, 2])
+def test_a_client_without_a_model_cannot_be_asked(group: int) -> None:
+    client, models = np.array([0]), np.zeros((2, 3), np.float32)
+    with pytest.raises(ValueError, match=f"no model {group}"):
+        Train(client, models, np.array([group]), Local())
+    with pytest.raises(ValueError, match=f"no model {group}"):
+        Evaluate(client, models, np.array([group]))
 
 
 def test_an_executor_that_runs_out_of_something_does_not_end_the_conversation() -> None:

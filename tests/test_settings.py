@@ -133,3 +133,21 @@ def test_a_name_in_other_letters_is_near() -> None:
 @pytest.mark.parametrize("text", ["9" * 5000, "[" * 3000])
 def test_what_is_beyond_all_measure_is_text(text: str) -> None:
     assert assignments([f"a={text}"]) == {"a": text}
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        (0, "here number must be greater than or equal to 1 or 'auto', not 0."),
+        ("many", "here number must be a whole number or 'auto', not 'many'."),
+        ([1], "here number must be a whole number or 'auto', not [1]."),
+    ],
+)
+def test_a_setting_of_two_types_says_both(value: object, sentence: str) -> None:
+    @dataclass(frozen=True)
+    class Either:
+        number: Annotated[int, Field(ge=1)] | Literal["auto"] = 1
+
+    with pytest.raises(SettingsError) as error:
+        validated(Either, {"number": value}, "here")
+    assert str(error.value) == sentence

@@ -6,7 +6,7 @@ from torch import nn
 
 from flexcfl.data import Federation, IndexLists
 from flexcfl.engine import Engine
-from flexcfl.protocol import Evaluate, Ids, Local, Train, Trained
+from flexcfl.protocol import LOWEST_LOSS, Evaluate, Ids, Keep, Local, Place, Train, Trained
 from flexcfl.simulation import Simulation
 
 FEATURES, CLASSES = 4, 3
@@ -129,3 +129,63 @@ def test_clients_with_the_same_data_draw_batches_of_their_own(
     order = Train(np.array([0, 1]), models, np.array([0, 0]), LOCAL)
     one, other = Simulation(engine, both, seed=7).at(1)(order).updates
     assert np.abs(one - other).max() > 1e-5
+
+
+def test_training_for_another_purpose_draws_other_batches(
+    simulation: Simulation, models: np.ndarray
+) -> None:
+    clients = np.array([2, 4])
+    orders = [
+        Train(clients, models, clients * 0, LOCAL, purpose)
+        for purpose in ("training", "cold-start", "placement")
+    ]
+    one, other, third = (simulation.at(1)(order).updates for order in orders)
+    assert np.abs(one - other).max() > 1e-5
+    assert np.abs(other - third).max() > 1e-5
+
+
+def test_a_client_that_may_choose_trains_from_the_model_with_the_lowest_training_loss(
+    simulation: Simulation, federation: Federation, models: np.ndarray
+) -> None:
+    clients = np.array([4, 0, 2, 3])
+    models = np.stack([models[1], -models[1]])
+    reply = simulation.at(1)(Train(clients, models, LOWEST_LOSS, LOCAL))
+    losses = [
+        simulation.at(1)(Evaluate(clients, models, np.full(4, group), "train")).loss
+        for group in range(2)
+    ]
+    assert reply.model_of.tolist() == np.argmin(losses, axis=0).tolist()
+    assert len(set(reply.model_of.tolist())) == 2, "the example should need both models"
+    given = simulation.at(1)(Train(clients, models, reply.model_of, LOCAL))
+    assert np.array_equal(given.updates, reply.updates)
+
+
+def test_nobody_is_asked_to_choose(simulation: Simulation, models: np.ndarray) -> None:
+    nobody = np.empty(0, np.int64)
+    assert len(simulation.at(1)(Train(nobody, models, LOWEST_LOSS, LOCAL)).model_of) == 0
+
+
+def test_a_newcomer_joins_the_direction_of_its_own_pre_training_and_keeps_what_it_was_sent(
+    engine: Engine, federation: Federation, models: np.ndarray
+) -> None:
+    world, clients, origin = Simulation(engine, federation, seed=7), np.array([4, 1]), models[0]
+    order = Train(clients, models, clients * 0, LOCAL, purpose="cold-start")
+    updates = world.at(5)(order).updates
+    directions = np.stack([-updates[0], 3 * updates[1], 0.1 * updates[0]])
+    placed = world.at(5)(Place(clients, origin, directions, LOCAL))
+    assert placed.clients.tolist() == [4, 1]
+    assert placed.group_of.tolist() == [2, 1]
+    np.testing.assert_allclose(placed.cosine, [1, 1], atol=1e-6)
+    assert sorted(world.memory) == [1, 4]
+    assert all(kept.origin is origin for kept in world.memory.values())
+    assert all(kept.directions is directions for kept in world.memory.values())
+
+
+def test_founders_keep_the_directions(
+    engine: Engine, federation: Federation, models: np.ndarray
+) -> None:
+    world = Simulation(engine, federation, seed=7)
+    reply = world.at(0)(Keep(np.array([3, 0]), models[0], models))
+    assert reply.clients.tolist() == [3, 0]
+    assert world.memory[3] is world.memory[0]
+    assert world.memory[0].directions is models

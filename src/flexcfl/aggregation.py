@@ -1,11 +1,20 @@
-"""How updates become one step of a model: means over groups, weighted by examples."""
+"""How updates become one step of a model, and how the models of groups share what they learnt.
+
+Duan et al.: Flexible Clustered Federated Learning for Client-Level Data Distribution Shift. IEEE
+TPDS 2022, Algorithm 2: intra-group and inter-group aggregation.
+"""
+
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from flexcfl.protocol import Ids, Vectors
 
-__all__ = ["group_means"]
+__all__ = ["Averaging", "Sharing", "group_means", "shared", "weights"]
+
+Averaging: TypeAlias = Literal["simple", "examples"]
+Sharing: TypeAlias = Literal["convex", "additive"]
 
 
 def group_means(
@@ -21,6 +30,8 @@ def group_means(
     array([[0., 0.],
            [3., 1.]], dtype=float32)
     """
+    if (group_of < 0).any():
+        raise ValueError("an update belongs to no group")
     means = np.zeros((groups, updates.shape[1]), dtype=np.float32)
     for group in np.unique(group_of):
         members = np.flatnonzero(group_of == group)
@@ -38,3 +49,28 @@ def _weighted_sum(
     for row in rows:
         total += np.multiply(updates[row], weights[row], dtype=np.float64)
     return total
+
+
+def weights(averaging: Averaging, examples: Ids) -> Ids:
+    """Return what each client counts in a mean: all the same, or as many as its examples."""
+    return examples if averaging == "examples" else np.ones_like(examples)
+
+
+def shared(models: Vectors, rate: float, sharing: Sharing) -> Vectors:
+    r"""Return the groups' models after inter-group aggregation with rate :math:`\eta_g`.
+
+    ``additive`` is Algorithm 2 of the paper, :math:`w_j + \eta_g \sum_{l \ne j} w_l / |w_l|`.
+    ``convex`` divides that by :math:`1 + \eta_g \sum_{l \ne j} 1 / |w_l|`, which makes it a
+    weighted mean of the models, as in the code that gave the paper's numbers; the additive form
+    lets norms grow every round. A model that is zero has no direction and shares nothing.
+    """
+    if rate == 0 or len(models) < 2:
+        return models
+    norms = np.sqrt(np.einsum("ij,ij->i", models, models, dtype=np.float64))
+    inverse = np.divide(rate, norms, out=np.zeros_like(norms), where=norms > 0)
+    shares = np.tile(inverse, (len(models), 1))  # row j: what each model adds to model j
+    np.fill_diagonal(shares, 1.0)
+    if sharing == "convex":
+        shares /= shares.sum(axis=1, keepdims=True)
+    mixed: NDArray[np.float64] = np.einsum("jl,ld->jd", shares, models, dtype=np.float64)
+    return mixed.astype(np.float32)

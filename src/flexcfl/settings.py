@@ -7,7 +7,7 @@ so its text begins with the name of the setting and ends with a full stop.
 
 import dataclasses
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -89,6 +89,11 @@ def _sentence(type_: type[Any], error: ValidationError, where: str) -> str:
     findings = error.errors(include_url=False)
     finding = min(findings, key=lambda each: each["type"] not in UNKNOWN)
     name = ".".join(str(part) for part in finding["loc"])
+    choices = _choices(findings)
+    if choices:
+        demands = " or ".join(_demand(each) for each in choices)
+        shown = _shown(choices[0]["input"])
+        return f"{where} {choices[0]['loc'][0]} must be {demands}, not {shown}."
     if finding["type"] in UNKNOWN:
         return f"{where} has no setting '{name}'{_nearest(name, type_)}"
     if finding["type"] == "missing":
@@ -98,6 +103,13 @@ def _sentence(type_: type[Any], error: ValidationError, where: str) -> str:
     if not name:
         return f"{where} must be a table of settings, not {finding['input']!r}."
     return f"{where} {name} must be {_demand(finding)}, not {_shown(finding['input'])}."
+
+
+def _choices(findings: Sequence[Any]) -> list[Any]:
+    """Return the findings on a setting of several types, which has one for each that it is not."""
+    name = findings[0]["loc"][:1]
+    same = [each for each in findings if len(each["loc"]) == 2 and each["loc"][:1] == name]
+    return same if len(same) == len(findings) > 1 else []
 
 
 def _demand(finding: Mapping[str, Any]) -> str:

@@ -1,0 +1,65 @@
+"""The vocabulary between algorithms and executors: orders, replies, and how they converse.
+
+An algorithm never touches data, models, files or sockets. It is server-side logic over flat
+float32 vectors, written as generators that yield orders and receive replies; an executor fulfils
+the orders, in one process or over a network. Orders are frozen values, so that they can be
+counted, compared and driven by hand.
+"""
+
+from flexcfl.protocol.algorithm import (
+    Algorithm,
+    Clustering,
+    Conversation,
+    Executor,
+    Initial,
+    Serving,
+    ask,
+    drive,
+)
+from flexcfl.protocol.local import Local
+from flexcfl.protocol.orders import (
+    LOWEST_LOSS,
+    Evaluate,
+    Evaluated,
+    Exchange,
+    Keep,
+    Kept,
+    Order,
+    Place,
+    Placed,
+    Purpose,
+    Reply,
+    Train,
+    Trained,
+)
+from flexcfl.protocol.vectors import NO_GROUP, Flags, Ids, Vector, Vectors
+
+__all__ = [
+    "LOWEST_LOSS",
+    "NO_GROUP",
+    "Algorithm",
+    "Clustering",
+    "Conversation",
+    "Evaluate",
+    "Evaluated",
+    "Exchange",
+    "Executor",
+    "Flags",
+    "Ids",
+    "Initial",
+    "Keep",
+    "Kept",
+    "Local",
+    "Order",
+    "Place",
+    "Placed",
+    "Purpose",
+    "Reply",
+    "Serving",
+    "Train",
+    "Trained",
+    "Vector",
+    "Vectors",
+    "ask",
+    "drive",
+]

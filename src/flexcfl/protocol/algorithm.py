@@ -1,0 +1,110 @@
+"""The two sides of a conversation: algorithms that ask, executors that fulfil."""
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexcfl.protocol.orders import Order
+from flexcfl.protocol.vectors import Flags, Ids, Vector, Vectors
+
+__all__ = [
+    "Algorithm",
+    "Clustering",
+    "Conversation",
+    "Executor",
+    "Initial",
+    "Serving",
+    "ask",
+    "drive",
+]
+
+ReplyT = TypeVar("ReplyT")
+StateT = TypeVar("StateT")
+ResultT = TypeVar("ResultT")
+
+
+@dataclass(frozen=True, eq=False)
+class Clustering:
+    """Clients divided by their updates, with what one needs to judge the division.
+
+    ``embedding`` holds a point for each client (one row), for pictures. ``within`` is the sum of
+    squared distances of the points to the means of their groups; ``silhouette`` lies between -1
+    and 1, and is None where there are not at least two groups and one client more than groups.
+    """
+
+    clients: Ids
+    group_of: Ids
+    groups: int
+    embedding: NDArray[np.float64]
+    within: float
+    silhouette: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Serving:
+    """The models in service and, for every client, which one it uses (``NO_GROUP``: none yet).
+
+    ``auxiliary`` is one model for everybody beside them, where the algorithm keeps one, and
+    ``clustering`` how the groups were found, where they were found by clustering updates.
+    """
+
+    models: Vectors
+    model_of: Ids
+    auxiliary: Vector | None = None
+    clustering: Clustering | None = None
+
+
+class Executor(Protocol):
+    """Whoever fulfils orders: the simulator in one process, or a network."""
+
+    def __call__(self, order: Order[ReplyT]) -> ReplyT:
+        """Return the reply of the clients that answered, in the order asked."""
+        ...
+
+
+Initial: TypeAlias = Callable[[np.random.Generator], Vector]
+Conversation: TypeAlias = Generator[Order[Any], Any, ResultT]
+
+
+def ask(order: Order[ReplyT]) -> Conversation[ReplyT]:
+    """Yield one order and hand back its reply; used with ``yield from``."""
+    reply: ReplyT = yield order
+    return reply
+
+
+def drive(conversation: Conversation[ResultT], executor: Executor) -> ResultT:
+    """Hold a conversation with an executor until it returns its result."""
+    reply: Any = None
+    while True:
+        try:
+            order = conversation.send(reply)
+        except StopIteration as stop:
+            result: ResultT = stop.value
+            return result
+        reply = executor(order)
+
+
+class Algorithm(Protocol[StateT]):
+    """The server's side of a method: a small value whose state is a frozen dataclass of arrays.
+
+    ``present`` has one flag for every client that there will ever be: whether it has arrived.
+    """
+
+    def start(
+        self, initial: Initial, present: Flags, rng: np.random.Generator
+    ) -> Conversation[StateT]:
+        """Make the first models; ``initial(rng)`` draws a random one."""
+        ...
+
+    def round(
+        self, state: StateT, cohort: Ids, present: Flags, rng: np.random.Generator
+    ) -> Conversation[StateT]:
+        """Hold one communication round with the cohort, or with more of those present."""
+        ...
+
+    def serving(self, state: StateT) -> Serving:
+        """Say which models are in service and which one each client uses."""
+        ...

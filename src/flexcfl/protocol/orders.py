@@ -1,0 +1,205 @@
+"""Orders to clients and their replies: frozen values that know what they send and bring back."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexcfl.protocol.local import Local
+from flexcfl.protocol.vectors import FIGURE_BYTES, FLOAT32_BYTES, Ids, Vector, Vectors
+
+__all__ = [
+    "LOWEST_LOSS",
+    "Evaluate",
+    "Evaluated",
+    "Exchange",
+    "Keep",
+    "Kept",
+    "Order",
+    "Place",
+    "Placed",
+    "Purpose",
+    "Reply",
+    "Train",
+    "Trained",
+]
+
+# Why clients train: for the round itself, to find their group from the common origin, or to follow
+# a group that was divided while they were away. Each draws its batches from seeds of its own.
+Purpose: TypeAlias = Literal["training", "cold-start", "placement"]
+LOWEST_LOSS: Final = "lowest-loss"
+
+ReplyT_co = TypeVar("ReplyT_co", covariant=True)
+
+
+def _check_models(models: Vectors, model_of: Ids | str) -> None:
+    """Find out early that an algorithm's arithmetic has promoted its models or lost a group."""
+    if models.dtype != np.float32:
+        raise TypeError(f"models travel as float32, not {models.dtype}")
+    if not isinstance(model_of, str):
+        strange = model_of[(model_of < 0) | (model_of >= len(models))]
+        if len(strange):
+            raise ValueError(f"there is no model {strange[0]} among {len(models)}")
+
+
+class Order(ABC, Generic[ReplyT_co]):
+    """A request to clients that brings back one kind of reply."""
+
+    @property
+    @abstractmethod
+    def down_bytes(self) -> int:
+        """What it sends to the clients."""
+
+
+class Reply(Protocol):
+    """What clients answered to an order."""
+
+    @property
+    def up_bytes(self) -> int:
+        """What it brought back from the clients."""
+        ...
+
+
+Exchange: TypeAlias = tuple[Order[Any], Reply]
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """What came back, in the order asked, without those who stayed silent.
+
+    ``updates`` are the trained minus the received models, ``loss`` is the mean data loss over the
+    client's last local epoch, ``examples`` the size of its training set, and ``model_of`` which of
+    the order's models each client trained from.
+    """
+
+    clients: Ids
+    updates: Vectors
+    examples: Ids
+    loss: NDArray[np.float64]
+    model_of: Ids
+
+    @property
+    def up_bytes(self) -> int:
+        """One update and three figures from every client that answered."""
+        return self.updates.size * FLOAT32_BYTES + len(self.clients) * 3 * FIGURE_BYTES
+
+
+@dataclass(frozen=True, eq=False)
+class Train(Order[Trained]):
+    """Ask clients to train, client ``clients[i]`` from ``models[model_of[i]]``.
+
+    With ``LOWEST_LOSS`` for ``model_of`` every client receives all models and trains from the one
+    with the lowest data loss on its training set (the first of equals), which the reply names.
+    """
+
+    clients: Ids
+    models: Vectors
+    model_of: Ids | Literal["lowest-loss"]
+    local: Local
+    purpose: Purpose = "training"
+
+    def __post_init__(self) -> None:
+        _check_models(self.models, self.model_of)
+
+    @property
+    def down_bytes(self) -> int:
+        """One model to every client asked, or all of them where the client chooses."""
+        models = len(self.models) if isinstance(self.model_of, str) else 1
+        return int(len(self.clients) * models * self.models.shape[1] * FLOAT32_BYTES)
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluated:
+    """Per client: the sum of the data losses, the number of hits and of examples."""
+
+    clients: Ids
+    loss: NDArray[np.float64]
+    hits: Ids
+    examples: Ids
+
+    @property
+    def up_bytes(self) -> int:
+        """Three figures from every client that answered."""
+        return len(self.clients) * 3 * FIGURE_BYTES
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluate(Order[Evaluated]):
+    """Ask clients to measure ``models[model_of[i]]`` on their own training or test data."""
+
+    clients: Ids
+    models: Vectors
+    model_of: Ids
+    split: Literal["train", "test"] = "test"
+
+    def __post_init__(self) -> None:
+        _check_models(self.models, self.model_of)
+
+    @property
+    def down_bytes(self) -> int:
+        """One model to every client asked."""
+        return int(len(self.clients) * self.models.shape[1] * FLOAT32_BYTES)
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """The group that each client chose, and the cosine of its update to that group's direction."""
+
+    clients: Ids
+    group_of: Ids
+    cosine: NDArray[np.float64]
+
+    @property
+    def up_bytes(self) -> int:
+        """Two figures from every client that answered."""
+        return len(self.clients) * 2 * FIGURE_BYTES
+
+
+@dataclass(frozen=True, eq=False)
+class Place(Order[Placed]):
+    """Ask clients to pre-train from the origin and to choose the group best aligned (Eq. 8).
+
+    They keep the origin and the directions, so that they can do it again by themselves.
+    """
+
+    clients: Ids
+    origin: Vector
+    directions: Vectors
+    local: Local
+
+    def __post_init__(self) -> None:
+        _check_models(self.directions, "any")
+
+    @property
+    def down_bytes(self) -> int:
+        """The origin and all directions to every client asked."""
+        vectors = 1 + len(self.directions)
+        return int(len(self.clients) * vectors * len(self.origin) * FLOAT32_BYTES)
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """Who keeps what was sent."""
+
+    clients: Ids
+
+    @property
+    def up_bytes(self) -> int:
+        """Nothing but that they answered."""
+        return 0
+
+
+@dataclass(frozen=True, eq=False)
+class Keep(Order[Kept]):
+    """Ask clients to keep the directions of the groups, beside the origin that they have."""
+
+    clients: Ids
+    origin: Vector
+    directions: Vectors
+
+    @property
+    def down_bytes(self) -> int:
+        """All directions to every client asked; the origin came when they pre-trained from it."""
+        return int(len(self.clients) * self.directions.size * FLOAT32_BYTES)
