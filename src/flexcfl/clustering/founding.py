@@ -1,0 +1,88 @@
+"""The clustering of the group cold start: founders' updates become groups.
+
+Reference: Duan et al., "Flexible Clustered Federated Learning for Client-Level Data Distribution
+Shift", IEEE TPDS 2022, Algorithm 3, between the founders' pre-training and the groups' means.
+"""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from flexcfl.clustering.measures import Matrix, between, cosines, edc, gram, madc
+from flexcfl.clustering.number import number_of_groups
+from flexcfl.clustering.partitions import complete_linkage, k_means
+from flexcfl.clustering.validity import silhouette, within
+from flexcfl.errors import SettingsError, TrainingError, unknown
+from flexcfl.protocol import Clustering, Ids, Vectors
+
+__all__ = ["MEASURES", "Measure", "cluster"]
+
+# From the scalar products and the embedding, which has a column for each group that is asked for,
+# to the groups and the distances in which they were found.
+Measure: TypeAlias = Callable[[Matrix, Matrix, np.random.Generator], tuple[Ids, Matrix]]
+
+
+def _by_edc(products: Matrix, embedding: Matrix, rng: np.random.Generator) -> tuple[Ids, Matrix]:
+    # The factor 1/m of Eq. 7 changes neither the groups nor their silhouettes.
+    return k_means(embedding, embedding.shape[1], rng), between(embedding)
+
+
+def _by_madc(products: Matrix, embedding: Matrix, rng: np.random.Generator) -> tuple[Ids, Matrix]:
+    distances = madc(cosines(products))
+    return complete_linkage(distances, embedding.shape[1]), distances
+
+
+MEASURES: Mapping[str, Measure] = MappingProxyType({"edc": _by_edc, "madc": _by_madc})
+
+
+def cluster(
+    clients: Ids,
+    updates: Vectors,
+    groups: int | Literal["auto"],
+    measure: str,
+    rng: np.random.Generator,
+    most_groups: int = 10,
+) -> Clustering:
+    """Divide clients into groups by their updates, row ``i`` being the update of ``clients[i]``.
+
+    ``edc`` divides the cosines to the leading directions by K-means++, ``madc`` the mean absolute
+    differences of cosines by complete linkage; the silhouette is measured in the same distances.
+    The cosines to the leading directions are the embedding under either measure, ``within`` is
+    measured in them, and so does ``auto`` find the number of groups, up to ``most_groups``.
+    A zero update, which has no direction, lies at their origin.
+    """
+    if measure not in MEASURES:
+        raise SettingsError(unknown("measure", measure, MEASURES))
+    products = gram(updates)
+    _check_finite(clients, products)
+    number = number_of_groups(products, most_groups, rng) if groups == "auto" else groups
+    _check_enough(len(clients), number)
+    embedding = edc(products, number)
+    group_of, distances = MEASURES[measure](products, embedding, rng)
+    return Clustering(
+        clients,
+        group_of,
+        number,
+        embedding,
+        within=within(embedding, group_of),
+        silhouette=silhouette(distances, group_of),
+    )
+
+
+def _check_finite(clients: Ids, products: Matrix) -> None:
+    strange = clients[~np.isfinite(np.diagonal(products))]
+    if len(strange):
+        raise TrainingError(
+            f"The update of client {strange[0]} is not finite, so it fits no group: "
+            "its pre-training diverged, so lower the rate."
+        )
+
+
+def _check_enough(clients: int, groups: int) -> None:
+    if not 1 <= groups <= clients:
+        raise TrainingError(
+            f"The updates of {clients} clients cannot be divided into {groups} groups: "
+            "ask for fewer groups, or let more clients found them."
+        )

@@ -1,0 +1,99 @@
+"""How alike clients' updates are: pairwise cosines, MADC and EDC, all from one Gram matrix.
+
+Reference: Duan et al., "Flexible Clustered Federated Learning for Client-Level Data Distribution
+Shift", IEEE TPDS 2022, Eq. 6 and 7. Updates have millions of numbers and clients are few, so
+everything is computed from the scalar products of the updates, which are read only once.
+"""
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexcfl.protocol import Vectors
+
+__all__ = ["Matrix", "between", "cosines", "edc", "gram", "madc"]
+
+Matrix: TypeAlias = NDArray[np.float64]
+
+BLOCK = 2**21  # how many numbers of the updates are turned into float64 at a time
+
+
+def gram(updates: Vectors) -> Matrix:
+    """Return the scalar products of all pairs of updates, in float64.
+
+    Columns are taken block by block, so that there is never a second copy of the updates. The
+    diagonal is finite exactly where an update is.
+    """
+    clients, parameters = updates.shape
+    columns = max(1, BLOCK // max(1, clients))
+    products = np.zeros((clients, clients))
+    with np.errstate(invalid="ignore"):  # infinity times zero; the diagonal tells
+        for start in range(0, parameters, columns):
+            block = updates[:, start : start + columns].astype(np.float64)
+            products += block @ block.T
+    return products
+
+
+def cosines(products: Matrix) -> Matrix:
+    """Return the cosine similarity of all pairs of updates, from their scalar products.
+
+    A zero update has no direction: its cosine is 0 with everything, itself included.
+    """
+    norms = _norms(products)
+    scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
+    similarity = np.clip(products * scale[:, None] * scale, -1.0, 1.0)
+    np.fill_diagonal(similarity, norms > 0)
+    return similarity
+
+
+def edc(products: Matrix, directions: int) -> Matrix:
+    """Return the cosines of every update to the leading directions of all updates (Eq. 7).
+
+    The directions are the first right singular vectors of the matrix of updates, and are never
+    formed: with U S V' for that matrix, the scalar products are U S^2 U', and U S holds the
+    projections of the updates on V. Taken as (products U) / S and divided by the lengths of the
+    updates, they keep the digits of updates that are much shorter than others.
+
+    As in the paper, the updates enter the decomposition as they are. A common factor changes
+    nothing, but long updates count more: stretching the update of ONE client leaves its cosines to
+    given directions alone and yet turns the directions, and with them everybody's cosines.
+
+    Directions beyond the rank of the updates are zeros, as are the cosines of a zero update. The
+    cosine furthest from zero to each direction is made positive: singular vectors have no sign.
+    """
+    clients = len(products)
+    embedding = np.zeros((clients, directions))
+    values, vectors = (part[..., ::-1][..., :directions] for part in np.linalg.eigh(products))
+    rank = int(np.sum(values > clients * np.finfo(np.float64).eps * max(0.0, values[0])))
+    weights = _norms(products)[:, None] * vectors[:, :rank] / np.sqrt(values[:rank])
+    points = np.clip(cosines(products) @ weights, -1.0, 1.0)
+    furthest = points[np.abs(points).argmax(axis=0), np.arange(rank)]
+    embedding[:, :rank] = points * np.where(furthest < 0, -1.0, 1.0)
+    return embedding
+
+
+def between(points: Matrix, metric: Literal["euclidean", "manhattan"] = "euclidean") -> Matrix:
+    """Return the distances of all pairs of points."""
+    # Inside the function, because scikit-learn takes a second to import.
+    from sklearn.metrics import DistanceMetric
+
+    return np.asarray(DistanceMetric.get_metric(metric).pairwise(points))
+
+
+def madc(similarity: Matrix) -> Matrix:
+    """Return the mean absolute difference of two clients' cosines to all the others (Eq. 6).
+
+    Where there is nobody else, with one or two clients, there is no such mean, and it is zero.
+    """
+    clients = len(similarity)
+    if clients < 3:
+        return np.zeros((clients, clients))
+    # Manhattan distances of the rows are sums over everybody; the two clients' own terms go.
+    everybody = between(similarity, "manhattan")
+    own = np.abs(np.diagonal(similarity)[:, None] - similarity)
+    return np.clip((everybody - own - own.T) / (clients - 2), 0.0, 2.0)
+
+
+def _norms(products: Matrix) -> NDArray[np.float64]:
+    return np.sqrt(np.diagonal(products))
