@@ -7,46 +7,104 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flexcfl.protocol import Evaluate, Evaluated, Exchange, Ids, Order, Train, Trained, Vector
+from flexcfl.clustering import best_aligned
+from flexcfl.protocol import (
+    Evaluate,
+    Evaluated,
+    Exchange,
+    Ids,
+    Keep,
+    Kept,
+    Order,
+    Place,
+    Placed,
+    Train,
+    Trained,
+    Vector,
+    Vectors,
+)
+
+PARAMETERS = 3
+KINDS = 3
 
 
 @dataclass
 class Parabolas:
-    """Client c minimises |w - c|^2 / 2 and has c + 1 examples; some may stay silent."""
+    """Client c minimises |w - target|^2 / 2 and has c + 1 examples; some may stay silent.
+
+    The targets lie in three places, client c near the place c % 3. ``silent`` clients do not
+    answer; where ``phase`` is given ("training", "cold-start", "placement", "place", "keep",
+    "evaluate") they are silent in that phase only.
+    """
 
     clients: int
-    parameters: int = 3
     silent: frozenset[int] = frozenset()
+    phase: str | None = None
     exchanges: list[Exchange] = field(default_factory=list)
 
+    @property
+    def present(self) -> np.ndarray:
+        return np.ones(self.clients, dtype=np.bool_)
+
+    @property
+    def kinds(self) -> Ids:
+        return np.arange(self.clients) % KINDS
+
+    @property
+    def targets(self) -> Vectors:
+        places = 10 * np.eye(KINDS, PARAMETERS, dtype=np.float32)
+        own = np.arange(self.clients, dtype=np.float32)[:, np.newaxis] / (10 * self.clients)
+        return np.asarray(places[self.kinds] + own * [1, -1, 0.5], dtype=np.float32)
+
     def initial(self, rng: np.random.Generator) -> Vector:
-        return rng.normal(size=self.parameters).astype(np.float32)
+        return rng.normal(size=PARAMETERS).astype(np.float32)
 
     def __call__(self, order: Order[Any]) -> Any:
-        reply = self._train(order) if isinstance(order, Train) else self._evaluate(order)
+        fulfil: dict[type, Callable[[Any], Any]] = {
+            Train: self._train,
+            Evaluate: self._evaluate,
+            Place: self._place,
+            Keep: self._keep,
+        }
+        reply = fulfil[type(order)](order)
         self.exchanges.append((order, reply))
         return reply
 
-    def _answering(self, clients: Ids) -> Ids:
-        self._check(clients)
-        return np.flatnonzero(~np.isin(clients, list(self.silent)))
-
-    def _check(self, clients: Ids) -> None:
+    def _answering(self, order: Any) -> Ids:
+        clients = order.clients
         assert len(set(clients.tolist())) == len(clients)
         assert all(0 <= client < self.clients for client in clients)
+        phase = order.purpose if isinstance(order, Train) else type(order).__name__.lower()
+        if self.phase not in (None, phase):
+            return np.arange(len(clients))
+        return np.flatnonzero(~np.isin(clients, list(self.silent)))
+
+    def _losses(self, clients: Ids, models: Vectors) -> np.ndarray:
+        gaps = models[np.newaxis] - self.targets[clients][:, np.newaxis]
+        losses: np.ndarray = (gaps.astype(np.float64) ** 2).sum(axis=2) / 2
+        return losses
 
     def _train(self, order: Train) -> Trained:
-        rows = self._answering(order.clients)
-        clients, start = order.clients[rows], order.models[order.model_of[rows]]
-        updates = order.local.rate * (clients[:, np.newaxis] - start) / (1 + order.local.prox)
-        loss = ((start - clients[:, np.newaxis]) ** 2).sum(axis=1) / 2
-        return Trained(clients, updates.astype(np.float32), clients + 1, loss.astype(np.float64))
+        rows = self._answering(order)
+        clients, losses = order.clients[rows], self._losses(order.clients[rows], order.models)
+        given = order.model_of
+        model_of = np.argmin(losses, axis=1) if isinstance(given, str) else given[rows]
+        gaps = self.targets[clients] - order.models[model_of]
+        updates = (order.local.rate * gaps / (1 + order.local.prox)).astype(np.float32)
+        loss = losses[np.arange(len(rows)), model_of]
+        return Trained(clients, updates, clients + 1, loss, model_of)
 
-    def _evaluate(self, order: Order[Any]) -> Evaluated:
-        assert isinstance(order, Evaluate)
-        rows = self._answering(order.clients)
-        clients = order.clients[rows]
-        return Evaluated(clients, np.zeros(len(rows)), clients * 0, clients + 1)
+    def _evaluate(self, order: Evaluate) -> Evaluated:
+        clients = order.clients[self._answering(order)]
+        return Evaluated(clients, np.zeros(len(clients)), clients * 0, clients + 1)
+
+    def _place(self, order: Place) -> Placed:
+        clients = order.clients[self._answering(order)]
+        updates = order.local.rate * (self.targets[clients] - order.origin)
+        return Placed(clients, *best_aligned(updates.astype(np.float32), order.directions))
+
+    def _keep(self, order: Keep) -> Kept:
+        return Kept(order.clients[self._answering(order)])
 
 
 @pytest.fixture

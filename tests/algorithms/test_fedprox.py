@@ -14,10 +14,12 @@ from flexcfl.protocol import Local, Train, drive
 def models(name: str, prox: float, federation: Any) -> np.ndarray:
     entry = ALGORITHMS[name]
     method = entry.make(entry.options(), Local(rate=0.5, prox=prox))
-    state = drive(method.start(federation.initial, 6, np.random.default_rng(0)), federation)
+    state = drive(
+        method.start(federation.initial, federation.present, np.random.default_rng(0)), federation
+    )
     for number in range(3):
         rng = np.random.default_rng(number)
-        state = drive(method.round(state, np.array([0, 3, 5]), rng), federation)
+        state = drive(method.round(state, np.array([0, 3, 5]), federation.present, rng), federation)
     return method.serving(state).models
 
 

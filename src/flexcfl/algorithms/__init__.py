@@ -5,20 +5,41 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from pydantic import ConfigDict
-from pydantic.dataclasses import dataclass as settings
-
+from flexcfl.algorithms import cfl, fesem, flhc
+from flexcfl.algorithms.ablations import random_assignment, random_centres
+from flexcfl.algorithms.cfl import CFL, CflOptions
 from flexcfl.algorithms.fedavg import FedAvg
+from flexcfl.algorithms.fedgroup import fedgroup
 from flexcfl.algorithms.fedprox import fedprox
+from flexcfl.algorithms.fesem import FeSEM, FesemOptions
+from flexcfl.algorithms.flexcfl import FlexCFL, FlexcflOptions, RccOptions
+from flexcfl.algorithms.flhc import FLHC, FlhcOptions
+from flexcfl.algorithms.ifca import IFCA, IfcaOptions
+from flexcfl.algorithms.options import NoOptions
 from flexcfl.cohorts import Policy
 from flexcfl.protocol import Algorithm, Local
 
-__all__ = ["ALGORITHMS", "Entry", "FedAvg", "NoOptions", "fedprox"]
-
-
-@settings(frozen=True, config=ConfigDict(extra="forbid"))
-class NoOptions:
-    """The options of an algorithm that has none."""
+__all__ = [
+    "ALGORITHMS",
+    "CFL",
+    "FLHC",
+    "IFCA",
+    "CflOptions",
+    "Entry",
+    "FeSEM",
+    "FedAvg",
+    "FesemOptions",
+    "FlexCFL",
+    "FlexcflOptions",
+    "FlhcOptions",
+    "IfcaOptions",
+    "NoOptions",
+    "RccOptions",
+    "fedgroup",
+    "fedprox",
+    "random_assignment",
+    "random_centres",
+]
 
 
 @dataclass(frozen=True)
@@ -27,14 +48,17 @@ class Entry:
 
     ``make(options, local)`` builds the algorithm from an ``options`` instance. ``proximal`` says
     that the dataset's FedProx weight is its default for ``local.prox``, ``cohorts`` which clients
-    it is given where the experiment does not say.
+    it is given where the experiment does not say (clustered methods want to see everybody once).
+    ``memory(options, clients, parameters)`` is about how many bytes it keeps or gathers at once
+    beyond a few models and one cohort's updates.
     """
 
     summary: str
     make: Callable[[Any, Local], Algorithm[Any]]
     options: type = NoOptions
     proximal: bool = False
-    cohorts: Policy = "uniform"
+    cohorts: Policy = "round-robin-then-uniform"
+    memory: Callable[[Any, int, int], int] = lambda options, clients, parameters: 0
 
 
 ALGORITHMS: Mapping[str, Entry] = MappingProxyType(
@@ -42,11 +66,56 @@ ALGORITHMS: Mapping[str, Entry] = MappingProxyType(
         "fedavg": Entry(
             "one model for everybody, the mean of what the cohort made of it",
             make=lambda _, local: FedAvg(local),
+            cohorts="uniform",
         ),
         "fedprox": Entry(
             "FedAvg whose clients are held near the model they received",
             make=lambda _, local: fedprox(local),
             proximal=True,
+            cohorts="uniform",
+        ),
+        "fedgroup": Entry(
+            "FlexCFL without migration: clients stay in the group they first found",
+            make=lambda options, local: fedgroup(local, options),
+            options=FlexcflOptions,
+        ),
+        "flexcfl": Entry(
+            "groups founded by clustering updates; newcomers join the group they align with",
+            make=lambda options, local: FlexCFL(local, options),
+            options=FlexcflOptions,
+        ),
+        "flexcfl-rcc": Entry(
+            "FlexCFL with random clients for the groups' centres, an ablation",
+            make=lambda options, local: random_centres(local, options),
+            options=RccOptions,
+        ),
+        "flexcfl-rac": Entry(
+            "FlexCFL that places newcomers at random, an ablation",
+            make=lambda options, local: random_assignment(local, options),
+            options=FlexcflOptions,
+        ),
+        "ifca": Entry(
+            "each client trains the group model that fits its data best",
+            make=lambda options, local: IFCA(local, options),
+            options=IfcaOptions,
+        ),
+        "fesem": Entry(
+            "each client joins the group model nearest to its own last model",
+            make=lambda options, local: FeSEM(local, options),
+            options=FesemOptions,
+            memory=fesem.memory,
+        ),
+        "cfl": Entry(
+            "clusters that split in two when their clients pull apart",
+            make=lambda options, local: CFL(local, options),
+            options=CflOptions,
+            memory=cfl.memory,
+        ),
+        "flhc": Entry(
+            "FedAvg for some rounds, then one hierarchical clustering of all updates",
+            make=lambda options, local: FLHC(local, options),
+            options=FlhcOptions,
+            memory=flhc.memory,
         ),
     }
 )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flexcfl.aggregation import group_means
-from flexcfl.protocol import Conversation, Ids, Initial, Local, Serving, Train, ask
+from flexcfl.protocol import Conversation, Flags, Ids, Initial, Local, Serving, Train, ask
 
 __all__ = ["FedAvg"]
 
@@ -28,18 +28,19 @@ class FedAvg:
     local: Local
 
     def start(
-        self, initial: Initial, clients: int, rng: np.random.Generator
+        self, initial: Initial, present: Flags, rng: np.random.Generator
     ) -> Conversation[Serving]:
         """Begin with one random model, used by all clients."""
         yield from ()  # nobody need be asked
-        return Serving(models=initial(rng)[np.newaxis], model_of=np.zeros(clients, dtype=np.int64))
+        return Serving(initial(rng)[np.newaxis], model_of=np.zeros(len(present), dtype=np.int64))
 
-    def round(self, state: Serving, cohort: Ids, rng: np.random.Generator) -> Conversation[Serving]:
+    def round(
+        self, state: Serving, cohort: Ids, present: Flags, rng: np.random.Generator
+    ) -> Conversation[Serving]:
         """Let the cohort train, and step by the mean of its updates."""
         order = Train(cohort, state.models, state.model_of[cohort], self.local)
         trained = yield from ask(order)
-        group_of = state.model_of[trained.clients]
-        step = group_means(trained.updates, group_of, len(state.models), trained.examples)
+        step = group_means(trained.updates, trained.model_of, len(state.models), trained.examples)
         return replace(state, models=state.models + step)
 
     def serving(self, state: Serving) -> Serving:

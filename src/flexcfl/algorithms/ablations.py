@@ -1,0 +1,23 @@
+"""FlexCFL with one of its ideas taken out, to see what that idea is worth.
+
+Duan et al.: Flexible Clustered Federated Learning for Client-Level Data Distribution Shift. IEEE
+TPDS 2022, Section 5.2 (RCC and RAC in Table 3).
+"""
+
+from flexcfl.algorithms.flexcfl import FlexCFL, FlexcflOptions, RccOptions
+from flexcfl.protocol import Local
+
+__all__ = ["random_assignment", "random_centres"]
+
+
+def random_centres(local: Local, options: RccOptions) -> FlexCFL:
+    """Return FlexCFL-RCC: random clients are the centres of the groups, without clustering.
+
+    Everybody else is placed by Equation 8.
+    """
+    return FlexCFL(local, options)
+
+
+def random_assignment(local: Local, options: FlexcflOptions) -> FlexCFL:
+    """Return FlexCFL-RAC: founders keep their groups, all others are placed at random."""
+    return FlexCFL(local, options, newcomers="random")

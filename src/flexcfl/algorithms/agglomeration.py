@@ -1,0 +1,83 @@
+"""Agglomerative clustering of updates, and which cluster a further update is nearest to.
+
+The distances and linkages are those that Briggs, Fan, Andras compare for FL+HC (IJCNN 2020).
+"""
+
+from collections.abc import Iterator
+from functools import reduce
+from typing import Literal, TypeAlias
+
+import numpy as np
+from scipy.cluster.hierarchy import linkage as merged_by
+from scipy.spatial.distance import cdist, pdist, squareform
+
+from flexcfl.clustering import best_aligned, cosines
+from flexcfl.clustering.measures import BLOCK, Matrix
+from flexcfl.protocol import Ids, Vectors
+
+__all__ = ["Linkage", "Metric", "agglomerated", "distances", "nearest"]
+
+Metric: TypeAlias = Literal["manhattan", "euclidean", "cosine"]
+Linkage: TypeAlias = Literal["complete", "single", "average", "ward"]
+
+
+def distances(updates: Vectors, products: Matrix, metric: Metric) -> Matrix:
+    """Return the distances of all pairs of updates, whose scalar products are ``products``.
+
+    A zero update has the cosine distance 1 from all others.
+    """
+    if metric == "manhattan":
+        pairs = _summed(pdist(updates[:, block], "cityblock") for block in _blocks(updates))
+        return np.asarray(squareform(pairs))
+    if metric == "cosine":
+        apart = 1 - cosines(products)
+    else:
+        squares = np.diagonal(products)
+        apart = np.sqrt(np.maximum(squares[:, np.newaxis] + squares - 2 * products, 0))
+    np.fill_diagonal(apart, 0)
+    return apart
+
+
+def agglomerated(distances: Matrix, linkage: Linkage, groups: int, threshold: float | None) -> Ids:
+    """Return the cluster of each client, numbered as they first appear.
+
+    Single clients are merged until there are ``groups`` clusters, no more than clients; or, where
+    there is a ``threshold``, as long as two clusters are no further apart than that.
+    """
+    clients = len(distances)
+    pairs = squareform(distances, checks=False)
+    merged = merged_by(pairs, linkage) if clients > 1 else np.empty((0, 4))
+    merges = clients - groups
+    if threshold is not None:
+        merges = int(np.searchsorted(merged[:, 2], threshold, side="right"))
+    # The merges come in order of distance, and number i makes node clients + i of a tree. Cut by
+    # hand, because SciPy's fcluster makes fewer clusters than asked for where distances tie.
+    lowest = list(range(clients))  # the first client under each node
+    label_of = np.arange(clients)
+    for one, other in merged[:merges, :2].astype(np.int64):
+        first, second = sorted((lowest[one], lowest[other]))
+        label_of[label_of == second] = first
+        lowest.append(first)
+    return np.asarray(np.unique(label_of, return_inverse=True)[1], dtype=np.int64)
+
+
+def nearest(updates: Vectors, directions: Vectors, metric: Metric) -> Ids:
+    """Return for each update the direction that is nearest to it, the first of equals."""
+    if metric == "cosine":
+        group_of, _ = best_aligned(updates, directions)
+        return group_of
+    name = "cityblock" if metric == "manhattan" else "sqeuclidean"
+    blocks = _blocks(updates, directions)
+    apart = _summed(cdist(updates[:, block], directions[:, block], name) for block in blocks)
+    return np.asarray(np.argmin(apart, axis=1), dtype=np.int64)
+
+
+def _blocks(*vectors: Vectors) -> Iterator[slice]:
+    """Return slices of columns, so that SciPy never makes float64 copies of all vectors."""
+    columns = max(1, BLOCK // max(1, sum(len(each) for each in vectors)))
+    parameters = vectors[0].shape[1]
+    return (slice(start, start + columns) for start in range(0, parameters, columns))
+
+
+def _summed(parts: Iterator[Matrix]) -> Matrix:
+    return reduce(np.add, parts)

@@ -1,0 +1,118 @@
+"""Group cold start: founders pre-train from a common origin, and their updates make the groups.
+
+Duan et al.: Flexible Clustered Federated Learning for Client-Level Data Distribution Shift. IEEE
+TPDS 2022, Algorithm 3; and its ablation with random cluster centres (Section 5.2).
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from flexcfl.aggregation import group_means
+from flexcfl.clustering import cluster
+from flexcfl.errors import SettingsError, TrainingError
+from flexcfl.protocol import (
+    NO_GROUP,
+    Clustering,
+    Conversation,
+    Flags,
+    Ids,
+    Local,
+    Train,
+    Vector,
+    Vectors,
+    ask,
+)
+
+__all__ = ["Founded", "Founders", "clustered", "pretrained", "random_centres"]
+
+
+@dataclass(frozen=True, eq=False)
+class Founders:
+    """Clients that pre-trained from the origin, in ascending order, and what they added to it."""
+
+    clients: Ids
+    updates: Vectors
+
+
+@dataclass(frozen=True, eq=False)
+class Founded:
+    """New groups: the direction of each, and every client's group, founders being placed."""
+
+    directions: Vectors
+    group_of: Ids
+    clustering: Clustering | None
+
+
+def clustered(
+    founders: Founders,
+    groups: int | Literal["auto"],
+    most_groups: int,
+    measure: str,
+    clients: int,
+    rng: np.random.Generator,
+) -> Founded:
+    """Divide the founders by their updates; a group's direction is the mean of its founders'."""
+    found = cluster(founders.clients, founders.updates, groups, measure, rng, most_groups)
+    alike = np.ones(len(founders.clients))
+    directions = group_means(founders.updates, found.group_of, found.groups, alike)
+    return Founded(directions, _placed(clients, found.clients, found.group_of), found)
+
+
+def random_centres(founders: Founders, clients: int) -> Founded:
+    """Let every founder be a group of its own: its update is the direction."""
+    groups = np.arange(len(founders.clients))
+    return Founded(founders.updates, _placed(clients, founders.clients, groups), None)
+
+
+def _placed(clients: int, founders: Ids, groups: Ids) -> Ids:
+    group_of = np.full(clients, NO_GROUP, dtype=np.int64)
+    group_of[founders] = groups
+    return group_of
+
+
+def pretrained(
+    origin: Vector, number: int, least: int, present: Flags, local: Local, rng: np.random.Generator
+) -> Conversation[Founders]:
+    """Let ``number`` clients, drawn at random, pre-train from the origin.
+
+    Who stays silent, or whose update is zero and so has no direction, is replaced by others while
+    there are any. Fewer than ``least`` founders in the end are an error.
+    """
+    queue = rng.permutation(np.flatnonzero(present))
+    if len(queue) < least:
+        raise SettingsError(
+            f"{least} groups need at least as many clients at the start, and there are "
+            f"{len(queue)}: lower the number of groups (--groups)."
+        )
+    found: list[Founders] = []
+    while (missing := number - sum(len(each.clients) for each in found)) > 0 and len(queue):
+        asked, queue = np.sort(queue[:missing]), queue[missing:]
+        start = np.zeros(len(asked), dtype=np.int64)
+        order = Train(asked, origin[np.newaxis], start, local, purpose="cold-start")
+        reply = yield from ask(order)
+        found.append(_with_direction(Founders(reply.clients, reply.updates)))
+    founders = _together(found)
+    if len(founders.clients) < least:
+        raise TrainingError(
+            f"Only {len(founders.clients)} of all clients at the start answered with an update, "
+            f"too few to found {least} groups: lower the number of groups (--groups), or wait for "
+            "more clients."
+        )
+    return founders
+
+
+def _with_direction(founders: Founders) -> Founders:
+    moved = founders.updates.any(axis=1)
+    if moved.all():
+        return founders  # as they are: a copy of all updates could be large
+    return Founders(founders.clients[moved], founders.updates[moved])
+
+
+def _together(found: list[Founders]) -> Founders:
+    if len(found) == 1:
+        return found[0]
+    clients = np.concatenate([each.clients for each in found])
+    order = np.argsort(clients)
+    return Founders(clients[order], np.concatenate([each.updates for each in found])[order])

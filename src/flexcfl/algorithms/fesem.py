@@ -1,0 +1,137 @@
+"""FeSEM: a client belongs to the group whose model is nearest to the client's own last one.
+
+Xie, Long, Shen, Zhou, Wang, Jiang, Zhang: Multi-Center Federated Learning. arXiv 2005.01026, 2020;
+as Multi-center federated learning: clients clustering for better personalization, World Wide Web
+26, 2023.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from pydantic.dataclasses import dataclass as settings
+
+from flexcfl.aggregation import Averaging, group_means, weights
+from flexcfl.algorithms.options import FORBID, Groups
+from flexcfl.protocol import (
+    NO_GROUP,
+    Conversation,
+    Flags,
+    Ids,
+    Initial,
+    Local,
+    Serving,
+    Train,
+    Trained,
+    Vector,
+    Vectors,
+    ask,
+)
+
+__all__ = ["FeSEM", "FesemOptions", "FesemState", "memory"]
+
+
+@settings(frozen=True, config=FORBID)
+class FesemOptions:
+    """The options of FeSEM.
+
+    ``groups`` is the number of models, a property of the data; 5 is the number in most of FlexCFL's
+    experiments. ``averaging`` inside a group is ``simple`` as in FeSEM's paper, or weighted by
+    ``examples`` as in FedAvg.
+    """
+
+    groups: Groups = 5
+    averaging: Averaging = "simple"
+
+
+@dataclass(frozen=True, eq=False)
+class FesemState:
+    """The groups' models, every client's group, and its model after its last local training.
+
+    ``local_models[client]`` is None while the client has never trained. Rounds share the vectors
+    of clients that did not train, so what is kept is one float32 vector per client.
+    """
+
+    models: Vectors
+    group_of: Ids
+    local_models: tuple[Vector | None, ...]
+
+
+@dataclass(frozen=True)
+class FeSEM:
+    r"""Clustered training by stochastic expectation maximisation over local models.
+
+    A selected client :math:`i` whose last local model was :math:`v_i` joins the group
+    :math:`j_i = \arg\min_j \lVert v_i - w_j \rVert_2`; one that has never trained joins a random
+    group. It trains from :math:`w_{j_i}` and leaves :math:`v_i = w_{j_i} + \Delta_i`. Each model
+    steps by the mean update of its members,
+    :math:`w_j \leftarrow w_j + \frac{1}{|C_j|} \sum_{i \in C_j} \Delta_i`, that is to the mean of
+    their local models; one without members stays as it is. Who stays silent keeps its group and
+    its local model.
+    """
+
+    local: Local
+    options: FesemOptions = field(default_factory=FesemOptions)
+
+    def start(
+        self, initial: Initial, present: Flags, rng: np.random.Generator
+    ) -> Conversation[FesemState]:
+        """Begin with different random models, and nobody in a group."""
+        yield from ()  # nobody need be asked
+        models = np.stack([initial(rng) for _ in range(self.options.groups)])
+        clients = len(present)
+        return FesemState(models, np.full(clients, NO_GROUP, dtype=np.int64), (None,) * clients)
+
+    def round(
+        self, state: FesemState, cohort: Ids, present: Flags, rng: np.random.Generator
+    ) -> Conversation[FesemState]:
+        """Assign the cohort to groups, let it train, and step each model by its mean update."""
+        order = Train(cohort, state.models, _assigned(state, cohort, rng), self.local)
+        trained = yield from ask(order)
+        counts = weights(self.options.averaging, trained.examples)
+        step = group_means(trained.updates, trained.model_of, len(state.models), counts)
+        group_of = state.group_of.copy()
+        group_of[trained.clients] = trained.model_of
+        return FesemState(state.models + step, group_of, _local_models(state, trained))
+
+    def serving(self, state: FesemState) -> Serving:
+        """Serve each client the model of the group in which it last trained."""
+        return Serving(state.models, state.group_of)
+
+
+def memory(options: FesemOptions, clients: int, parameters: int) -> int:
+    """Return the bytes of all local models once every client has trained.
+
+    >>> memory(FesemOptions(), clients=1000, parameters=7850)
+    31400000
+    """
+    return clients * parameters * np.dtype(np.float32).itemsize
+
+
+def _assigned(state: FesemState, cohort: Ids, rng: np.random.Generator) -> Ids:
+    """Return the group of each client of the cohort."""
+    # Drawn for all clients, so that a client's group does not depend on who else is in the cohort.
+    group_of = rng.integers(len(state.models), size=len(state.group_of))
+    for client in cohort:
+        own = state.local_models[client]
+        if own is not None:
+            group_of[client] = _nearest(own, state.models)
+    return group_of[cohort]
+
+
+def _nearest(own: Vector, models: Vectors) -> int:
+    return int(np.argmin([_squared_distance(own, model) for model in models]))
+
+
+def _squared_distance(one: Vector, other: Vector) -> float:
+    # One pair at a time, so that no float64 copy of a cohort of large models is made, and by
+    # einsum, because BLAS may round differently with another number of threads.
+    gap = np.subtract(one, other, dtype=np.float64)
+    return float(np.einsum("i,i->", gap, gap))
+
+
+def _local_models(state: FesemState, trained: Trained) -> tuple[Vector | None, ...]:
+    local_models = list(state.local_models)
+    for row, client in enumerate(trained.clients):
+        # A vector of its own: a row of a larger array would keep the whole cohort's in memory.
+        local_models[client] = state.models[trained.model_of[row]] + trained.updates[row]
+    return tuple(local_models)

@@ -1,0 +1,193 @@
+"""FL+HC: FedAvg for some rounds, then clients are clustered once by what each adds to the model.
+
+Briggs, Fan, Andras: Federated learning with hierarchical clustering of local updates to improve
+training on non-IID data. IJCNN 2020 (arXiv 2004.11791), Algorithm 1.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+from pydantic.dataclasses import dataclass as settings
+
+from flexcfl.aggregation import group_means
+from flexcfl.algorithms.agglomeration import Linkage, Metric, agglomerated, distances, nearest
+from flexcfl.algorithms.options import FORBID, Count, Groups
+from flexcfl.clustering import edc, gram, silhouette, within
+from flexcfl.errors import SettingsError
+from flexcfl.protocol import (
+    Clustering,
+    Conversation,
+    Flags,
+    Ids,
+    Initial,
+    Local,
+    Serving,
+    Train,
+    Trained,
+    Vectors,
+    ask,
+)
+
+__all__ = ["FLHC", "FlhcOptions", "FlhcState", "memory"]
+
+Distance = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+@settings(frozen=True, config=FORBID)
+class FlhcOptions:
+    """The options of FL+HC.
+
+    After ``rounds_before`` rounds everybody present, or a random ``sample``, trains at once and is
+    clustered by agglomeration, distances being taken by ``metric`` and between clusters by
+    ``linkage``, until there are ``groups`` clusters or, where a ``threshold`` is given, until all
+    clusters are further apart than it. The paper's defaults are 10 rounds and Manhattan distances;
+    the number of groups is that of FlexCFL's experiments, which use one number for all methods.
+    """
+
+    rounds_before: Annotated[int, Field(ge=0, le=10**9)] = 10
+    groups: Groups = 5
+    threshold: Distance | None = None
+    metric: Metric = "manhattan"
+    linkage: Linkage = "complete"
+    sample: Count | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        if self.linkage == "ward" and self.metric != "euclidean":
+            raise ValueError(
+                f"linkage 'ward' needs the metric 'euclidean', not '{self.metric}': change one."
+            )
+        if self.sample is not None and self.sample < self.least:
+            raise ValueError(
+                f"sample must be at least {self.least} to make the clusters, not {self.sample}."
+            )
+
+    @property
+    def least(self) -> int:
+        """How many clients it takes to make clusters."""
+        return self.groups if self.threshold is None else 2
+
+
+@dataclass(frozen=True, eq=False)
+class FlhcState:
+    """The clusters' models, last of all the global one, and which of them every client uses.
+
+    Before clustering there is the global model alone. It stays as it was when clients were
+    clustered, in the service of those who have no cluster yet. ``directions`` are the mean updates
+    by which the clusters began.
+    """
+
+    models: Vectors
+    directions: Vectors
+    model_of: Ids
+    rounds: int = 0
+    clustering: Clustering | None = None
+
+    @property
+    def groups(self) -> int:
+        """The number of clusters, 0 before clustering, which is also the global model's."""
+        return len(self.directions)
+
+
+@dataclass(frozen=True)
+class FLHC:
+    r"""FedAvg, one clustering of all updates to the global model, then FedAvg in each cluster.
+
+    After :math:`n_1` rounds every client :math:`i` trains from the global model :math:`w`. The
+    updates :math:`\Delta_i` are merged into clusters :math:`C`, beginning with single ones and
+    always joining the two that are nearest. Each cluster begins with
+    :math:`w + \sum_{i \in C} \frac{n_i}{n_C} \Delta_i` and trains independently.
+
+    Where fewer clients answer than it takes to make the clusters, their updates are one more
+    round of FedAvg, and clustering is tried again in the next. Clients that were not there when
+    it succeeded train from :math:`w` at their next contact, join the cluster whose mean update is
+    nearest to theirs, and train in the same round; who is silent in between goes on waiting.
+    """
+
+    local: Local
+    options: FlhcOptions = field(default_factory=FlhcOptions)
+
+    def start(
+        self, initial: Initial, present: Flags, rng: np.random.Generator
+    ) -> Conversation[FlhcState]:
+        """Begin with one random model, used by all clients."""
+        yield from ()  # nobody need be asked
+        if self.options.least > len(present):
+            raise SettingsError(
+                f"{self.options.least} groups need at least as many clients, and there are "
+                f"{len(present)}: lower the number of groups (--groups)."
+            )
+        models = initial(rng)[np.newaxis]
+        return FlhcState(models, models[:0], np.zeros(len(present), dtype=np.int64))
+
+    def round(
+        self, state: FlhcState, cohort: Ids, present: Flags, rng: np.random.Generator
+    ) -> Conversation[FlhcState]:
+        """Let the cohort train or, when its time has come, everybody, and cluster them."""
+        clustering = state.groups == 0 and state.rounds >= self.options.rounds_before
+        clients = self._sampled(present, rng) if clustering else cohort
+        if state.groups:
+            state = yield from self._place(state, cohort)
+            clients = cohort[state.model_of[cohort] != state.groups]
+        trained = yield from ask(Train(clients, state.models, state.model_of[clients], self.local))
+        state = replace(state, rounds=state.rounds + 1)
+        if clustering and len(trained.clients) >= self.options.least:
+            return self._clustered(state, trained)
+        step = group_means(trained.updates, trained.model_of, len(state.models), trained.examples)
+        return replace(state, models=state.models + step)
+
+    def serving(self, state: FlhcState) -> Serving:
+        """Serve each client its cluster's model, or the global one while it has no cluster."""
+        return Serving(state.models, state.model_of, clustering=state.clustering)
+
+    def _sampled(self, present: Flags, rng: np.random.Generator) -> Ids:
+        everybody = np.flatnonzero(present)
+        if self.options.sample is None or self.options.sample >= len(everybody):
+            return everybody
+        return np.sort(rng.choice(everybody, self.options.sample, replace=False))
+
+    def _place(self, state: FlhcState, cohort: Ids) -> Conversation[FlhcState]:
+        waiting = cohort[state.model_of[cohort] == state.groups]
+        if not len(waiting):
+            return state
+        order = Train(waiting, state.models, state.model_of[waiting], self.local, "placement")
+        trained = yield from ask(order)
+        model_of = state.model_of.copy()
+        model_of[trained.clients] = nearest(trained.updates, state.directions, self.options.metric)
+        return replace(state, model_of=model_of)
+
+    def _clustered(self, state: FlhcState, trained: Trained) -> FlhcState:
+        products = gram(trained.updates)
+        options, apart = self.options, distances(trained.updates, products, self.options.metric)
+        group_of = agglomerated(apart, options.linkage, options.groups, options.threshold)
+        groups = int(group_of.max()) + 1
+        directions = group_means(trained.updates, group_of, groups, trained.examples)
+        model_of = np.full_like(state.model_of, groups)
+        model_of[trained.clients] = group_of
+        points = edc(products, groups)
+        return replace(
+            state,
+            models=np.concatenate([state.models + directions, state.models]),
+            directions=directions,
+            model_of=model_of,
+            clustering=Clustering(
+                trained.clients,
+                group_of,
+                groups,
+                points,
+                within(points, group_of),
+                silhouette(apart, group_of),
+            ),
+        )
+
+
+def memory(options: FlhcOptions, clients: int, parameters: int) -> int:
+    """Return the bytes of the updates that are clustered, of everybody or of the sample.
+
+    >>> memory(FlhcOptions(), clients=1000, parameters=7850)
+    31400000
+    """
+    together = clients if options.sample is None else min(options.sample, clients)
+    return together * parameters * np.dtype(np.float32).itemsize
