@@ -93,14 +93,6 @@ def test_a_cluster_at_rest_whose_clients_pull_apart_is_divided() -> None:
     assert serving.model_of is state.node_of
 
 
-def test_the_first_child_has_the_first_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    for swapped in (False, True):
-        side = np.array([False, True, False, True]) ^ swapped
-        monkeypatch.setattr(cfl, "bipartition", lambda similarity, side=side: side)
-        state = after(root(9), [1, 3, 4, 8], Script(APART))
-        assert state.node_of.tolist() == [0, 1, 0, 2, 1, 0, 0, 0, 2]
-
-
 @pytest.mark.parametrize(
     "options",
     [

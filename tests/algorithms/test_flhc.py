@@ -12,8 +12,9 @@ from scipy.spatial.distance import cdist
 from sklearn.cluster import AgglomerativeClustering
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 
-from flexcfl.algorithms import FedAvg, agglomeration, flhc
+from flexcfl.algorithms import FedAvg, flhc
 from flexcfl.algorithms.flhc import FLHC, FlhcOptions, FlhcState
+from flexcfl.clustering import agglomeration
 from flexcfl.errors import SettingsError
 from flexcfl.protocol import Clustering, Local, Order, Train, Trained, drive
 from flexcfl.settings import validated
@@ -306,6 +307,8 @@ def test_more_groups_than_clients_are_told(parabolas: Make) -> None:
     federation = parabolas(4)
     with pytest.raises(SettingsError, match=r"^5 groups need at least .* there are 4: lower .*\.$"):
         drive(FLHC(LOCAL).start(federation.initial, federation.present, rng()), federation)
+    with_threshold = FLHC(LOCAL, FlhcOptions(threshold=1.0))
+    drive(with_threshold.start(federation.initial, federation.present, rng()), federation)
     # Not all of them need be there at the start.
     early, method = np.arange(4) < 1, FLHC(LOCAL, FlhcOptions(groups=4))
     drive(method.start(federation.initial, early, rng()), federation)

@@ -187,9 +187,8 @@ def _children(state: CflState, trained: Trained) -> Ids:
 
 
 def _division(trained: Trained, rows: Ids, similarity: Matrix) -> Division:
-    part = bipartition(similarity[np.ix_(rows, rows)])
-    # The part of the first client asked becomes the first child, whatever the part was called.
-    return Division(int(trained.model_of[rows[0]]), rows, part != part[0])
+    second = bipartition(similarity[np.ix_(rows, rows)])
+    return Division(int(trained.model_of[rows[0]]), rows, second)
 
 
 def _stepped(state: CflState, trained: Trained, divisions: list[Division]) -> CflState:

@@ -1,7 +1,7 @@
 """FL+HC: FedAvg for some rounds, then clients are clustered once by what each adds to the model.
 
 Briggs, Fan, Andras: Federated learning with hierarchical clustering of local updates to improve
-training on non-IID data. IJCNN 2020 (arXiv 2004.11791), Algorithm 1.
+training on non-IID data. IJCNN 2020 (arXiv 2004.11791).
 """
 
 from dataclasses import dataclass, field, replace
@@ -12,9 +12,9 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass as settings
 
 from flexcfl.aggregation import group_means
-from flexcfl.algorithms.agglomeration import Linkage, Metric, agglomerated, distances, nearest
 from flexcfl.algorithms.options import FORBID, Count, Groups
 from flexcfl.clustering import edc, gram, silhouette, within
+from flexcfl.clustering.agglomeration import Linkage, Metric, agglomerated, distances, nearest
 from flexcfl.errors import SettingsError
 from flexcfl.protocol import (
     Clustering,
@@ -114,13 +114,14 @@ class FLHC:
     ) -> Conversation[FlhcState]:
         """Begin with one random model, used by all clients."""
         yield from ()  # nobody need be asked
-        if self.options.least > len(present):
+        groups, clients = self.options.groups, len(present)
+        if self.options.threshold is None and groups > clients:
             raise SettingsError(
-                f"{self.options.least} groups need at least as many clients, and there are "
-                f"{len(present)}: lower the number of groups (--groups)."
+                f"{groups} groups need at least as many clients, and there are {clients}: "
+                "lower the number of groups (--groups)."
             )
         models = initial(rng)[np.newaxis]
-        return FlhcState(models, models[:0], np.zeros(len(present), dtype=np.int64))
+        return FlhcState(models, models[:0], np.zeros(clients, dtype=np.int64))
 
     def round(
         self, state: FlhcState, cohort: Ids, present: Flags, rng: np.random.Generator

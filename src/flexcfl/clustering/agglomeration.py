@@ -1,6 +1,7 @@
 """Agglomerative clustering of updates, and which cluster a further update is nearest to.
 
-The distances and linkages are those that Briggs, Fan, Andras compare for FL+HC (IJCNN 2020).
+The distances and linkages are those that Briggs, Fan, Andras compare for FL+HC (IJCNN 2020). SciPy
+is imported inside the functions, because that takes a while.
 """
 
 from collections.abc import Iterator
@@ -8,11 +9,9 @@ from functools import reduce
 from typing import Literal, TypeAlias
 
 import numpy as np
-from scipy.cluster.hierarchy import linkage as merged_by
-from scipy.spatial.distance import cdist, pdist, squareform
 
-from flexcfl.clustering import best_aligned, cosines
-from flexcfl.clustering.measures import BLOCK, Matrix
+from flexcfl.clustering.alignment import best_aligned
+from flexcfl.clustering.measures import BLOCK, Matrix, cosines
 from flexcfl.protocol import Ids, Vectors
 
 __all__ = ["Linkage", "Metric", "agglomerated", "distances", "nearest"]
@@ -26,6 +25,8 @@ def distances(updates: Vectors, products: Matrix, metric: Metric) -> Matrix:
 
     A zero update has the cosine distance 1 from all others.
     """
+    from scipy.spatial.distance import pdist, squareform
+
     if metric == "manhattan":
         pairs = _summed(pdist(updates[:, block], "cityblock") for block in _blocks(updates))
         return np.asarray(squareform(pairs))
@@ -44,6 +45,9 @@ def agglomerated(distances: Matrix, linkage: Linkage, groups: int, threshold: fl
     Single clients are merged until there are ``groups`` clusters, no more than clients; or, where
     there is a ``threshold``, as long as two clusters are no further apart than that.
     """
+    from scipy.cluster.hierarchy import linkage as merged_by
+    from scipy.spatial.distance import squareform
+
     clients = len(distances)
     pairs = squareform(distances, checks=False)
     merged = merged_by(pairs, linkage) if clients > 1 else np.empty((0, 4))
@@ -63,6 +67,8 @@ def agglomerated(distances: Matrix, linkage: Linkage, groups: int, threshold: fl
 
 def nearest(updates: Vectors, directions: Vectors, metric: Metric) -> Ids:
     """Return for each update the direction that is nearest to it, the first of equals."""
+    from scipy.spatial.distance import cdist
+
     if metric == "cosine":
         group_of, _ = best_aligned(updates, directions)
         return group_of
