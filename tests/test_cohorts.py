@@ -1,60 +1,94 @@
 """Who takes part in a round."""
 
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flexcfl.cohorts import Policy, choose
+from flexcfl.cohorts import Policy, choose, present
+from flexcfl.protocol import Ids
 
 POLICIES: tuple[Policy, ...] = get_args(Policy)
+TOUR: Policy = "round-robin-then-uniform"
 
 
-def cohort(policy: Policy, number: int, clients: int, size: int, seed: int = 0) -> list[int]:
-    chosen = choose(policy, seed=seed, number=number, clients=clients, size=size)
+def cohort(policy: Policy, number: int, arrival: Ids | int, size: int, seed: int = 0) -> list[int]:
+    """Choose; a number of clients means that all are there from the start."""
+    arrivals = np.zeros(arrival, np.int64) if isinstance(arrival, int) else arrival
+    chosen = choose(policy, seed=seed, number=number, arrival=arrivals, size=size)
     assert chosen.dtype == np.int64
     return [int(client) for client in chosen]
 
 
-@given(
-    st.sampled_from(POLICIES),
-    st.integers(0, 2**32),
-    st.integers(1, 50),
-    st.integers(1, 60),
-    st.data(),
-)
-def test_a_cohort_has_its_size_and_holds_each_client_once_in_ascending_order(
-    policy: Policy, seed: int, number: int, clients: int, data: st.DataObject
+@st.composite
+def arrivals(draw: Any) -> tuple[Ids, int]:
+    """Draw the rounds in which clients arrive, and a size that those there at first allow."""
+    first = draw(st.integers(1, 20))
+    later = draw(st.lists(st.sampled_from([2, 3, 5, 9, 10]), max_size=20))
+    rounds = np.array(draw(st.permutations([0] * first + later)), dtype=np.int64)
+    return rounds, draw(st.integers(1, first))
+
+
+@given(st.sampled_from(POLICIES), st.integers(0, 2**32), st.integers(1, 50), arrivals())
+def test_a_cohort_holds_clients_that_are_there_each_once_in_ascending_order(
+    policy: Policy, seed: int, number: int, case: tuple[Ids, int]
 ) -> None:
-    size = data.draw(st.integers(1, clients))
-    chosen = cohort(policy, number, clients, size, seed)
+    arrival, size = case
+    chosen = cohort(policy, number, arrival, size, seed)
     assert len(chosen) == size
     assert chosen == sorted(set(chosen))
-    assert set(chosen) <= set(range(clients))
-    assert chosen == cohort(policy, number, clients, size, seed)
+    assert set(chosen) <= set(np.flatnonzero(arrival <= number).tolist())
+    assert chosen == cohort(policy, number, arrival, size, seed)
 
 
-@given(st.integers(0, 100), st.integers(1, 40), st.data())
-def test_round_robin_sees_everybody_once_before_anybody_twice(
-    seed: int, clients: int, data: st.DataObject
+@given(st.integers(0, 100), arrivals())
+def test_round_robin_sees_everybody_present_before_anybody_twice(
+    seed: int, case: tuple[Ids, int]
 ) -> None:
-    size = data.draw(st.integers(1, clients))
-    tour = range(1, clients // size + 1)  # the rounds that end before the tour does
-    seen = [c for n in tour for c in cohort("round-robin-then-uniform", n, clients, size, seed)]
-    assert len(seen) == len(set(seen))
-    last = cohort("round-robin-then-uniform", len(tour) + 1, clients, size, seed)
-    if clients % size:
-        assert set(seen) | set(last) == set(range(clients))
-    else:
-        assert set(seen) == set(range(clients))
+    """The tour as it is walked, round by round, which the closed form must match."""
+    arrival, size = case
+    seen: set[int] = set()
+    for number in range(1, 25):
+        there = set(np.flatnonzero(arrival <= number).tolist())
+        chosen = set(cohort(TOUR, number, arrival, size, seed))
+        new = there - seen
+        if not new:
+            assert sorted(chosen) == cohort("uniform", number, arrival, size, seed)
+        assert len(chosen & new) == min(size, len(new))
+        # Who came earlier goes first.
+        waiting = [arrival[client] for client in new - chosen]
+        assert not waiting or max(arrival[list(chosen & new)]) <= min(waiting)
+        seen |= chosen
+
+
+@given(st.integers(0, 100), arrivals())
+def test_everybody_is_visited_soon_after_the_last_arrival(seed: int, case: tuple[Ids, int]) -> None:
+    arrival, size = case
+    last = max(int(arrival.max()), 1) + -(-len(arrival) // size)
+    visited = {c for number in range(1, last) for c in cohort(TOUR, number, arrival, size, seed)}
+    assert visited == set(range(len(arrival)))
+
+
+def test_without_arrivals_the_cohorts_are_those_that_earlier_runs_had() -> None:
+    rounds = (1, 2, 4, 5)
+    uniform = [[0, 1, 2], [1, 7, 9], [1, 3, 5], [2, 3, 7]]
+    tour = [[1, 5, 7], [0, 2, 4], [2, 3, 5], [2, 3, 7]]
+    assert [cohort("uniform", number, 10, 3, seed=3) for number in rounds] == uniform
+    assert [cohort(TOUR, number, 10, 3, seed=3) for number in rounds] == tour
+
+
+def test_a_newcomer_is_visited_in_the_round_of_its_arrival_when_the_tour_is_over() -> None:
+    arrival = np.array([0, 0, 0, 0, 1000, 1000])
+    assert cohort(TOUR, 1000, arrival, 2) == [4, 5]
+    assert not {4, 5} & set(cohort(TOUR, 999, arrival, 2))
 
 
 def test_after_the_tour_both_policies_draw_the_same() -> None:
     rounds = range(6, 20)
     uniform = [cohort("uniform", number, 10, 2) for number in rounds]
-    assert [cohort("round-robin-then-uniform", number, 10, 2) for number in rounds] == uniform
+    assert [cohort(TOUR, number, 10, 2) for number in rounds] == uniform
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -65,15 +99,23 @@ def test_rounds_and_seeds_differ(policy: Policy) -> None:
     assert len(cohorts) == 16
 
 
-def test_uniform_is_uniform() -> None:
-    counts = np.zeros(10)
+def test_uniform_is_uniform_over_those_who_are_there() -> None:
+    counts = np.zeros(12)
     for number in range(1, 2001):
-        counts[cohort("uniform", number, 10, 3)] += 1
+        counts[cohort("uniform", number, np.array([0] * 10 + [5000] * 2), 3)] += 1
+    assert counts[10:].tolist() == [0, 0]
     # Each client is drawn 600 times in the mean, with a standard deviation of about 20.5.
-    assert np.abs(counts - 600).max() < 5 * 20.5
+    assert np.abs(counts[:10] - 600).max() < 5 * 20.5
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_cohort_may_be_the_whole_federation(policy: Policy) -> None:
     for number in (1, 2):
         assert cohort(policy, number, 7, 7) == list(range(7))
+
+
+def test_who_is_present() -> None:
+    arrival = np.array([0, 3, 2])
+    assert present(arrival, 0).tolist() == present(arrival, 1).tolist() == [True, False, False]
+    assert present(arrival, 2).tolist() == [True, False, True]
+    assert present(arrival, 3).all()

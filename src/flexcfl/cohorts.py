@@ -1,4 +1,4 @@
-"""Which clients take part in a round: a function of seed, round and sizes, and of nothing else.
+"""Which clients take part in a round: a function of seed, round, arrivals and sizes alone.
 
 Every algorithm, every executor and a resumed run therefore meet the same cohorts. The policies are
 those of the FlexCFL paper's experiments (Section 5.1).
@@ -9,25 +9,49 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from flexcfl import seeds
-from flexcfl.protocol import Ids
+from flexcfl.protocol import Flags, Ids
 
-__all__ = ["Policy", "choose"]
+__all__ = ["Policy", "choose", "present"]
 
 Policy: TypeAlias = Literal["uniform", "round-robin-then-uniform"]
 
 
-def choose(policy: Policy, *, seed: int, number: int, clients: int, size: int) -> Ids:
+def present(arrival: Ids, number: int) -> Flags:
+    """Return for every client whether it is there in round ``number``; the start is round 0."""
+    return np.asarray(arrival <= number, dtype=np.bool_)
+
+
+def choose(policy: Policy, *, seed: int, number: int, arrival: Ids, size: int) -> Ids:
     """Return the cohort of round ``number`` (the first is 1): ``size`` client ids, ascending.
 
-    ``uniform`` draws without replacement. ``round-robin-then-uniform`` first visits all clients,
-    in an order drawn once from the seed, then draws as ``uniform`` does; the round that ends the
+    ``arrival`` has for every client the round from which on it can be chosen, 0 for the start.
+
+    ``uniform`` draws without replacement among those present. ``round-robin-then-uniform`` first
+    visits all clients, in an order drawn once from the seed, then draws as ``uniform`` does; who
+    arrives joins the end of the tour, which begins again where it was over. A round that ends the
     tour is filled up with clients already seen.
     """
     rng = seeds.generator(seed, "cohort", number)
-    first = (number - 1) * size
-    if policy == "uniform" or first >= clients:
-        return np.sort(rng.choice(clients, size, replace=False))
-    tour = seeds.generator(seed, "tour").permutation(clients)
-    due = tour[first : first + size]
-    seen = rng.choice(tour[:first], size - len(due), replace=False)
-    return np.sort(np.concatenate([due, seen]))
+    there = np.flatnonzero(present(arrival, number))
+    seen = _seen(arrival, number, size)
+    if policy == "uniform" or seen == len(there):
+        return np.sort(rng.choice(there, size, replace=False))
+    order = seeds.generator(seed, "tour").permutation(len(arrival))
+    tour = order[np.argsort(arrival[order], kind="stable")][: len(there)]
+    due = tour[seen : seen + size]
+    again = rng.choice(tour[:seen], size - len(due), replace=False)
+    return np.sort(np.concatenate([due, again]))
+
+
+def _seen(arrival: Ids, number: int, size: int) -> int:
+    """Return how many clients a tour has visited before round ``number``.
+
+    It visits ``size`` a round until it has caught up with those present, whose number changes only
+    when somebody arrives: so from one arrival to the next, not from round to round.
+    """
+    rounds, clients = np.unique(np.maximum(arrival, 1), return_counts=True)
+    ends = np.minimum(np.append(rounds[1:], number), number)
+    seen = 0
+    for there, length in zip(np.cumsum(clients), ends - np.minimum(rounds, number), strict=True):
+        seen = min(int(there), seen + size * int(length))
+    return seen

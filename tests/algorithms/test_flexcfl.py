@@ -11,6 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from flexcfl.algorithms import ALGORITHMS, FedAvg, FlexCFL, FlexcflOptions, RccOptions
 from flexcfl.algorithms.cold_start import pretrained
+from flexcfl.algorithms.flexcfl import memory
 from flexcfl.errors import SettingsError, TrainingError
 from flexcfl.protocol import (
     NO_GROUP,
@@ -369,3 +370,8 @@ def test_auto_finds_the_kinds(parabolas: Make) -> None:
     assert len(state.models) == 3
     state = advanced(method, state, federation, np.arange(60))
     assert adjusted_rand_score(federation.kinds, state.group_of) == 1
+
+
+def test_the_founders_updates_are_the_memory_that_it_needs() -> None:
+    assert memory(FlexcflOptions(groups=5), clients=500, parameters=3_274_634) == 1_309_853_600
+    assert memory(FlexcflOptions(groups="auto", alpha=3), clients=20, parameters=10) == 800

@@ -76,6 +76,20 @@ def test_inspect_shows_sizes_classes_and_the_label_skew() -> None:
     assert {sum(cell != "·" for cell in column) for column in columns} == {2}
 
 
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        (["clusters=3"], "3 clusters of 30 clients each."),
+        (["clusters=7"], "7 clusters of 12 to 13 clients each."),
+        (["clusters=1", "clients=1"], "1 cluster of 1 client."),
+    ],
+)
+def test_inspect_tells_a_structure_that_is_known(settings: list[str], sentence: str) -> None:
+    words = [word for setting in settings for word in ("--set", setting)]
+    assert f"The true structure is known: {sentence}" in output("inspect", "clusters", *words)
+    assert "structure" not in output("inspect", "digits")
+
+
 def test_inspect_takes_settings() -> None:
     shown = output("inspect", "digits", "--set", "partition=iid", "--set", "clients=20")
     assert "digits: 20 clients" in shown
@@ -199,7 +213,7 @@ def test_mistakes_are_sentences(arguments: list[str], sentence: str) -> None:
     assert refusal(*arguments).startswith(sentence)
 
 
-@pytest.mark.parametrize("name", ["digits", "synthetic", "leaf"])
+@pytest.mark.parametrize("name", ["digits", "synthetic", "clusters", "leaf"])
 def test_what_needs_no_files_has_nothing_to_fetch(name: str) -> None:
     assert f"There is nothing to fetch for '{name}'" in output("fetch", name)
 

@@ -16,9 +16,11 @@ from flexcfl import __version__
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.cli import app, main
 from flexcfl.data import DATASETS
+from flexcfl.errors import SettingsError
 from flexcfl.models.catalogue import NAMES
 from flexcfl.protocol import Local
 from flexcfl.runner.experiment import Experiment, Model, RunSettings
+from flexcfl.settings import validated
 
 ROOT: Any = typer.main.get_command(app)
 
@@ -120,8 +122,42 @@ def test_the_package_can_be_run_as_a_module() -> None:
 def test_every_table_and_setting_is_in_the_help_of_run() -> None:
     shown = COMMANDS["run",].help
     types = [Local, RunSettings, Model, *(dataset.options for dataset in DATASETS.values())]
-    for name in [*(item.name for type_ in (Experiment, *types) for item in fields(type_))]:
+    named = [item.name for type_ in (Experiment, *types) for item in fields(type_)]
+    for name in [*named, "arrivals"]:
         assert re.search(rf"\b{name}\b", shown), name
+
+
+def test_the_help_of_run_lists_the_options_of_every_algorithm_as_they_are() -> None:
+    shown = COMMANDS["run",].help
+    table = re.search(
+        r"algorithm  name; others depend on the algorithm:(.*?)\n +local ", shown, re.S
+    )
+    assert table
+    listed: dict[str, set[str]] = {}
+    for entry in table[1].split(";"):
+        algorithms, _, options = entry.partition(":")
+        listed |= {name.strip(): words(options) for name in algorithms.split(",")}
+    expected = {
+        name: {item.name for item in fields(entry.options)} for name, entry in ALGORITHMS.items()
+    }
+    assert listed == {name: options for name, options in expected.items() if options}
+
+
+def test_the_help_says_which_algorithms_find_the_number_of_groups_themselves() -> None:
+    option = next(each for each in COMMANDS["run",].params if each.name == "groups")
+    told = words(re.split(r"auto to let | find it", option.help)[1].replace(" and ", ","))
+    assert told == {name for name, entry in ALGORITHMS.items() if takes_auto(entry.options)}
+
+
+def takes_auto(options: type[Any]) -> bool:
+    try:
+        return bool(validated(options, {"groups": "auto"}, "[algorithm]"))
+    except SettingsError:
+        return False
+
+
+def words(text: str) -> set[str]:
+    return {word.strip() for word in text.split(",")}
 
 
 def test_a_mistyped_command_is_answered_with_the_nearest_once(

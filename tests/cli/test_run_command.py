@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from flexcfl import cli
+from flexcfl.algorithms import ALGORITHMS
 from flexcfl.cli import main
 from flexcfl.engine import workers
 from flexcfl.protocol import Executor
@@ -61,8 +62,8 @@ def test_a_run_shows_its_settings_its_rounds_its_results_and_leaves_a_folder(
     folder = here / "runs" / "fedavg-digits-mclr-seed0-1"
     files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     assert files == {
-        *("experiment.toml", "rounds.csv", "timings.csv", "summary.json"),
-        "models/group-0.safetensors",
+        *("experiment.toml", "rounds.csv", "groups.csv", "timings.csv", "summary.json"),
+        *("clients.csv", "models/group-0.safetensors"),
     }
 
 
@@ -78,6 +79,53 @@ def test_running_a_runs_own_settings_again_gives_the_same_rounds(here: Path) -> 
     assert main(["run", "-q", "--out", "two", "one/experiment.toml"]) == 0
     for name in ("rounds.csv", "experiment.toml"):
         assert (here / "one" / name).read_bytes() == (here / "two" / name).read_bytes()
+
+
+CLUSTERED = ["--dataset", "clusters", "--rounds", "5", "--epochs", "1", "--cohort", "20"]
+ARRIVALS = "data.arrivals=[{round=3,share=0.2}]"
+
+
+@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+def test_every_algorithm_runs_with_arrivals_and_again_from_its_own_settings(
+    algorithm: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--algorithm", algorithm, *CLUSTERED, "--set", ARRIVALS]
+    assert main(["run", "--out", "one", *words]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"arrivals \[\{round=3,share=0\.2\}\] \(given\)", shown)
+    assert re.search(r"^newcomers +best \d+\.\d%", shown, re.M)
+    assert main(["run", "-q", "--out", "two", "one/experiment.toml"]) == 0
+    one, two = here / "one", here / "two"
+    written = {str(path.relative_to(one)) for path in one.rglob("*") if path.is_file()}
+    assert {"groups.csv", "clients.csv", "models/group-0.safetensors"} < written
+    for name in written - {"timings.csv", "summary.json"}:
+        assert (one / name).read_bytes() == (two / name).read_bytes(), name
+
+
+def test_what_flexcfl_finds_is_shown_and_left(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "--algorithm", "flexcfl", "--out", "mine", *CLUSTERED]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"^round 1/5  placed \d+/90  loss", shown, re.M)
+    sizes = "groups +3 of 30, 30 and 30 clients"
+    assert re.search(rf"^{sizes}, adjusted Rand index 1\.000, silhouette 0", shown, re.M)
+    assert re.search(r"^auxiliary +best", shown, re.M)
+    assert "newcomers " not in shown
+    for name in ("founders.csv", "models/auxiliary.safetensors", "models/group-2.safetensors"):
+        assert (here / "mine" / name).exists()
+    summary = json.loads((here / "mine" / "summary.json").read_text())
+    assert summary["clustering"]["founders"] == 30
+    assert summary["adjusted_rand_index"] == 1
+
+
+@pytest.mark.parametrize(("groups", "written"), [("2", "groups = 2"), ("auto", 'groups = "auto"')])
+def test_groups_are_a_number_or_left_to_the_algorithm(
+    groups: str, written: str, here: Path
+) -> None:
+    words = ["--algorithm", "flexcfl", "--groups", groups, *CLUSTERED]
+    assert main(["run", "-q", "--out", "mine", *words]) == 0
+    assert written in (here / "mine" / "experiment.toml").read_text()
 
 
 def test_options_override_the_file_and_set_overrides_all(here: Path) -> None:
@@ -119,6 +167,31 @@ def test_a_source_is_named_beside_what_it_gave(
         ("--batch 0", "[local] batch must be greater than or equal to 1, not 0."),
         ("--seed -1", "[run] seed must be greater than or equal to 0, not -1."),
         ("--groups 3", "'fedavg' trains one model for everybody and has no groups"),
+        ("--groups auto", "'fedavg' trains one model for everybody and has no groups"),
+        ("--groups auto --algorithm ifca", "[algorithm] groups must be a whole number, not 'auto'"),
+        ("--groups many --algorithm ifca", "[algorithm] groups must be a whole number, not 'many'"),
+        (
+            "--groups 0 --algorithm ifca",
+            "[algorithm] groups must be greater than or equal to 1, no",
+        ),
+        (
+            "--groups many --algorithm flexcfl",
+            "groups must be a whole number or 'auto', not 'many'",
+        ),
+        ("--groups 101 --algorithm flexcfl", "lower the number of groups (--groups)"),
+        ("--algorithm flexcfl --set algorithm.eta_g=-1", "[algorithm] eta_g must be greater than"),
+        ("--algorithm flexcfl --set algorithm.measure=l2", "[algorithm] measure must be 'edc' or"),
+        ("--set data.arrivals=5", "[data] arrivals must be a list such as [{round = 100, share"),
+        ("--set data.arrivals=[{round=5}]", "[data] arrivals[0] needs the setting 'share'"),
+        (
+            "--set data.arrivals=[{round=5,share=0.9}]",
+            "A cohort of 20 is larger than the 10 of 100",
+        ),
+        (
+            "--set data.arrivals=[{round=500,share=0.1}]",
+            "appear in round 500, and the run ends aft",
+        ),
+        ("--set arrivals=[]", "such as data.arrivals."),
         ("--device warp", "no device 'warp'"),
         ("--set local.rte=1", "[local] has no setting 'rte': did you mean 'rate'?"),
         ("--set locl.rate=1", "There is no table 'locl': did you mean 'local'?"),

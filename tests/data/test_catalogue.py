@@ -15,7 +15,7 @@ POOLS = [name for name, each in DATASETS.items() if issubclass(each.options, Poo
 
 
 def test_the_names_are_those_that_users_know() -> None:
-    names = ["digits", "synthetic", "mnist", "femnist", "fashion-mnist", "leaf"]
+    names = ["digits", "synthetic", "clusters", "mnist", "femnist", "fashion-mnist", "leaf"]
     assert list(DATASETS) == names
     assert [each.name for each in DATASETS.values()] == names
     assert POOLS == ["digits", "mnist", "femnist", "fashion-mnist"]
@@ -76,6 +76,13 @@ def test_every_pool_can_be_divided_anew(
         ("digits", {"test_share": 1.0}, "digits test_share must be less than 1, not 1.0."),
         ("synthetic", {"alpha": 1e308}, "synthetic alpha must be less than or equal to 1000000"),
         ("synthetic", {"beta": 1e308}, "synthetic beta must be less than or equal to 1000000"),
+        ("clusters", {"clusters": 91}, "clusters clusters must be at most 90, the number of clie"),
+        (
+            "clusters",
+            {"features": 1, "classes": 2},
+            "clusters clusters must be at most 2, the num",
+        ),
+        ("clusters", {"noise": 1.5}, "clusters noise must be less than or equal to 1, not 1.5."),
         ("leaf", {}, "leaf folder must be given: name the folder that holds 'train' and 'test' "),
         (
             "digits",

@@ -29,6 +29,15 @@ def test_a_federation_is_described() -> None:
     assert (described.train_total, described.test_total) == (4, 2)
     assert described.classes_per_client == Spread(1, 1.5, 1.5, 2)
     assert described.labels.tolist() == [[3, 2, 0, 0], [0, 0, 1, 0]]
+    assert described.structure is None
+
+
+def test_true_clusters_are_counted() -> None:
+    lists = IndexLists.of([[0], [1], [2]])
+    known = Federation("small", X, LABELS, lists, lists, classes=4, structure=np.array([7, 2, 7]))
+    structure = describe(known).structure
+    assert structure is not None
+    assert structure.tolist() == [1, 2]
 
 
 def test_levels_are_quarters_of_a_clients_data() -> None:

@@ -151,3 +151,18 @@ def test_a_federation_needs_a_name(name: Any) -> None:
 def test_examples_must_be_numbers() -> None:
     with pytest.raises(DataError, match="no array of numbers"):
         Federation("tiny", [["a"]] * 4, Y, BOTH, NONE, classes=2)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("structure", [[1, 0], np.array([1, 0], np.uint8), np.array([5, -2])])
+def test_the_true_structure_may_be_told(structure: Any) -> None:
+    federation = Federation("tiny", X, Y, BOTH, NONE, classes=2, structure=structure)
+    assert federation.structure is not None
+    assert federation.structure.dtype == np.int64
+    assert federation.structure.tolist() == list(structure)
+    assert Federation("tiny", X, Y, BOTH, NONE, classes=2).structure is None
+
+
+@pytest.mark.parametrize("structure", [[0], [0, 1, 2], [[0], [1]], [0.0, 1.0], ["a", "b"], 3, []])
+def test_the_true_structure_is_one_whole_number_for_each_client(structure: Any) -> None:
+    with pytest.raises(DataError, match=r"'tiny' .* one whole number, .* each of the 2 clients"):
+        Federation("tiny", X, Y, BOTH, NONE, classes=2, structure=structure)

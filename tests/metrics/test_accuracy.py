@@ -24,6 +24,12 @@ def test_it_is_scikit_learns_over_all_examples_together() -> None:
     assert accuracy(evaluated(hits, sizes)) == pytest.approx(expected)
 
 
+def test_only_those_chosen_count() -> None:
+    found = evaluated([1, 5, 9], [10, 10, 30])
+    assert accuracy(found, np.array([True, False, True])) == 10 / 40
+    assert accuracy(found, np.zeros(3, np.bool_)) is None
+
+
 def test_without_test_data_there_is_none() -> None:
     assert accuracy(evaluated([0, 0], [0, 0])) is None
     assert accuracy(evaluated([], [])) is None

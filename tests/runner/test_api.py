@@ -19,11 +19,19 @@ from safetensors.torch import load_file
 from torch import nn
 
 import flexcfl
+from flexcfl.algorithms import ALGORITHMS, Entry
 from flexcfl.data import Federation
 from flexcfl.errors import ModelError, SettingsError, TrainingError
+from flexcfl.protocol import NO_GROUP
 from flexcfl.runner import api
+from tests.runner.parity import Parity
 
 SHORT: dict[str, Any] = {"rounds": 3, "cohort": 3, "epochs": 1}
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    with path.open() as file:
+        return list(csv.DictReader(file))
 
 
 def linear() -> nn.Module:
@@ -79,8 +87,7 @@ def test_the_folder_says_the_same_as_the_object(blobs: Federation, tmp_path: Pat
     assert run.folder == tmp_path / "run"
     summary = json.loads((run.folder / "summary.json").read_text())
     assert summary == run.summary
-    with (run.folder / "rounds.csv").open() as file:
-        lines = list(csv.DictReader(file))
+    lines = table(run.folder / "rounds.csv")
     assert [line["accuracy"] == "" for line in lines] == [True, False, False]
     for column, values in run.rounds.items():
         written = [float(line[column]) if line[column] else np.nan for line in lines]
@@ -121,15 +128,117 @@ def test_the_whole_state_of_a_model_is_saved_as_it_is(blobs: Federation, tmp_pat
 
 def test_the_summary_has_all_its_figures(blobs: Federation) -> None:
     summary = flexcfl.run(dataset=blobs, **SHORT).summary
-    assert set(summary) >= {
+    assert set(summary) == {
         *("algorithm", "dataset", "model", "shift", "seed", "rounds", "clients", "parameters"),
-        *("accuracy", "rounds_to", "discrepancy", "loss", "seconds", "versions"),
+        *("accuracy", "newcomers", "auxiliary", "rounds_to", "discrepancy", "loss"),
+        *("groups", "placed", "clustering", "adjusted_rand_index", "seconds", "versions"),
     }
+    assert (summary["groups"], summary["placed"]) == (1, 6)
+    for name in ("newcomers", "auxiliary", "clustering", "adjusted_rand_index"):
+        assert summary[name] is None
     assert set(summary["accuracy"]) == {"best", "final", "median"}
     assert set(summary["rounds_to"]) == {"0.8", "0.85", "0.9", "0.95"}
     assert set(summary["discrepancy"]) == {"mean", "variance"}
     assert set(summary["versions"]) == {"flexcfl", "python", "torch", "numpy"}
     assert (summary["shift"], summary["rounds"], summary["parameters"]) == (None, 3, 9)
+
+
+@pytest.fixture
+def parity(monkeypatch: pytest.MonkeyPatch) -> str:
+    """Register the tiny algorithm of these tests, and return its name."""
+    entry = Entry("even and odd", make=lambda options, local: Parity())
+    known = {**ALGORITHMS, "parity": entry}
+    for module in ("resolve", "prepare", "superseded"):
+        monkeypatch.setattr(f"flexcfl.runner.{module}.ALGORITHMS", known)
+    return "parity"
+
+
+def test_groups_are_in_the_object_and_in_the_folder(
+    blobs: Federation, parity: str, tmp_path: Path
+) -> None:
+    known = dataclasses.replace(blobs, structure=np.array([7, 3, 7, 3, 7, 7]))
+    arrivals = {"data.arrivals": [{"round": 3, "share": 1 / 6}]}
+    run = flexcfl.run(
+        dataset=known, algorithm=parity, rounds=4, cohort=5, set=arrivals, out=tmp_path / "run"
+    )
+    folder = tmp_path / "run"
+    assert len(run.models) == run.summary["groups"] == 2
+    lines = table(folder / "groups.csv")
+    assert [(line["round"], line["group"]) for line in lines] == [
+        (str(number), str(group)) for number in range(1, 5) for group in range(2)
+    ]
+    for column, values in run.groups.items():
+        written = [float(line[column]) if line[column] else np.nan for line in lines]
+        assert np.array_equal(written, values, equal_nan=True), column
+    clients = table(folder / "clients.csv")
+    assert [line["structure"] for line in clients] == list("737377")
+    assert sorted(line["arrival"] for line in clients) == list("000003")
+    groups = [int(line["group"]) if line["group"] else NO_GROUP for line in clients]
+    assert groups == run.group_of.tolist()
+    assert run.clustering is not None
+    founders = table(folder / "founders.csv")
+    assert [int(line["client"]) for line in founders] == run.clustering.clients.tolist()
+    assert [float(line["x1"]) for line in founders] == [1 / 3, 0.5]
+    assert run.summary["clustering"] == {
+        "founders": 2,
+        "groups": 2,
+        "within": 0.25,
+        "silhouette": None,
+    }
+
+
+def test_groups_are_held_against_the_structure_that_is_known(
+    blobs: Federation, parity: str
+) -> None:
+    for structure, expected in (([0, 1] * 3, 1.0), ([5] * 6, 0.0)):
+        known = dataclasses.replace(blobs, structure=np.array(structure))
+        run = flexcfl.run(dataset=known, algorithm=parity, rounds=2)
+        assert run.summary["adjusted_rand_index"] == expected
+        assert run.summary["placed"] == 6
+
+
+def test_the_auxiliary_model_is_saved_and_summed_up(
+    blobs: Federation, parity: str, tmp_path: Path
+) -> None:
+    run = flexcfl.run(dataset=blobs, algorithm=parity, rounds=2, out=tmp_path / "run")
+    assert set(run.summary["auxiliary"]) == {"best", "final", "median"}
+    assert run.auxiliary is not None
+    saved = load_file(tmp_path / "run" / "models" / "auxiliary.safetensors")
+    for name, values in run.engine.module(run.auxiliary).state_dict().items():
+        assert torch.equal(saved[name], values)
+
+
+def test_newcomers_are_summed_up_by_themselves(blobs: Federation) -> None:
+    later = {"data.arrivals": [{"round": 2, "share": 0.5}]}
+    run = flexcfl.run(dataset=blobs, set=later, **SHORT)
+    curve = run.rounds["newcomers_accuracy"]
+    assert np.isnan(curve).tolist() == [True, False, False]
+    assert run.summary["newcomers"]["best"] == curve[1:].max()
+    assert run.rounds["placed"].tolist() == [3, 6, 6]
+
+
+def test_who_comes_later_can_be_told_in_a_file_with_data_of_ones_own(blobs: Federation) -> None:
+    later = [{"round": 2, "share": 0.5}]
+    run = flexcfl.run({"data": {"name": "digits", "arrivals": later}}, dataset=blobs, **SHORT)
+    assert run.experiment.tables()["data"] == {"name": "blobs", "arrivals": later}
+    again = flexcfl.run(run.experiment, dataset=blobs)
+    assert np.array_equal(run.models[0], again.models[0])
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "sentence"),
+    [
+        ([{"round": 2, "share": 0.01}], "A share of 0.01 of 6 clients, to appear in round 2, is n"),
+        ([{"round": 2, "share": 0.6}], "A cohort of 3 is larger than the 2 of 6 clients that are "),
+        ([{"round": 9, "share": 0.5}], "[data] arrivals has clients appear in round 9, and the "),
+    ],
+)
+def test_arrivals_that_do_not_fit_are_one_sentence(
+    blobs: Federation, arrivals: list[dict[str, Any]], sentence: str
+) -> None:
+    with pytest.raises(SettingsError) as caught:
+        flexcfl.run(dataset=blobs, set={"data.arrivals": arrivals}, **SHORT)
+    assert str(caught.value).startswith(sentence)
 
 
 def test_running_experiment_toml_again_gives_the_same_bytes(tmp_path: Path) -> None:

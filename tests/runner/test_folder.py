@@ -5,23 +5,30 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from flexcfl.errors import TrainingError
 from flexcfl.protocol import Serving
+from flexcfl.runner.figures import Figures, GroupFigures, Timing
 from flexcfl.runner.folder import RunFolder
-from flexcfl.runner.loop import Figures, Round, Timing
+from flexcfl.runner.loop import Round
 
-HEADER = "round,accuracy,loss,discrepancy,cohort,down_bytes,up_bytes"
+HEADER = (
+    "round,accuracy,newcomers_accuracy,auxiliary_accuracy,loss,discrepancy,cohort,placed,"
+    "down_bytes,up_bytes"
+)
+TABLES = ["rounds.csv", "groups.csv", "timings.csv"]
 
 
 def rounds(*accuracies: float | None) -> Iterator[Round]:
     for number, accuracy in enumerate(accuracies, start=1):
-        figures = Figures(number, accuracy, 0.1, None, 20, 100, 200)
-        serving = Serving(np.zeros((1, 1), np.float32), np.zeros(1, np.int64))
-        yield Round(figures, Timing(number, 0.5, 0.25), serving, None)
+        figures = Figures(number, accuracy, None, 0.25, 0.1, None, 20, 80, 100, 200)
+        groups = tuple(GroupFigures(number, group, accuracy, None, 40, 0.5) for group in range(2))
+        serving = Serving(np.zeros((2, 1), np.float32), np.zeros(1, np.int64))
+        yield Round(figures, groups, Timing(number, 0.5, 0.25), 100, serving, None)
 
 
 def test_a_line_for_each_round_before_it_is_handed_on(tmp_path: Path) -> None:
@@ -29,7 +36,15 @@ def test_a_line_for_each_round_before_it_is_handed_on(tmp_path: Path) -> None:
         lines = (tmp_path / "rounds.csv").read_text().splitlines()
         assert lines[0] == HEADER
         assert len(lines) == number + 1
-    assert lines[1:] == ["1,0.3333333333333333,0.1,,20,100,200", "2,,0.1,,20,100,200"]
+    assert lines[1:] == [
+        "1,0.3333333333333333,,0.25,0.1,,20,80,100,200",
+        "2,,,0.25,0.1,,20,80,100,200",
+    ]
+    assert (tmp_path / "groups.csv").read_text().splitlines() == [
+        "round,group,accuracy,loss,clients,discrepancy",
+        *("1,0,0.3333333333333333,,40,0.5", "1,1,0.3333333333333333,,40,0.5"),
+        *("2,0,,,40,0.5", "2,1,,,40,0.5"),
+    ]
     timings = (tmp_path / "timings.csv").read_text()
     assert timings == "round,training,evaluation\n1,0.5,0.25\n2,0.5,0.25\n"
 
@@ -44,16 +59,16 @@ def test_numbers_can_be_read_back_exactly(tmp_path: Path) -> None:
 def test_the_end_of_a_run_leaves_whole_files_only(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     folder.begin("[run]\n")
-    folder.finish([b"one", b"two"], {"accuracy": None})
+    folder.finish([("clients.csv", b"one"), ("models/a.safetensors", b"two")], {"accuracy": None})
     files = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert files == {
         "experiment.toml",
         "summary.json",
-        "models/group-0.safetensors",
-        "models/group-1.safetensors",
+        "clients.csv",
+        "models/a.safetensors",
     }
     assert json.loads((tmp_path / "summary.json").read_text()) == {"accuracy": None}
-    assert (tmp_path / "models" / "group-1.safetensors").read_bytes() == b"two"
+    assert (tmp_path / "models" / "a.safetensors").read_bytes() == b"two"
 
 
 def test_a_folder_that_goes_away_is_one_sentence(tmp_path: Path) -> None:
@@ -73,8 +88,8 @@ def fills_up(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a table take half of a line and then nothing more."""
     append = RunFolder._append
 
-    def full(self: RunFolder, table: str, row: Figures | Timing) -> None:
-        append(self, table, row)
+    def full(self: RunFolder, table: str, rows: Any) -> None:
+        append(self, table, rows)
         if table == name:
             path = self.path / table
             os.truncate(path, path.stat().st_size - 5)
@@ -83,12 +98,13 @@ def fills_up(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RunFolder, "_append", full)
 
 
-@pytest.mark.parametrize("name", ["rounds.csv", "timings.csv"])
-def test_a_line_for_which_there_is_no_room_is_taken_back_from_both_tables(
+@pytest.mark.parametrize("name", TABLES)
+def test_a_line_for_which_there_is_no_room_is_taken_back_from_all_tables(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     list(RunFolder(tmp_path).record(rounds(0.5, 0.6)))
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert sorted(before) == sorted(TABLES)
     fills_up(name, monkeypatch)
     with pytest.raises(TrainingError, match="no room"):
         list(RunFolder(tmp_path).record(rounds(0.7)))
@@ -112,5 +128,5 @@ def test_a_model_for_which_there_is_no_room_leaves_no_empty_folder(
 
     monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(TrainingError, match="No space left"):
-        RunFolder(tmp_path).finish([b"model"], {})
+        RunFolder(tmp_path).finish([("models/group-0.safetensors", b"model")], {})
     assert list(tmp_path.iterdir()) == []

@@ -50,7 +50,15 @@ def test_dotted_names() -> None:
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("rate", "local.rate"), ("seed", "run.seed"), ("x", "local.rate"), (".x", "")],
+    [
+        ("rate", "local.rate"),
+        ("seed", "run.seed"),
+        ("arrivals", "data.arrivals"),
+        ("eta_g", "algorithm.eta_g"),
+        ("alpha", "data.alpha or algorithm.alpha"),
+        ("x", "local.rate"),
+        (".x", ""),
+    ],
 )
 def test_a_name_without_a_table_is_told_where_it_belongs(name: str, hint: str) -> None:
     with pytest.raises(SettingsError, match=rf"'{name}' does not say which table.*{hint}"):

@@ -1,6 +1,7 @@
 """The loop over rounds."""
 
-from dataclasses import dataclass, field
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -9,85 +10,195 @@ import pytest
 from flexcfl import cohorts
 from flexcfl.algorithms import FedAvg
 from flexcfl.errors import TrainingError
-from flexcfl.protocol import Evaluate, Evaluated, Executor, Local, Order, Train, Trained, Vector
+from flexcfl.protocol import (
+    Algorithm,
+    Conversation,
+    Evaluate,
+    Executor,
+    Flags,
+    Ids,
+    Local,
+    Order,
+    Place,
+    Serving,
+    Train,
+)
 from flexcfl.runner.experiment import RunSettings
 from flexcfl.runner.loop import Round, train
+from tests.runner.parity import FOUNDERS, Ones, Parity, zeros
 
 CLIENTS = 8
+THERE = np.zeros(CLIENTS, np.int64)
+# The last three clients arrive in round 3, after two rounds of three have met the first five.
+LATER = np.array([0, 0, 0, 0, 0, 3, 3, 3])
+TOUR: dict[str, Any] = {"cohorts": "round-robin-then-uniform"}
+FEDAVG = FedAvg(Local())
 
 
-@dataclass
-class Ones:
-    """Every client adds one to every parameter; client c has c + 1 examples and loss c."""
-
-    spoilt: tuple[int, int] | None = None  # a round and a client with a NaN loss
-    orders: list[tuple[int, Order[Any]]] = field(default_factory=list)
-
-    def at(self, number: int) -> Executor:
-        def executor(order: Order[Any]) -> Any:
-            self.orders.append((number, order))
-            if isinstance(order, Evaluate):
-                count = len(order.clients)
-                hits = np.full(count, number)
-                return Evaluated(order.clients, np.zeros(count), hits, np.full(count, 100))
-            assert isinstance(order, Train)
-            updates = np.ones((len(order.clients), 2), np.float32)
-            loss = order.clients.astype(float)
-            if self.spoilt and number == self.spoilt[0]:
-                loss[order.clients == self.spoilt[1]] = np.nan
-            return Trained(order.clients, updates, order.clients + 1, loss)
-
-        return executor
-
-
-def initial(rng: np.random.Generator) -> Vector:
-    return rng.normal(size=2).astype(np.float32)
-
-
-def rounds(world: Ones, **settings: Any) -> list[Round]:
-    method = FedAvg(Local())
-    return list(train(method, world, initial, CLIENTS, RunSettings(**settings)))
+def rounds(
+    world: Ones, algorithm: Algorithm[Any] = FEDAVG, arrival: Ids = THERE, **settings: Any
+) -> list[Round]:
+    return list(train(algorithm, world, zeros, arrival, RunSettings(**settings)))
 
 
 def test_rounds_are_counted_from_one_and_carry_the_state_on() -> None:
     done = rounds(Ones(), rounds=4, cohort=3)
     assert [each.figures.round for each in done] == [1, 2, 3, 4]
-    steps = [each.serving.models - done[0].serving.models for each in done]
-    np.testing.assert_allclose([step.max() for step in steps], [0, 1, 2, 3], atol=1e-5)
+    assert [each.serving.models.max() for each in done] == [1, 2, 3, 4]
 
 
 def test_figures_of_a_round() -> None:
-    cohort = cohorts.choose("uniform", seed=0, number=1, clients=CLIENTS, size=3)
+    cohort = cohorts.choose("uniform", seed=0, number=1, arrival=THERE, size=3)
     figures = rounds(Ones(), rounds=1, cohort=3)[0].figures
     assert figures.accuracy == 0.01
+    assert figures.newcomers_accuracy is figures.auxiliary_accuracy is None
     assert figures.loss == pytest.approx(np.average(cohort, weights=cohort + 1))
     assert figures.discrepancy == pytest.approx(0, abs=1e-6)
-    assert figures.cohort == 3
-    assert (figures.down_bytes, figures.up_bytes) == (3 * 8, 3 * (8 + 16))
+    assert (figures.cohort, figures.placed) == (3, CLIENTS)
+    assert (figures.down_bytes, figures.up_bytes) == (3 * 8, 3 * (8 + 24))
 
 
-def test_the_experiments_cohorts_are_asked() -> None:
+@pytest.mark.parametrize("arrival", [THERE, LATER])
+def test_the_experiments_cohorts_are_asked(arrival: Ids) -> None:
     world = Ones()
-    rounds(world, rounds=5, cohort=3, seed=9, cohorts="round-robin-then-uniform")
+    rounds(world, arrival=arrival, rounds=5, cohort=3, seed=9, **TOUR)
     asked = [order.clients.tolist() for _, order in world.orders if isinstance(order, Train)]
     expected = [
         cohorts.choose(
-            "round-robin-then-uniform", seed=9, number=number, clients=CLIENTS, size=3
+            "round-robin-then-uniform", seed=9, number=number, arrival=arrival, size=3
         ).tolist()
         for number in range(1, 6)
     ]
     assert asked == expected
 
 
-def test_all_clients_are_evaluated_after_every_nth_round_and_the_last() -> None:
+def test_an_algorithm_is_told_who_is_there() -> None:
+    told: list[list[int]] = []
+
+    class Curious(Parity):
+        def start(self, initial: Any, present: Flags, rng: Any) -> Conversation[Serving]:
+            told.append(np.flatnonzero(present).tolist())
+            return super().start(initial, present, rng)
+
+        def round(
+            self, state: Serving, cohort: Ids, present: Flags, rng: Any
+        ) -> Conversation[Serving]:
+            told.append(np.flatnonzero(present).tolist())
+            return super().round(state, cohort, present, rng)
+
+    rounds(Ones(), Curious(), LATER, rounds=3, cohort=3)
+    assert told == [list(range(5))] * 3 + [list(range(8))]
+
+
+def test_evaluation_follows_every_nth_round_and_the_last() -> None:
     world = Ones()
     done = rounds(world, rounds=5, cohort=2, evaluate_every=2)
     assert [each.figures.accuracy for each in done] == [None, 0.02, None, 0.04, 0.05]
+    assert [each.groups[0].accuracy for each in done] == [None, 0.02, None, 0.04, 0.05]
     evaluations = [order for _, order in world.orders if isinstance(order, Evaluate)]
     assert len(evaluations) == 3
     for order in evaluations:
         assert order.clients.tolist() == list(range(CLIENTS))
         assert order.split == "test"
+
+
+def test_every_client_is_tested_on_the_new_model_of_its_group_also_outside_the_cohort() -> None:
+    world = Ones()
+    done = rounds(world, Parity(), rounds=9, cohort=2, **TOUR)
+    for each in done:
+        number = each.figures.round
+        tests = next(o for n, o in world.orders if n == number and isinstance(o, Evaluate))
+        trained = next(o for n, o in world.orders if n == number and isinstance(o, Train))
+        away = ~np.isin(tests.clients, trained.clients)
+        assert away.any()
+        np.testing.assert_array_equal(tests.models, each.serving.models)
+        np.testing.assert_array_equal(tests.model_of, tests.clients % 2)
+    assert not np.array_equal(done[-2].serving.models, done[-1].serving.models)
+
+
+def test_accuracy_is_empty_until_everybody_who_has_arrived_is_placed() -> None:
+    world = Ones()
+    done = rounds(world, Parity(), LATER, rounds=5, cohort=2, seed=4, **TOUR)
+    placed = [each.figures.placed for each in done]
+    present = [each.present for each in done]
+    assert present == [5, 5, 8, 8, 8]
+    assert placed[-1] == 8
+    for each in done:
+        complete = each.figures.placed == each.present
+        assert (each.figures.accuracy is not None) == complete
+    tested = [len(o.clients) for _, o in world.orders if isinstance(o, Evaluate)]
+    assert tested[::2] == placed  # and every other order is for the auxiliary model
+    assert tested[1::2] == present
+
+
+def test_newcomers_have_an_accuracy_from_their_arrival_on() -> None:
+    done = rounds(Ones(), arrival=LATER, rounds=4, cohort=2)
+    assert [each.figures.newcomers_accuracy for each in done] == [None, None, 0.03, 0.04]
+    grouped = rounds(Ones(), Parity(), LATER, rounds=4, cohort=3, **TOUR)
+    models = grouped[-1].serving.models[:, 0]
+    # Clients 5, 6 and 7: two are odd.
+    assert grouped[-1].figures.newcomers_accuracy == pytest.approx(
+        (2 * models[1] + models[0]) / 300
+    )
+    assert all(
+        each.figures.newcomers_accuracy is None for each in rounds(Ones(), rounds=2, cohort=2)
+    )
+
+
+def test_the_auxiliary_model_is_tested_by_all_who_are_there() -> None:
+    done = rounds(Ones(), Parity(), LATER, rounds=4, cohort=3, evaluate_every=2)
+    found = [each.figures.auxiliary_accuracy for each in done]
+    assert found[0] is found[2] is None
+    for each in done[1::2]:
+        assert each.serving.auxiliary is not None
+        hits = np.rint(each.serving.auxiliary[0])
+        assert each.figures.auxiliary_accuracy == pytest.approx(hits / 100)
+
+
+def test_figures_of_groups() -> None:
+    world = Ones()
+    done = rounds(world, Parity(), LATER, rounds=5, cohort=3, **TOUR)
+    for each in done:
+        number, group_of = each.figures.round, each.serving.model_of
+        cohort = cohorts.choose(
+            "round-robin-then-uniform", seed=0, number=number, arrival=LATER, size=3
+        )
+        assert [(line.round, line.group) for line in each.groups] == [(number, 0), (number, 1)]
+        for line in each.groups:
+            members = cohort[cohort % 2 == line.group]
+            assert line.clients == int((group_of == line.group).sum())
+            assert line.accuracy == pytest.approx(each.serving.models[line.group, 0] / 100)
+            if len(members):
+                assert line.loss == pytest.approx(np.average(members, weights=members + 1))
+                assert line.discrepancy == pytest.approx(0, abs=1e-6)
+            else:
+                assert line.loss is line.discrepancy is None
+    assert sum(line.clients for line in done[-1].groups) == 8
+
+
+def test_a_group_counts_its_members_only_from_their_arrival_on() -> None:
+    done = rounds(Ones(), arrival=LATER, rounds=3, cohort=2)
+    assert [each.groups[0].clients for each in done] == [5, 5, 8]
+    assert [each.figures.placed for each in done] == [5, 5, 8]
+
+
+def test_the_traffic_of_the_start_is_in_the_first_line() -> None:
+    world = Ones()
+    done = rounds(world, Parity(), rounds=2, cohort=3, **TOUR)
+    # A model to and an update with three figures from each founder.
+    founding = (FOUNDERS * 8, FOUNDERS * (8 + 24))
+    for each, (down, up) in zip(done, (founding, (0, 0)), strict=True):
+        orders = [o for n, o in world.orders if n == each.figures.round]
+        sent = [o for o in orders if isinstance(o, Train | Place)]
+        assert each.figures.down_bytes == sum(o.down_bytes for o in sent) + down
+        placing = sum(len(o.clients) for o in orders if isinstance(o, Place)) * 16
+        assert each.figures.up_bytes == 3 * (8 + 24) + placing + up
+
+
+def test_what_was_trained_to_found_groups_is_no_part_of_the_first_loss() -> None:
+    cohort = cohorts.choose("uniform", seed=0, number=1, arrival=THERE, size=3)
+    figures = rounds(Ones(), Parity(), rounds=1, cohort=3)[0].figures
+    assert figures.loss == pytest.approx(np.average(cohort, weights=cohort + 1))
 
 
 def test_evaluation_is_no_traffic_and_takes_its_own_time() -> None:
@@ -97,16 +208,43 @@ def test_evaluation_is_no_traffic_and_takes_its_own_time() -> None:
     assert [each.timing.round for each in every] == [1, 2]
 
 
-def test_a_loss_that_is_no_number_ends_the_run_by_name() -> None:
+def test_updates_do_not_outlive_their_round() -> None:
+    """Those of founders and cohorts may be most of the memory that there is."""
+    updates: list[weakref.ref[Any]] = []
+
+    class Watched(Ones):
+        def at(self, number: int) -> Executor:
+            plain = super().at(number)
+
+            def executor(order: Order[Any]) -> Any:
+                reply = plain(order)
+                if isinstance(order, Train):
+                    updates.append(weakref.ref(reply.updates))
+                return reply
+
+            return executor
+
+    run = train(Parity(), Watched(), zeros, THERE, RunSettings(rounds=3, cohort=3))
+    for count, done in enumerate(run, start=2):
+        gc.collect()
+        assert len(updates) == count
+        assert [each() for each in updates] == [None] * count
+        assert done.serving.models.shape == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "when"), [((3, 5), r"client 5 .* in round 3"), ((0, 1), "client 1 .* at the start")]
+)
+def test_a_loss_that_is_no_number_ends_the_run_by_name(spoilt: tuple[int, int], when: str) -> None:
     settings = RunSettings(rounds=9, cohort=CLIENTS)
-    run = train(FedAvg(Local()), Ones(spoilt=(3, 5)), initial, CLIENTS, settings)
-    assert [next(run).figures.round for _ in range(2)] == [1, 2]
-    with pytest.raises(TrainingError, match=r"client 5 .* in round 3"):
+    run = train(Parity(), Ones(spoilt=spoilt), zeros, THERE, settings)
+    assert [next(run).figures.round for _ in range(spoilt[0] - 1)] == list(range(1, spoilt[0]))
+    with pytest.raises(TrainingError, match=when):
         next(run)
 
 
 def test_the_loop_waits_for_whoever_iterates() -> None:
     world = Ones()
-    run = train(FedAvg(Local()), world, initial, CLIENTS, RunSettings(rounds=100, cohort=2))
+    run = train(FEDAVG, world, zeros, THERE, RunSettings(rounds=100, cohort=2))
     next(run)
     assert {number for number, _ in world.orders} == {1}

@@ -1,6 +1,6 @@
 """What is seen of a run while it goes on."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from io import StringIO
 
 import numpy as np
@@ -8,16 +8,18 @@ import pytest
 from rich.console import Console
 
 from flexcfl.protocol import Serving
-from flexcfl.runner.loop import Figures, Round, Timing
+from flexcfl.runner.figures import Figures, Timing
+from flexcfl.runner.loop import Round
 from flexcfl.runner.progress import shown
 
 
-def rounds(total: int, every: int = 1) -> Iterator[Round]:
+def rounds(total: int, every: int = 1, placed: Sequence[int] = ()) -> Iterator[Round]:
     serving = Serving(np.zeros((1, 1), np.float32), np.zeros(1, np.int64))
     for number in range(1, total + 1):
-        accuracy = number / total if number % every == 0 else None
-        figures = Figures(number, accuracy, 0.25, 0.5, 20, 1, 1)
-        yield Round(figures, Timing(number, 0.1, 0.1), serving, None)
+        there = placed[number - 1] if placed else 1000
+        accuracy = number / total if number % every == 0 and there == 1000 else None
+        figures = Figures(number, accuracy, None, None, 0.25, 0.5, 20, there, 1, 1)
+        yield Round(figures, (), Timing(number, 0.1, 0.1), 1000, serving, None)
 
 
 def written(console: Console) -> str:
@@ -96,6 +98,21 @@ def test_a_round_that_was_not_evaluated_shows_no_accuracy() -> None:
         "round 2/3  accuracy 66.7%  loss 0.250",
         "round 3/3  loss 0.250",
     ]
+
+
+def test_until_all_are_placed_their_number_stands_in_for_the_accuracy() -> None:
+    placed = [240, 1000, 800]
+    console = screen(terminal=False)
+    list(shown(rounds(3, placed=placed), 3, console))
+    assert written(console).splitlines()[1:] == [
+        "round 1/3  placed 240/1000  loss 0.250",
+        "round 2/3  accuracy 66.7%  loss 0.250",
+        "round 3/3  placed 800/1000  loss 0.250",
+    ]
+    bar = screen(terminal=True)
+    list(shown(rounds(3, placed=placed), 3, bar))
+    assert "placed 800/1000" in written(bar).split("\r")[-1]
+    assert "accuracy" not in written(bar).split("\r")[-1]
 
 
 def test_on_a_terminal_a_bar_that_keeps_the_last_accuracy() -> None:

@@ -12,6 +12,7 @@ from flexcfl.algorithms import ALGORITHMS, Entry
 from flexcfl.data import DATASETS, Federation
 from flexcfl.errors import SettingsError
 from flexcfl.runner import toml
+from flexcfl.runner.arrivals import Arrival
 from flexcfl.runner.defaults import defaults
 from flexcfl.runner.experiment import Experiment
 from flexcfl.runner.layers import Layer
@@ -96,6 +97,15 @@ def test_what_is_written_is_complete_and_reads_back_as_the_same(
         ({"run": {"seed": -1}}, "[run] seed must be greater than or equal to 0, not -1."),
         ({"run": {"evaluate_evry": 2}}, "did you mean 'evaluate_every'?"),
         ({"run": {"cohorts": "all"}}, "[run] cohorts must be 'uniform' or"),
+        ({"data": {"arivals": []}}, "[data] has no setting 'arivals': did you mean 'arrivals'?"),
+        ({"data": {"arrivals": 3}}, "[data] arrivals must be a list such as [{round = 100"),
+        (
+            {"data": {"arrivals": [{"round": 9, "share": 0.1}]}, "run": {"rounds": 8}},
+            "[data] arrivals has clients appear in round 9, and the run ends after 8",
+        ),
+        ({"algorithm": {"name": "flexcfl", "alpha": 0}}, "[algorithm] alpha must be greater than"),
+        ({"algorithm": {"name": "flexcfl", "apha": 9}}, "no setting 'apha': did you mean 'alpha'?"),
+        ({"algorithm": {"name": "ifca", "groups": "auto"}}, "[algorithm] groups must be a whole"),
     ],
 )
 def test_a_mistake_is_one_sentence(tables: dict[str, dict[str, Any]], sentence: str) -> None:
@@ -122,7 +132,60 @@ def test_the_papers_groups_reach_an_algorithm_that_has_groups() -> None:
     entry = Entry("clustered", make=ALGORITHMS["fedavg"].make, options=Clustered)
     assert defaults("mnist", entry)["algorithm"] == {"groups": 3}
     assert defaults("femnist", entry)["algorithm"] == {"groups": 5}
+    assert defaults("digits", entry)["algorithm"] == {"groups": 5}
     assert defaults("mnist", ALGORITHMS["fedavg"])["algorithm"] == {}
+
+
+@pytest.mark.parametrize(
+    ("dataset", "groups", "alpha"),
+    [
+        ("mnist", 3, 20),
+        ("femnist", 5, 20),
+        ("synthetic", 5, 20),
+        ("fashion-mnist", 5, 20),
+        ("digits", 5, 10),
+        ("clusters", 3, 10),
+    ],
+)
+def test_a_dataset_brings_groups_and_founders(dataset: str, groups: int, alpha: int) -> None:
+    for algorithm in ("flexcfl", "fedgroup", "flexcfl-rac"):
+        options = chosen(dataset, algorithm).algorithm.options
+        assert (options.groups, options.alpha) == (groups, alpha)
+    for algorithm in ("flexcfl-rcc", "ifca", "fesem", "flhc"):
+        assert chosen(dataset, algorithm).algorithm.options.groups == groups
+
+
+def test_the_number_of_groups_may_be_left_to_the_algorithm() -> None:
+    options = resolved(algorithm={"name": "flexcfl", "groups": "auto"}).algorithm.options
+    assert options.groups == "auto"
+
+
+ARRIVALS = [{"round": 5, "share": 0.25}, {"round": 50, "share": 0.125}]
+
+
+@pytest.mark.parametrize("dataset", sorted(DATASETS))
+def test_arrivals_are_for_every_dataset_and_survive_being_written_down(
+    dataset: str, tmp_path: Path
+) -> None:
+    folder = {"folder": "here"} if dataset == "leaf" else {}
+    experiment = resolved(data={"name": dataset, "arrivals": ARRIVALS, **folder})
+    assert experiment.data.arrivals == (Arrival(5, 0.25), Arrival(50, 0.125))
+    file = tmp_path / "experiment.toml"
+    file.write_text(toml.written(experiment))
+    assert resolve([Layer("file", toml.read(file))]).experiment == experiment
+
+
+def test_where_nobody_arrives_later_nothing_is_written() -> None:
+    nobody: list[dict[str, Any]] = [{}, {"arrivals": []}]
+    for data in nobody:
+        assert "arrivals" not in toml.written(resolved(data=data))
+
+
+def test_the_default_cohort_fits_a_federation_of_ones_own_as_it_is_at_the_start(
+    blobs: Federation,
+) -> None:
+    data = {"name": "mine", "arrivals": [{"round": 2, "share": 0.5}]}
+    assert resolve([Layer("given", {"data": data})], blobs).experiment.run.cohort == 3
 
 
 @pytest.mark.parametrize("folder", ["here", "../here", "/somewhere/here"])

@@ -16,6 +16,8 @@ from flexcfl.runner.resolve import resolve
 from flexcfl.runner.superseded import superseded
 
 NAMES = sorted(set(DATASETS) - {"leaf"})
+POOLS = sorted(set(NAMES) - {"clusters", "synthetic"})
+ARRIVALS = [{"round": 3, "share": 0.5}]
 
 
 def resolved(*layers: dict[str, Any]) -> Experiment:
@@ -46,6 +48,7 @@ def test_another_dataset_or_algorithm_brings_all_that_it_would_bring_by_itself(
         {"model.name": "mlp"},
         {"local.steps": 3, "local.l2": 0.1},
         {"run.cohorts": "round-robin-then-uniform"},
+        {"data.arrivals": ARRIVALS},
     ],
 )
 def test_what_somebody_chose_outlives_the_dataset_and_the_algorithm(chosen: dict[str, Any]) -> None:
@@ -79,6 +82,27 @@ def test_another_dataset_sets_aside_the_options_of_the_first_even_where_it_has_n
         assert resolved(first, {"data.name": "digits"}).data.options.clients == 20
 
 
+def test_a_chosen_option_stays_with_an_algorithm_that_has_it_too() -> None:
+    file = {"algorithm.name": "flexcfl", "algorithm.groups": 4, "algorithm.eta_g": 0.1}
+    same = {"algorithm.name": "fedgroup"}
+    assert varied(file, same) == resolved({**file, **same})
+    fewer = {"algorithm.name": "ifca"}
+    assert varied(file, fewer) == resolved({"algorithm.groups": 4, **fewer})
+    assert varied(file, {"algorithm.name": "fedavg"}) == resolved({"algorithm.name": "fedavg"})
+    # A file may leave the name of the algorithm to the command line.
+    unnamed = resolved({"algorithm.groups": 4}, {"algorithm.name": "flexcfl"})
+    assert unnamed.algorithm.options.groups == 4
+
+
+def test_an_option_that_was_a_default_gives_way_to_the_other_ones() -> None:
+    cfl, flhc = {"algorithm.name": "cfl"}, {"algorithm.name": "flhc"}
+    assert resolved(cfl).algorithm.options.rounds_before == 20
+    assert varied(cfl, flhc) == resolved(flhc)
+    assert varied({**cfl, "algorithm.rounds_before": 7}, flhc) == resolved(
+        {**flhc, "algorithm.rounds_before": 7}
+    )
+
+
 def test_a_file_that_names_no_dataset_keeps_what_it_says() -> None:
     # The same figures as digits would bring, but nobody said digits.
     file = {"local.rate": 0.1, "run.rounds": 100, "algorithm.name": "fedavg"}
@@ -86,7 +110,7 @@ def test_a_file_that_names_no_dataset_keeps_what_it_says() -> None:
     assert (experiment.local.rate, experiment.run.rounds) == (0.1, 100)
 
 
-@pytest.mark.parametrize("name", sorted(set(NAMES) - {"synthetic"}))
+@pytest.mark.parametrize("name", POOLS)
 @pytest.mark.parametrize("partition", ["classes", "dirichlet", "iid"])
 def test_another_partition_sets_aside_what_only_the_first_takes(name: str, partition: str) -> None:
     for first in ("classes", "dirichlet", "iid"):

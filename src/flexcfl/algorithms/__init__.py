@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from flexcfl.algorithms import cfl, fesem, flhc
+from flexcfl.algorithms import cfl, fesem, flexcfl, flhc
 from flexcfl.algorithms.ablations import random_assignment, random_centres
 from flexcfl.algorithms.cfl import CFL, CflOptions
 from flexcfl.algorithms.fedavg import FedAvg
@@ -78,11 +78,13 @@ ALGORITHMS: Mapping[str, Entry] = MappingProxyType(
             "FlexCFL without migration: clients stay in the group they first found",
             make=lambda options, local: fedgroup(local, options),
             options=FlexcflOptions,
+            memory=flexcfl.memory,
         ),
         "flexcfl": Entry(
             "groups founded by clustering updates; newcomers join the group they align with",
             make=lambda options, local: FlexCFL(local, options),
             options=FlexcflOptions,
+            memory=flexcfl.memory,
         ),
         "flexcfl-rcc": Entry(
             "FlexCFL with random clients for the groups' centres, an ablation",
@@ -93,6 +95,7 @@ ALGORITHMS: Mapping[str, Entry] = MappingProxyType(
             "FlexCFL that places newcomers at random, an ablation",
             make=lambda options, local: random_assignment(local, options),
             options=FlexcflOptions,
+            memory=flexcfl.memory,
         ),
         "ifca": Entry(
             "each client trains the group model that fits its data best",

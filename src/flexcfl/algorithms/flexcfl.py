@@ -32,7 +32,7 @@ from flexcfl.protocol import (
     ask,
 )
 
-__all__ = ["FlexCFL", "FlexcflOptions", "FlexcflState", "GroupOptions", "RccOptions"]
+__all__ = ["FlexCFL", "FlexcflOptions", "FlexcflState", "GroupOptions", "RccOptions", "memory"]
 
 Rate = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 
@@ -179,6 +179,17 @@ class FlexCFL:
         local = self.options.pretraining(self.local)
         placed = yield from ask(Place(newcomers, state.origin, state.directions, local))
         return _joined(state, placed.clients, placed.group_of)
+
+
+def memory(options: FlexcflOptions, clients: int, parameters: int) -> int:
+    """Return the bytes of the founders' updates, which are clustered together.
+
+    >>> memory(FlexcflOptions(groups=3), clients=1000, parameters=7850)
+    1884000
+    """
+    groups = options.most_groups if options.groups == "auto" else options.groups
+    founders = min(clients, options.alpha * groups)
+    return founders * parameters * np.dtype(np.float32).itemsize
 
 
 def _joined(state: FlexcflState, clients: Ids, groups: Ids) -> FlexcflState:

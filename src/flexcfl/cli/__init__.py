@@ -19,6 +19,7 @@ import typer
 
 from flexcfl import __version__
 from flexcfl.cli import data
+from flexcfl.cli.algorithms import algorithms as algorithms_command
 from flexcfl.cli.run import run as run_command
 from flexcfl.errors import FlexcflError
 
@@ -40,7 +41,7 @@ NO_ARGUMENTS = getattr(click.exceptions, "NoArgsIsHelpError", ())
 app = typer.Typer(
     name="flexcfl",
     help="Clustered federated learning that keeps working when clients differ and change.",
-    epilog="Example: flexcfl run --dataset digits --algorithm fedprox --rounds 30",
+    epilog="Example: flexcfl run --dataset digits --algorithm flexcfl --rounds 30",
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -48,6 +49,7 @@ app = typer.Typer(
 app.command("run", epilog="Example: flexcfl run --dataset mnist --model mlp --out runs/mine")(
     run_command
 )
+app.command("algorithms", epilog="Example: flexcfl algorithms flexcfl")(algorithms_command)
 app.add_typer(data.app, name="data")
 
 
@@ -116,11 +118,18 @@ def _interruptible_once() -> Iterator[None]:
     finally:
         if signal.getsignal(signal.SIGINT) is _interrupt:
             signal.signal(signal.SIGINT, signal.default_int_handler)
+        elif signal.getsignal(signal.SIGINT) is _nothing:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # threads are ended after main, too
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # for good: threads are ended after main, too
+    # Not ignored yet: Python would complain of a signal that is on its way at this moment.
+    signal.signal(signal.SIGINT, _nothing)
     raise KeyboardInterrupt
+
+
+def _nothing(_number: int, _frame: FrameType | None) -> None:
+    """Let a further Ctrl-C pass."""
 
 
 def _leave_threads_behind() -> None:

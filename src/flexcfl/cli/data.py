@@ -1,10 +1,11 @@
 """``flexcfl data``: which datasets there are, how to get them, and what they look like."""
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from flexcfl.cli.output import show
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 __all__ = ["app"]
 
 SVG_WIDTH = 110
-# Wider than any line, so that what reads a pipe finds every line whole.
-PIPE_WIDTH = 10_000
 
 app = typer.Typer(
     help="List, fetch and inspect datasets.",
@@ -49,7 +48,7 @@ def list_(data: DataFolder = None) -> None:
         Row(each.name, each.what, each.clients, _whereabouts(each, data))
         for each in DATASETS.values()
     ]
-    _show(Listing(rows))
+    show(Listing(rows))
 
 
 @app.command(epilog="Example: flexcfl data fetch mnist")
@@ -111,11 +110,12 @@ def inspect(
 ) -> None:
     """Show the clients of a dataset: how many, how large, how unlike.
 
-    NAME is digits, synthetic, mnist, femnist, fashion-mnist or leaf. The settings in force are
-    printed. Those with images can be divided in other ways: partition=classes (with
+    NAME is digits, synthetic, clusters, mnist, femnist, fashion-mnist or leaf. The settings in
+    force are printed. Those with images can be divided in other ways: partition=classes (with
     classes_per_client and skew), partition=dirichlet (with concentration) and partition=iid, each
-    with clients, test_share and seed. For leaf, folder=DIR names its folder, and
-    shape=[1,28,28] turns examples that are stored flat into images.
+    with clients, test_share and seed. For clusters, clusters=8 is the number of true clusters. For
+    leaf, folder=DIR names its folder, and shape=[1,28,28] turns examples that are stored flat into
+    images.
     """
     from flexcfl.data.catalogue import dataset_named
     from flexcfl.data.display import report
@@ -126,7 +126,7 @@ def inspect(
     table = {key.removeprefix("data."): value for key, value in given.items()}
     options = validated(dataset.options, table, name)
     shown = report(dataset.load(options, data), options)
-    _show(shown)
+    show(shown)
     if svg is not None:
         _save(shown, svg, title=f"flexcfl data inspect {name}")
 
@@ -166,7 +166,7 @@ def _fetched(name: str, source: "Source", folder: Path) -> list[Path]:
     progress = Progress(*columns, console=console, disable=not console.is_terminal)
     bars: dict[str, TaskID] = {}
 
-    def show(file: str, received: int, total: int) -> None:
+    def advance(file: str, received: int, total: int) -> None:
         if not bars:  # not before: without a bar there would be an empty line
             progress.start()
         if file not in bars:
@@ -174,25 +174,10 @@ def _fetched(name: str, source: "Source", folder: Path) -> list[Path]:
         progress.update(bars[file], completed=received, total=total or None)
 
     try:
-        return fetch(name, folder, show, {name: source})
+        return fetch(name, folder, advance, {name: source})
     finally:
         if bars:
             progress.stop()
-
-
-def _show(shown: "RenderableType") -> None:
-    """Print something; in a pipe with whole lines, and no spaces that fill them up."""
-    from rich.console import Console
-
-    console = Console()
-    if console.is_terminal:
-        console.print(shown)
-        return
-    pipe = Console(width=None if "COLUMNS" in os.environ else PIPE_WIDTH)
-    with pipe.capture() as captured:
-        pipe.print(shown)
-    for line in captured.get().splitlines():
-        typer.echo(line.rstrip())
 
 
 def _save(report: "RenderableType", path: Path, title: str) -> None:

@@ -15,14 +15,18 @@ def run(
     ] = None,
     algorithm: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="fedavg or fedprox. [default: fedavg]"),
+        typer.Option(
+            metavar="NAME",
+            help="fedavg, fedprox, fedgroup, flexcfl, flexcfl-rcc, flexcfl-rac, ifca, fesem, cfl "
+            "or flhc; 'flexcfl algorithms' says what they are. [default: fedavg]",
+        ),
     ] = None,
     dataset: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="digits, synthetic, mnist, femnist, fashion-mnist or leaf. It brings its own "
-            "settings along, which the other options override. [default: digits]",
+            help="digits, synthetic, clusters, mnist, femnist, fashion-mnist or leaf. It brings "
+            "its own settings along, which the other options override. [default: digits]",
         ),
     ] = None,
     model: Annotated[
@@ -49,8 +53,12 @@ def run(
         float | None, typer.Option(metavar="X", help="The clients' learning rate.")
     ] = None,
     groups: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Number of groups; fedavg and fedprox have one."),
+        str | None,
+        typer.Option(
+            metavar="N",
+            help="Number of groups, or auto to let flexcfl, fedgroup and flexcfl-rac find it; "
+            "fedavg and fedprox have one.",
+        ),
     ] = None,
     seed: Annotated[
         int | None,
@@ -97,14 +105,28 @@ def run(
 
     \b
     Tables and settings, for the file and --set:
-      data       name; those below depend on the dataset and its partition:
+      data       name, arrivals; others depend on the dataset and its partition:
                  partition (published, classes, dirichlet, iid), seed, clients,
                  classes_per_client, concentration, skew, test_share;
-                 synthetic: alpha, beta; leaf: folder, shape
+                 synthetic: alpha, beta; leaf: folder, shape;
+                 clusters: clusters, features, classes, examples, noise
       model      name
-      algorithm  name
+      algorithm  name; others depend on the algorithm:
+                 fedgroup, flexcfl, flexcfl-rac: groups, alpha, measure,
+                   most_groups, pretraining_steps, pretraining_epochs,
+                   first_model, eta_g, sharing;
+                 flexcfl-rcc: groups, pretraining_steps, pretraining_epochs,
+                   first_model, eta_g, sharing;
+                 ifca, fesem: groups, averaging;
+                 cfl: eps1, eps2, gamma, least, rounds_before, participation;
+                 flhc: rounds_before, groups, threshold, metric, linkage,
+                   sample
       local      epochs or steps, batch, rate, l2, prox
       run        rounds, cohort, cohorts, seed, evaluate_every, device, data
+
+    With arrivals some clients appear later: --set 'data.arrivals=[{round=100,share=0.2}]' holds
+    back a fifth of them until round 100, and their accuracy is reported by itself. The traffic of
+    founding groups, before the first round, is counted with that round in rounds.csv.
     """  # noqa: D301  (click reads the character as: keep these lines)
     # Late imports: whoever asks for help, or mistypes an option, does not wait for them.
     from rich.console import Console
@@ -114,6 +136,7 @@ def run(
     from flexcfl.runner.layers import Layer, spoken
     from flexcfl.settings import assignments
 
+    number_or_word = assignments([f"groups={groups}"]) if groups is not None else {}
     given = {
         "algorithm": algorithm,
         "dataset": dataset,
@@ -123,7 +146,7 @@ def run(
         "epochs": epochs,
         "batch": batch,
         "rate": rate,
-        "groups": groups,
+        **number_or_word,
         "seed": seed,
         "data": data,
         "device": device,

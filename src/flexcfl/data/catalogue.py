@@ -6,6 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
+from flexcfl.data.clusters import ClustersOptions, load_clusters
 from flexcfl.data.digits import DigitsOptions, load_digits
 from flexcfl.data.fashion import FashionOptions, load_fashion
 from flexcfl.data.federation import Federation
@@ -41,6 +42,7 @@ class Dataset(Generic[OptionsT]):
 ALL: tuple[Dataset[Any], ...] = (
     Dataset("digits", "handwritten digits, 8 x 8", 100, DigitsOptions, load_digits),
     Dataset("synthetic", "drawn at random, 60 numbers", 100, SyntheticOptions, load_synthetic),
+    Dataset("clusters", "drawn from known clusters", 90, ClustersOptions, load_clusters),
     Dataset(
         "mnist", "handwritten digits, 28 x 28", 1000, MnistOptions, load_mnist, SOURCES["mnist"]
     ),

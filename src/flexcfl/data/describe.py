@@ -35,7 +35,8 @@ class Description:
 
     ``labels`` counts each client's examples, training and test together, by class, in an array of
     shape (clients, classes). ``pool`` is the number of examples that there are, ``unused`` how many
-    of them no client has, ``recurring`` how many are listed more than once.
+    of them no client has, ``recurring`` how many are listed more than once. ``structure`` counts
+    the clients of each true cluster, and is None where those are unknown.
     """
 
     clients: int
@@ -50,6 +51,7 @@ class Description:
     test_total: int
     classes_per_client: Spread
     labels: NDArray[np.int64]
+    structure: NDArray[np.int64] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +86,12 @@ def describe(federation: Federation) -> Description:
         test_total=int(test.sizes.sum()),
         classes_per_client=Spread.of((labels > 0).sum(axis=1)),
         labels=labels,
+        structure=_members(federation.structure),
     )
+
+
+def _members(structure: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
+    return None if structure is None else np.unique(structure, return_counts=True)[1]
 
 
 def label_counts(lists: IndexLists, y: NDArray[np.int64], classes: int) -> NDArray[np.int64]:

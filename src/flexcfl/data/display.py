@@ -3,6 +3,8 @@
 import dataclasses
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.table import Table
 from rich.text import Text
@@ -26,6 +28,7 @@ ROWS = 62
 def report(federation: Federation, options: Any) -> Group:
     """Return all that is to be said of a federation that was loaded with these settings."""
     described = describe(federation)
+    known = [] if described.structure is None else [_structure(described.structure)]
     return Group(
         _headline(federation.name, described),
         _settings(options),
@@ -33,6 +36,7 @@ def report(federation: Federation, options: Any) -> Group:
         _Figures(described),
         "",
         _remark(described),
+        *known,
         "",
         _SkewPicture(described),
     )
@@ -86,6 +90,15 @@ def _remark(described: Description) -> Text:
     return Text(
         f"Of {described.pool:,} examples, {described.unused:,} belong to no client "
         f"and {described.recurring:,} are used more than once."
+    )
+
+
+def _structure(members: NDArray[np.int64]) -> Text:
+    least, most = int(members.min()), int(members.max())
+    size = f"{least:,} to {most:,} clients" if least < most else _counted(most, "client")
+    each = " each" if len(members) > 1 else ""
+    return Text(
+        f"The true structure is known: {_counted(len(members), 'cluster')} of {size}{each}."
     )
 
 

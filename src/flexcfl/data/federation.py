@@ -68,7 +68,8 @@ class Federation:
     ``x`` has the shape ``(examples, *shape of one example)``, ``y`` holds labels in
     ``range(classes)``. Every client has at least one training example. Arrays of other types are
     turned into contiguous float32 and int64 ones; arrays that already are such are not copied.
-    Plain lists of indices, one per client, are turned into ``IndexLists``.
+    Plain lists of indices, one per client, are turned into ``IndexLists``. ``structure`` says which
+    true cluster every client is of, where that is known, to judge the groups that are found.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Federation:
     train: IndexLists
     test: IndexLists
     classes: int
+    structure: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         _check_name_and_classes(self.name, self.classes)
@@ -88,6 +90,9 @@ class Federation:
                 object.__setattr__(self, part, IndexLists.of(lists))
         _check_labels(self)
         _check_lists(self)
+        if self.structure is not None:
+            structure = _structure(self.name, self.structure, self.clients)
+            object.__setattr__(self, "structure", structure)
 
     @property
     def clients(self) -> int:
@@ -179,3 +184,14 @@ def _check_lists(federation: Federation) -> None:
             f"Client {empty[0]} of '{name}' has no training example: "
             "give it one, or leave the client out."
         )
+
+
+def _structure(name: str, structure: ArrayLike, clients: int) -> NDArray[np.int64]:
+    cluster_of = np.asarray(structure)
+    if cluster_of.shape != (clients,) or cluster_of.dtype.kind not in "iu":
+        raise DataError(
+            f"The structure of '{name}' is of type {cluster_of.dtype} and shape "
+            f"{cluster_of.shape}: give one whole number, its true cluster, for each of the "
+            f"{clients} clients."
+        )
+    return np.ascontiguousarray(cluster_of, dtype=np.int64)

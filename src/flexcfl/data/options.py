@@ -10,7 +10,16 @@ from flexcfl.data.federation import IndexLists
 from flexcfl.data.partition import Indices, by_classes, dirichlet, iid, split
 from flexcfl.seeds import generator
 
-__all__ = ["FORBID", "Count", "Defaults", "PoolOptions", "Seed", "own_partitions", "repartition"]
+__all__ = [
+    "FORBID",
+    "Count",
+    "Defaults",
+    "PoolOptions",
+    "Seed",
+    "Share",
+    "own_partitions",
+    "repartition",
+]
 
 FORBID = ConfigDict(extra="forbid")
 

@@ -1,46 +1,81 @@
-"""What the training of one round shows: the cohort's loss and its discrepancy."""
+"""What the training of one round shows: the loss of those who trained and their discrepancy."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from flexcfl.protocol import Exchange, Serving, Train, Trained, Vector
+from flexcfl.protocol import NO_GROUP, Exchange, Ids, Serving, Train, Trained, Vector
 
-__all__ = ["cohort_loss", "discrepancy"]
+__all__ = ["Trainees"]
 
 
-def cohort_loss(exchanges: Sequence[Exchange]) -> float | None:
-    """Return the mean data loss over the clients' last local epoch, weighted by examples.
+@dataclass(frozen=True, eq=False)
+class Trainees:
+    """Clients that trained in a round, one entry for each.
 
-    None means that nobody trained.
+    ``group_of`` is the group in which the round leaves them, ``losses`` the mean data losses over
+    their last local epoch, and ``distances`` how far their own models lie from their group's after
+    aggregation (NaN for a client that has no group).
     """
-    trained = [reply for _, reply in exchanges if isinstance(reply, Trained)]
-    examples = sum(int(reply.examples.sum()) for reply in trained)
-    total = sum(float((reply.loss * reply.examples).sum()) for reply in trained)
-    return total / examples if examples else None
 
+    group_of: Ids
+    examples: Ids
+    losses: NDArray[np.float64]
+    distances: NDArray[np.float64]
 
-def discrepancy(exchanges: Sequence[Exchange], serving: Serving) -> float | None:
-    """Return how far the clients' models lie from their groups' (FlexCFL, Equation 3).
+    @classmethod
+    def of(cls, exchanges: Sequence[Exchange], serving: Serving) -> "Trainees":
+        """Find out what a round's orders to train brought, now that ``serving`` came of them.
 
-    It is the mean over the cohort of the norm of the client's model after local training minus
-    its group's model after aggregation, which is the one in ``serving``; None if nobody trained.
-    """
-    distances = [
-        _distance(start, update, serving.models[serving.model_of[client]])
-        for order, reply in exchanges
-        if isinstance(order, Train) and isinstance(reply, Trained)
-        for client, start, update in zip(
-            reply.clients, _starts(order, reply), reply.updates, strict=True
+        What clients trained to find a group is left out.
+        """
+        replies = [reply for _, reply in _training(exchanges)]
+        none = [np.empty(0, dtype=np.int64)]
+        clients = np.concatenate(none + [reply.clients for reply in replies])
+        return cls(
+            group_of=serving.model_of[clients],
+            examples=np.concatenate(none + [reply.examples for reply in replies]),
+            losses=np.concatenate([np.empty(0), *(reply.loss for reply in replies)]),
+            distances=np.array(list(_distances(exchanges, serving)), dtype=np.float64),
         )
-    ]
-    return float(np.mean(distances)) if distances else None
+
+    def members(self, group: int) -> "Trainees":
+        """Return those of one group."""
+        own = self.group_of == group
+        return Trainees(
+            self.group_of[own], self.examples[own], self.losses[own], self.distances[own]
+        )
+
+    @property
+    def loss(self) -> float | None:
+        """Their mean loss, weighted by examples; None if nobody trained."""
+        examples = int(self.examples.sum())
+        return float((self.losses * self.examples).sum()) / examples if examples else None
+
+    @property
+    def discrepancy(self) -> float | None:
+        """Their mean distance from their groups (FlexCFL, Equation 3); None without any."""
+        known = self.distances[~np.isnan(self.distances)]
+        return float(known.mean()) if len(known) else None
 
 
-def _starts(order: Train, reply: Trained) -> Iterator[Vector]:
-    # Replies keep the order asked, so the answering clients pick out their models in that order.
-    answered = np.isin(order.clients, reply.clients)
-    return (order.models[model] for model in order.model_of[answered])
+def _training(exchanges: Sequence[Exchange]) -> Iterator[tuple[Train, Trained]]:
+    for order, reply in exchanges:
+        if isinstance(order, Train) and isinstance(reply, Trained) and order.purpose == "training":
+            yield order, reply
+
+
+def _distances(exchanges: Sequence[Exchange], serving: Serving) -> Iterator[float]:
+    for order, reply in _training(exchanges):
+        for client, start, update in zip(reply.clients, reply.model_of, reply.updates, strict=True):
+            group = serving.model_of[client]
+            yield (
+                np.nan
+                if group == NO_GROUP
+                else _distance(order.models[start], update, serving.models[group])
+            )
 
 
 def _distance(start: Vector, update: Vector, group: Vector) -> float:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich.console import Console
 
@@ -27,7 +27,7 @@ def run(
     dataset: str | Federation | None = None,
     model: "str | Callable[[], nn.Module] | None" = None,
     algorithm: str | None = None,
-    groups: int | None = None,
+    groups: int | Literal["auto"] | None = None,
     rounds: int | None = None,
     cohort: int | None = None,
     epochs: int | None = None,
@@ -48,7 +48,7 @@ def run(
         model: ``"mclr"``, ``"mlp"``, ``"cnn"``, ``"package.module:factory"``, or a function that
             returns an ``nn.Module``.
         algorithm: A name such as ``"fedavg"``.
-        groups: How many groups a clustered algorithm makes.
+        groups: How many groups a clustered algorithm makes, or ``"auto"`` where it can find out.
         rounds: How many communication rounds.
         cohort: How many clients take part in a round.
         epochs: How often a client goes through its own data in a round.
@@ -57,7 +57,8 @@ def run(
         seed: What all randomness derives from.
         data: The folder in which the dataset's files are looked for first.
         device: Where to compute, such as ``"cpu"`` or ``"cuda"``.
-        set: Any other setting, as ``{"local.prox": 0.1}`` or ``{"local": {"prox": 0.1}}``.
+        set: Any other setting, as ``{"local.prox": 0.1}`` or ``{"local": {"prox": 0.1}}``;
+            ``{"data.arrivals": [{"round": 100, "share": 0.2}]}`` lets clients appear later.
         out: The run folder to write; without one, nothing is written.
         progress: Whether to show what the command shows: settings, rounds and results.
 
@@ -95,13 +96,13 @@ def run(
 
 
 def _said(experiment: str | Path | Mapping[str, Any] | Experiment | None, own_data: bool) -> Layer:
-    """Return what an experiment says; its data only by name where the caller has data instead."""
+    """Return what an experiment says; of its data what is true of the caller's, where those are."""
     if isinstance(experiment, str | Path):
         return _said(toml.read(Path(experiment)), own_data)
     tables = experiment.tables() if isinstance(experiment, Experiment) else dict(experiment or {})
     data = tables.get("data")
     if own_data and isinstance(data, Mapping):
-        tables["data"] = {key: value for key, value in data.items() if key == "name"}
+        tables["data"] = {key: data[key] for key in ("name", "arrivals") if key in data}
     return Layer("experiment", tables)
 
 

@@ -16,11 +16,16 @@ ALGORITHM = "fedavg"
 
 @dataclass(frozen=True)
 class Defaults:
-    """Settings that suit one dataset; ``prox`` and ``groups`` are for algorithms that use them."""
+    """Settings that suit one dataset.
+
+    ``prox``, ``groups`` and ``alpha`` (founders per group) are for algorithms that use them; an
+    algorithm has its own default for an ``alpha`` of None.
+    """
 
     model: str = "mclr"
     rate: float = 0.03
     groups: int = 5
+    alpha: int | None = None
     prox: float = 1.0
     rounds: int = 300
     cohort: int = 20
@@ -34,7 +39,11 @@ PAPER = {
     "synthetic": Defaults(groups=5, rate=0.01),
     "fashion-mnist": Defaults(groups=5, rate=0.005, model="cnn"),
 }
-OURS = {"digits": Defaults(groups=5, rate=0.1, rounds=100)}
+# Ten founders for each group leave a part of the clients to come as newcomers.
+OURS = {
+    "digits": Defaults(groups=5, alpha=10, rate=0.1, rounds=100),
+    "clusters": Defaults(groups=3, alpha=10, rate=0.1, rounds=100),
+}
 OTHERS = Defaults()
 
 
@@ -42,11 +51,14 @@ def defaults(dataset: str, algorithm: Entry) -> Tables:
     """Return the tables that a dataset brings for an algorithm."""
     own = (PAPER | OURS).get(dataset, OTHERS)
     prox = own.prox if algorithm.proximal else 0.0
-    clustered = any(option.name == "groups" for option in fields(algorithm.options))
+    has = {option.name for option in fields(algorithm.options)}
+    options = {"groups": own.groups, "alpha": own.alpha}
     return {
         "data": {},
         "model": {"name": own.model},
-        "algorithm": {"groups": own.groups} if clustered else {},
+        "algorithm": {
+            name: value for name, value in options.items() if name in has and value is not None
+        },
         "local": {"epochs": own.epochs, "batch": own.batch, "rate": own.rate, "prox": prox},
         "run": {"rounds": own.rounds, "cohort": own.cohort, "cohorts": algorithm.cohorts},
     }

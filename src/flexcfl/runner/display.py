@@ -1,13 +1,16 @@
 """What a person sees before and after a run: its settings, its sizes, its results."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from flexcfl.protocol import NO_GROUP
+from flexcfl.runner import memory
 from flexcfl.runner.prepare import Prepared
 from flexcfl.runner.resolve import Resolved
 from flexcfl.runner.result import Run
@@ -17,6 +20,7 @@ __all__ = ["Rows", "results", "settings", "show", "sizes"]
 Rows: TypeAlias = Mapping[str, Text]
 
 WIDTH = len("discrepancy")
+MANY = 12  # more groups than that are not listed one by one
 
 
 def show(rows: Rows, console: Console) -> None:
@@ -42,8 +46,17 @@ def settings(resolved: Resolved, file: Path | None) -> Rows:
 
 
 def _setting(key: str, value: Any, source: str | None) -> Text:
-    text = str(value) if key == "name" else f"{key} {value}"
+    text = str(value) if key == "name" else f"{key} {_plain(value)}"
     return Text(f"{text} ({source})", style="bold") if source else Text(text)
+
+
+def _plain(value: Any) -> str:
+    """Return a value as ``--set`` takes it."""
+    if isinstance(value, list):
+        return f"[{','.join(map(_plain, value))}]"
+    if isinstance(value, dict):
+        return f"{{{','.join(f'{key}={_plain(each)}' for key, each in value.items())}}}"
+    return str(value)
 
 
 def sizes(prepared: Prepared) -> Rows:
@@ -53,22 +66,61 @@ def sizes(prepared: Prepared) -> Rows:
     train, test = int(federation.train.sizes.sum()), int(federation.test.sizes.sum())
     examples = f"{train:,} training and {test:,} test examples"
     parameters = f"{prepared.engine.parameters:,} parameters"
-    return {"sizes": Text(f"{clients}, {examples}, {parameters}")}
+    kept = [f"{memory.spelt(prepared.memory)} of memory"] if prepared.memory else []
+    rows = {"sizes": ", ".join([clients, examples, parameters, *kept])}
+    if prepared.memory >= memory.LARGE:
+        what = f"what {prepared.experiment.algorithm.name} keeps of its clients at once"
+        rows["memory"] = f"about {memory.spelt(prepared.memory)} for {what}"
+    return {name: Text(text) for name, text in rows.items()}
 
 
 def results(run: Run) -> Rows:
     """Return the figures of a finished run and where they are."""
-    summary, accuracy = run.summary, run.accuracy
+    summary = run.summary
     rows = {
-        "accuracy": f"best {_percent(accuracy.best)}, final {_percent(accuracy.final)}, "
-        f"median {_percent(accuracy.median)}",
+        "accuracy": _accuracy(summary["accuracy"]),
+        "newcomers": _accuracy(summary["newcomers"]),
+        "auxiliary": _accuracy(summary["auxiliary"]),
         "reached": _reached(summary["rounds_to"]),
         "loss": _number(summary["loss"]),
         "discrepancy": _number(summary["discrepancy"]["mean"]),
+        "groups": _groups(run),
         "time": f"{summary['seconds']:.1f} s",
         "folder": str(run.folder) if run.folder else "none",
     }
-    return {name: Text(text) for name, text in rows.items()}
+    return {name: Text(text) for name, text in rows.items() if text}
+
+
+def _accuracy(summed: Mapping[str, float | None] | None) -> str:
+    """Return an accuracy in words, or nothing where there is none."""
+    return ", ".join(f"{name} {_percent(value)}" for name, value in (summed or {}).items())
+
+
+def _groups(run: Run) -> str:
+    """Return how large the groups are and how good, or nothing where there is only one."""
+    summary = run.summary
+    if len(run.models) == 1:
+        return ""
+    members = np.unique(run.group_of[run.group_of != NO_GROUP], return_counts=True)[1]
+    words = [f"{len(members)} of {_clients(members.tolist())}"] if len(members) else []
+    if len(members) < len(run.models):
+        words.append(f"{len(run.models) - len(members)} without clients")
+    if summary["placed"] < summary["clients"]:
+        words.append(f"{_clients([summary['clients'] - summary['placed']])} without a group")
+    if summary["adjusted_rand_index"] is not None:
+        words.append(f"adjusted Rand index {summary['adjusted_rand_index']:.3f}")
+    if summary["clustering"] and summary["clustering"]["silhouette"] is not None:
+        words.append(f"silhouette {summary['clustering']['silhouette']:.2f}")
+    return ", ".join(words)
+
+
+def _clients(numbers: Sequence[int]) -> str:
+    """Return numbers of clients in words, one by one where they are few."""
+    if len(numbers) > MANY:
+        return f"{min(numbers):,} to {max(numbers):,} clients"
+    *others, last = (f"{number:,}" for number in numbers)
+    listed = f"{', '.join(others)} and {last}" if others else last
+    return f"{listed} {'client' if listed == '1' else 'clients'}"
 
 
 def _reached(rounds_to: Mapping[str, int | None]) -> str:

@@ -1,17 +1,14 @@
 """One run, from a prepared experiment to its result and its folder."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from time import perf_counter
-from typing import Any, TypeAlias
-
-import numpy as np
-from safetensors.numpy import save
+from typing import TypeAlias
 
 from flexcfl.protocol import Serving
-from flexcfl.runner import toml
+from flexcfl.runner import leaving, toml
+from flexcfl.runner.figures import Figures, GroupFigures
 from flexcfl.runner.folder import RunFolder
-from flexcfl.runner.loop import Figures, Round, train
+from flexcfl.runner.loop import Round, train
 from flexcfl.runner.prepare import Prepared
 from flexcfl.runner.result import Run, columns
 from flexcfl.runner.summary import summarised
@@ -28,40 +25,36 @@ def execute(prepared: Prepared, view: View = iter, folder: RunFolder | None = No
     if folder:
         folder.begin(toml.written(prepared.experiment, prepared.remarks))
     rounds = _rounds(prepared)
-    figures, serving = _collected(view(folder.record(rounds) if folder else rounds))
-    summary = summarised(prepared, figures, perf_counter() - started)
+    figures, groups, serving = _collected(view(folder.record(rounds) if folder else rounds))
+    summary = summarised(prepared, figures, serving, perf_counter() - started)
     if folder:
-        folder.finish(_safetensors(prepared, serving, summary), summary)
+        folder.finish(leaving.files(prepared, serving, summary), summary)
     return Run(
         experiment=prepared.experiment,
-        rounds=columns(figures),
+        rounds=columns(Figures, figures),
+        groups=columns(GroupFigures, groups),
         summary=summary,
         models=list(serving.models),
+        auxiliary=serving.auxiliary,
+        group_of=serving.model_of,
+        clustering=serving.clustering,
         folder=folder.path if folder else None,
         engine=prepared.engine,
     )
 
 
 def _rounds(prepared: Prepared) -> Iterator[Round]:
-    settings, federation = prepared.experiment.run, prepared.federation
-    world = Simulation(prepared.engine, federation, settings.seed)
-    return train(prepared.algorithm, world, prepared.engine.initial, federation.clients, settings)
+    settings = prepared.experiment.run
+    world = Simulation(prepared.engine, prepared.federation, settings.seed)
+    return train(prepared.algorithm, world, prepared.engine.initial, prepared.arrival, settings)
 
 
-def _collected(rounds: Iterable[Round]) -> tuple[list[Figures], Serving]:
+def _collected(rounds: Iterable[Round]) -> tuple[list[Figures], list[GroupFigures], Serving]:
     """Keep all figures but only the last models, which may be large."""
-    figures = []
+    figures: list[Figures] = []
+    groups: list[GroupFigures] = []
     for done in rounds:
         figures.append(done.figures)
+        groups.extend(done.groups)
         serving = done.serving
-    return figures, serving
-
-
-def _safetensors(prepared: Prepared, serving: Serving, summary: dict[str, Any]) -> Iterator[bytes]:
-    about = {key: summary[key] for key in ("algorithm", "dataset", "model", "seed", "rounds")}
-    for group, vector in enumerate(serving.models):
-        # One entry, because safetensors writes several in no fixed order.
-        metadata = {"flexcfl": json.dumps({**about, "group": group})}
-        # safetensors takes the memory as it lies, whatever the strides say.
-        named = prepared.engine.unflatten(vector).items()
-        yield save({name: np.asarray(value, order="C") for name, value in named}, metadata)
+    return figures, groups, serving

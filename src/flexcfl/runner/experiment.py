@@ -9,8 +9,9 @@ from pydantic.dataclasses import dataclass as settings
 
 from flexcfl.cohorts import Policy
 from flexcfl.protocol import Local
+from flexcfl.runner.arrivals import Arrival, Arrivals
 
-__all__ = ["Choice", "Experiment", "Model", "RunSettings", "Tables"]
+__all__ = ["Choice", "Data", "Experiment", "Model", "RunSettings", "Tables"]
 
 Tables: TypeAlias = dict[str, dict[str, Any]]
 
@@ -19,8 +20,17 @@ Seed = Annotated[int, Field(ge=0, lt=2**63)]  # what TOML promises to read back
 
 
 @dataclasses.dataclass(frozen=True)
+class Data:
+    """A dataset by name, with the options that only it has, and when clients appear later."""
+
+    name: str
+    options: Any
+    arrivals: Arrivals = ()
+
+
+@dataclasses.dataclass(frozen=True)
 class Choice:
-    """Something chosen by name, with the options that only it has: a dataset, an algorithm."""
+    """An algorithm by name, with the options that only it has."""
 
     name: str
     options: Any
@@ -53,7 +63,7 @@ class RunSettings:
 class Experiment:
     """What is run, table by table."""
 
-    data: Choice
+    data: Data
     model: Model
     algorithm: Choice
     local: Local
@@ -68,6 +78,9 @@ class Experiment:
 
 
 def _table(part: Any) -> dict[str, Any]:
+    if isinstance(part, Data):
+        arrivals = {"arrivals": _plain(part.arrivals)} if part.arrivals else {}
+        return {**_table(Choice(part.name, part.options)), **arrivals}
     if isinstance(part, Choice):
         return {"name": part.name, **_table(part.options)}
     values = {item.name: getattr(part, item.name) for item in dataclasses.fields(part)}
@@ -79,4 +92,6 @@ def _plain(value: Any) -> Any:
         return str(value)
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
+    if isinstance(value, Arrival):
+        return dataclasses.asdict(value)
     return value

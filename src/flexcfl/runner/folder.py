@@ -1,25 +1,26 @@
-"""The folder that a run leaves: settings, one line per round, a summary and the models.
+"""The folder that a run leaves: settings, tables that grow with the rounds, and what came of them.
 
-Files are written whole or not at all, and the two tables grow by whole lines. ``summary.json``
-comes last: where it is, all is.
+Files are written whole or not at all, and the tables grow by the whole lines of a round.
+``summary.json`` comes last: where it is, all is.
 """
 
-import csv
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from flexcfl.errors import TrainingError
-from flexcfl.runner.loop import Figures, Round, Timing
+from flexcfl.runner import tables
+from flexcfl.runner.figures import Figures, GroupFigures, Timing
+from flexcfl.runner.loop import Round
 
 __all__ = ["EXPERIMENT", "ROUNDS", "RunFolder"]
 
-EXPERIMENT, ROUNDS, TIMINGS = "experiment.toml", "rounds.csv", "timings.csv"
-SUMMARY, MODELS = "summary.json", "models"
+EXPERIMENT, SUMMARY = "experiment.toml", "summary.json"
+ROUNDS, GROUPS, TIMINGS = "rounds.csv", "groups.csv", "timings.csv"
 
 
 @dataclass(frozen=True)
@@ -35,23 +36,24 @@ class RunFolder:
     def record(self, rounds: Iterable[Round]) -> Iterator[Round]:
         """Hand on the rounds, each once it is written down."""
         for done in rounds:
-            with _all_or_nothing(self.path / ROUNDS), _all_or_nothing(self.path / TIMINGS):
-                self._append(ROUNDS, done.figures)
-                self._append(TIMINGS, done.timing)
+            with ExitStack() as kept:
+                for name in (ROUNDS, GROUPS, TIMINGS):
+                    kept.enter_context(_all_or_nothing(self.path / name))
+                self._append(ROUNDS, [done.figures])
+                self._append(GROUPS, done.groups)
+                self._append(TIMINGS, [done.timing])
             yield done
 
-    def finish(self, models: Iterable[bytes], summary: Mapping[str, Any]) -> None:
-        """Write the models, as safetensors, and the summary."""
-        for group, model in enumerate(models):
-            self._write(f"{MODELS}/group-{group}.safetensors", model)
+    def finish(self, files: Iterable[tuple[str, bytes]], summary: Mapping[str, Any]) -> None:
+        """Write files by their names, and then the summary."""
+        for name, content in files:
+            self._write(name, content)
         self._write(SUMMARY, f"{json.dumps(summary, indent=2, allow_nan=False)}\n".encode())
 
-    def _append(self, name: str, row: Figures | Timing) -> None:
+    def _append(self, name: str, rows: Sequence[Figures | GroupFigures | Timing]) -> None:
         with _told(self.path / name) as path, path.open("a", newline="", encoding="ascii") as file:
-            lines = csv.writer(file, lineterminator="\n")
-            if file.tell() == 0:
-                lines.writerow(item.name for item in fields(row))
-            lines.writerow(astuple(row))  # floats as repr, so that they can be read back exactly
+            head = [] if file.tell() else [[item.name for item in fields(rows[0])]]
+            file.write(tables.written([*head, *map(astuple, rows)]))
 
     def _write(self, name: str, content: bytes) -> None:
         with _told(self.path / name) as path:

@@ -4,9 +4,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import DATASETS
 from flexcfl.errors import SettingsError, unknown
 from flexcfl.protocol import Local
+from flexcfl.runner.arrivals import SETTING
 from flexcfl.runner.experiment import Experiment, RunSettings, Tables
 from flexcfl.runner.superseded import Flat, superseded
 
@@ -73,11 +75,15 @@ def dotted(assignments: Mapping[str, object]) -> Tables:
 
 
 def _home(key: str) -> str:
-    """Return where a setting belongs, or else an example of where one does."""
+    """Return where a setting belongs, or may belong, or else an example of where one does."""
+    if key == SETTING:
+        return f"data.{key}"
     homes = [("local", Local), ("run", RunSettings)]
     homes += [("data", dataset.options) for dataset in DATASETS.values()]
+    homes += [("algorithm", entry.options) for entry in ALGORITHMS.values()]
     found = [table for table, type_ in homes if key in {f.name for f in fields(type_)}]
-    return OPTIONS.get(key) or (f"{found[0]}.{key}" if found else "local.rate")
+    names = [f"{table}.{key}" for table in dict.fromkeys(found)]
+    return OPTIONS.get(key) or " or ".join(names) or "local.rate"
 
 
 def merged(layers: Iterable[Layer]) -> Given:

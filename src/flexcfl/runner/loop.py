@@ -3,31 +3,22 @@
 The loop trains, measures and yields; writing, showing and collecting is done by whoever iterates.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from time import perf_counter
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 
-from flexcfl import cohorts, metrics, seeds
-from flexcfl.protocol import (
-    Algorithm,
-    Evaluate,
-    Exchange,
-    Executor,
-    Initial,
-    Order,
-    Serving,
-    drive,
-)
-from flexcfl.runner import guard
+from flexcfl import cohorts, seeds
+from flexcfl.metrics import Trainees
+from flexcfl.protocol import NO_GROUP, Algorithm, Executor, Flags, Ids, Initial, Serving
+from flexcfl.runner import figures
+from flexcfl.runner.evaluation import NOT_EVALUATED, Evaluation, evaluate
 from flexcfl.runner.experiment import RunSettings
+from flexcfl.runner.figures import Figures, GroupFigures, Timing
+from flexcfl.runner.transcript import Cost, Held, hold, timed
 
-__all__ = ["Figures", "Round", "Timing", "World", "train"]
-
-ReplyT = TypeVar("ReplyT")
-ResultT = TypeVar("ResultT")
+__all__ = ["Round", "World", "train"]
 
 
 class World(Protocol):
@@ -38,105 +29,89 @@ class World(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Figures:
-    """What a round showed: one line of ``rounds.csv``; None where there is no figure.
-
-    ``cohort`` counts the clients asked. The bytes are those of the algorithm's own orders; what
-    the evaluation of the models would cost is not among them.
-    """
-
-    round: int
-    accuracy: float | None
-    loss: float | None
-    discrepancy: float | None
-    cohort: int
-    down_bytes: int
-    up_bytes: int
-
-
-@dataclass(frozen=True)
-class Timing:
-    """What a round took, in seconds: one line of ``timings.csv``."""
-
-    round: int
-    training: float
-    evaluation: float
-
-
 @dataclass(frozen=True, eq=False)
 class Round:
-    """One finished round: its figures, the models in service and the algorithm's whole state."""
+    """One finished round: its figures, the models in service and the algorithm's whole state.
+
+    ``present`` counts the clients that have arrived.
+    """
 
     figures: Figures
+    groups: tuple[GroupFigures, ...]
     timing: Timing
+    present: int
     serving: Serving
     state: Any
 
 
 def train(
-    algorithm: Algorithm[Any], world: World, initial: Initial, clients: int, settings: RunSettings
+    algorithm: Algorithm[Any], world: World, initial: Initial, arrival: Ids, settings: RunSettings
 ) -> Iterator[Round]:
-    """Yield the rounds of a run, from the first to the last."""
-    start = algorithm.start(initial, clients, seeds.generator(settings.seed, "start"))
-    state = drive(start, _Transcript(world.at(0), 0))
+    """Yield the rounds of a run, from the first to the last.
+
+    ``arrival`` has for every client the round in which it appears, 0 for the start. What the start
+    costs is counted with the first round.
+    """
+    course = _Course(algorithm, world, arrival, settings)
+    started = course.start(initial)
+    state, before = started.result, started.cost
+    del started  # and with it what the start may have trained
     for number in range(1, settings.rounds + 1):
-        done = _round(algorithm, world.at(number), state, clients, settings, number)
+        done = course.round(state, number, before)
         yield done
-        state = done.state
+        state, before = done.state, Cost()
 
 
-def _round(
-    algorithm: Algorithm[Any],
-    executor: Executor,
-    state: Any,
-    clients: int,
-    settings: RunSettings,
-    number: int,
-) -> Round:
-    cohort = cohorts.choose(
-        settings.cohorts, seed=settings.seed, number=number, clients=clients, size=settings.cohort
-    )
-    transcript = _Transcript(executor, number)
-    talk = algorithm.round(state, cohort, seeds.generator(settings.seed, "round", number))
-    state, training = _timed(lambda: drive(talk, transcript))
-    serving = algorithm.serving(state)
-    due = number % settings.evaluate_every == 0 or number == settings.rounds
-    accuracy, evaluation = _timed(lambda: _accuracy(serving, executor) if due else None)
-    down, up = metrics.traffic(transcript.exchanges)
-    figures = Figures(
-        round=number,
-        accuracy=accuracy,
-        loss=metrics.cohort_loss(transcript.exchanges),
-        discrepancy=metrics.discrepancy(transcript.exchanges, serving),
-        cohort=len(cohort),
-        down_bytes=down,
-        up_bytes=up,
-    )
-    return Round(figures, Timing(number, training, evaluation), serving, state)
+@dataclass(frozen=True, eq=False)
+class _Course:
+    """What is the same in all rounds."""
+
+    algorithm: Algorithm[Any]
+    world: World
+    arrival: Ids
+    settings: RunSettings
+
+    def start(self, initial: Initial) -> Held[Any]:
+        rng = seeds.generator(self.settings.seed, "start")
+        talk = self.algorithm.start(initial, cohorts.present(self.arrival, 0), rng)
+        return hold(talk, self.world.at(0), 0)
+
+    def round(self, state: Any, number: int, before: Cost) -> Round:
+        executor, present = self.world.at(number), cohorts.present(self.arrival, number)
+        rng = seeds.generator(self.settings.seed, "round", number)
+        talk = self.algorithm.round(state, self._cohort(number), present, rng)
+        held = hold(talk, executor, number)
+        serving = self.algorithm.serving(held.result)
+        evaluation, seconds = timed(lambda: self._evaluated(serving, present, number, executor))
+        trainees, cost = Trainees.of(held.training, serving), held.cost + before
+        members, cohort = _members(serving, present), self.settings.cohort
+        return Round(
+            figures.of_round(number, cohort, members, trainees, evaluation, cost),
+            figures.of_groups(number, members, trainees, evaluation),
+            Timing(number, cost.seconds, seconds),
+            present=int(present.sum()),
+            serving=serving,
+            state=held.result,
+        )
+
+    def _cohort(self, number: int) -> Ids:
+        settings = self.settings
+        return cohorts.choose(
+            settings.cohorts,
+            seed=settings.seed,
+            number=number,
+            arrival=self.arrival,
+            size=settings.cohort,
+        )
+
+    def _evaluated(
+        self, serving: Serving, present: Flags, number: int, executor: Executor
+    ) -> Evaluation:
+        due = number % self.settings.evaluate_every == 0 or number == self.settings.rounds
+        return evaluate(serving, present, self.arrival > 0, executor) if due else NOT_EVALUATED
 
 
-class _Transcript:
-    """An executor that refuses what is not finite and remembers what was said."""
-
-    def __init__(self, executor: Executor, number: int) -> None:
-        self.exchanges: list[Exchange] = []
-        self._executor = executor
-        self._number = number
-
-    def __call__(self, order: Order[ReplyT]) -> ReplyT:
-        reply: Any = self._executor(order)
-        guard.check(reply, self._number)
-        self.exchanges.append((order, reply))
-        answer: ReplyT = reply
-        return answer
-
-
-def _accuracy(serving: Serving, executor: Executor) -> float | None:
-    everybody = np.arange(len(serving.model_of))
-    return metrics.accuracy(executor(Evaluate(everybody, serving.models, serving.model_of)))
-
-
-def _timed(work: Callable[[], ResultT]) -> tuple[ResultT, float]:
-    started = perf_counter()
-    return work(), perf_counter() - started
+def _members(serving: Serving, present: Flags) -> Ids:
+    """Return how many clients that are present each group has."""
+    placed = serving.model_of[present & (serving.model_of != NO_GROUP)]
+    return np.bincount(placed, minlength=len(serving.models))

@@ -9,7 +9,8 @@ from flexcfl import __version__
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import DATASETS, Federation
 from flexcfl.errors import SettingsError
-from flexcfl.protocol import Algorithm
+from flexcfl.protocol import Algorithm, Ids
+from flexcfl.runner import arrivals, memory
 from flexcfl.runner.experiment import Experiment
 
 if TYPE_CHECKING:
@@ -24,13 +25,17 @@ __all__ = ["Prepared", "prepare"]
 class Prepared:
     """An experiment with its clients, its model and its algorithm.
 
-    ``remarks`` say, in its ``experiment.toml``, how to run it again.
+    ``arrival`` has for every client the round in which it appears, ``memory`` is about how many
+    bytes the algorithm needs beside models and a cohort's updates, and ``remarks`` say, in its
+    ``experiment.toml``, how to run it again.
     """
 
     experiment: Experiment
     federation: Federation
+    arrival: Ids
     engine: "Engine"
     algorithm: Algorithm[Any]
+    memory: int
     remarks: tuple[str, ...] = ()
 
 
@@ -47,15 +52,30 @@ def prepare(
     if federation is None:
         dataset = DATASETS[experiment.data.name]
         federation = dataset.load(experiment.data.options, experiment.run.data)
-    _check_cohort(experiment.run.cohort, federation)
-    entry = ALGORITHMS[experiment.algorithm.name]
+    arrival = arrivals.drawn(experiment.data.arrivals, federation.clients, experiment.run.seed)
+    _check_cohort(experiment.run.cohort, federation, arrival)
+    engine = _engine(experiment, federation, factory)
     return Prepared(
         experiment=experiment,
         federation=federation,
-        engine=_engine(experiment, federation, factory),
-        algorithm=entry.make(experiment.algorithm.options, experiment.local),
+        arrival=arrival,
+        engine=engine,
+        algorithm=_algorithm(experiment),
+        memory=_memory(experiment, federation.clients, engine.parameters),
         remarks=remarks,
     )
+
+
+def _algorithm(experiment: Experiment) -> Algorithm[Any]:
+    chosen = experiment.algorithm
+    return ALGORITHMS[chosen.name].make(chosen.options, experiment.local)
+
+
+def _memory(experiment: Experiment, clients: int, parameters: int) -> int:
+    chosen = experiment.algorithm
+    needed = ALGORITHMS[chosen.name].memory(chosen.options, clients, parameters)
+    memory.check(chosen.name, needed, memory.machine())
+    return needed
 
 
 def _remarks(own_data: bool, own_model: bool) -> tuple[str, ...]:
@@ -66,11 +86,18 @@ def _remarks(own_data: bool, own_model: bool) -> tuple[str, ...]:
     return (f"{made}. To run it again: flexcfl run experiment.toml",)
 
 
-def _check_cohort(cohort: int, federation: Federation) -> None:
+def _check_cohort(cohort: int, federation: Federation, arrival: Ids) -> None:
     if cohort > federation.clients:
         raise SettingsError(
             f"A cohort of {cohort} is larger than the federation '{federation.name}', which has "
             f"{federation.clients} clients: choose a cohort (--cohort) of at most that many."
+        )
+    there = int((arrival == 0).sum())
+    if cohort > there:
+        raise SettingsError(
+            f"A cohort of {cohort} is larger than the {there} of {federation.clients} clients that "
+            "are there from the start: choose a smaller one (--cohort), or lower the shares in "
+            "[data] arrivals."
         )
 
 

@@ -17,7 +17,7 @@ from rich.progress import (
 )
 from rich.table import Column
 
-from flexcfl.runner.loop import Figures, Round
+from flexcfl.runner.loop import Round
 
 __all__ = ["shown"]
 
@@ -41,7 +41,7 @@ def _bar(rounds: Iterator[Round], total: int, console: Console) -> Iterator[Roun
         task = progress.add_task("", total=total, accuracy="", loss="")
         for done in rounds:
             # What a round does not have is not updated: an accuracy stays until the next one.
-            progress.update(task, advance=1, **_figures(done.figures))
+            progress.update(task, advance=1, **_figures(done))
             yield done
 
 
@@ -64,19 +64,21 @@ def _lines(rounds: Iterator[Round], total: int, console: Console) -> Iterator[Ro
         step = number * STEPS // total > (number - 1) * STEPS // total
         if number == 1 or step or monotonic() - last > SILENCE:
             last = monotonic()
-            console.print(_line(done.figures, total), highlight=False, soft_wrap=True)
+            console.print(_line(done, total), highlight=False, soft_wrap=True)
         yield done
 
 
-def _line(figures: Figures, total: int) -> str:
+def _line(done: Round, total: int) -> str:
     width = len(str(total))
-    return "  ".join([f"round {figures.round:{width}}/{total}", *_figures(figures).values()])
+    return "  ".join([f"round {done.figures.round:{width}}/{total}", *_figures(done).values()])
 
 
-def _figures(figures: Figures) -> dict[str, Any]:
-    known = {}
+def _figures(done: Round) -> dict[str, Any]:
+    figures, known = done.figures, {}
     if figures.accuracy is not None:
         known["accuracy"] = f"accuracy {figures.accuracy:.1%}"
+    elif figures.placed < done.present:  # until all are placed there is no accuracy
+        known["accuracy"] = f"placed {figures.placed}/{done.present}"
     if figures.loss is not None:
         known["loss"] = f"loss {figures.loss:.3f}"
     return known

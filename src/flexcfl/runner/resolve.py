@@ -7,10 +7,12 @@ from typing import Any
 
 from flexcfl.algorithms import ALGORITHMS, Entry, NoOptions
 from flexcfl.data import DATASETS, Federation
-from flexcfl.errors import SettingsError, unknown
+from flexcfl.errors import SettingsError, nearest, unknown
 from flexcfl.protocol import Local
+from flexcfl.runner import arrivals
+from flexcfl.runner.arrivals import SETTING
 from flexcfl.runner.defaults import ALGORITHM, DATASET, defaults
-from flexcfl.runner.experiment import Choice, Experiment, Model, RunSettings, Tables
+from flexcfl.runner.experiment import Choice, Data, Experiment, Model, RunSettings, Tables
 from flexcfl.runner.layers import Layer, merged
 from flexcfl.settings import validated
 
@@ -35,26 +37,29 @@ def resolve(layers: Iterable[Layer], federation: Federation | None = None) -> Re
     if dataset not in DATASETS and federation is None:
         raise SettingsError(unknown("dataset", dataset, DATASETS))
     entry = ALGORITHMS[algorithm]
-    brought = _fitting(defaults(dataset, entry), federation)
+    options = NoOptions if federation else DATASETS[dataset].options
+    data = _data(given.tables["data"], dataset, options)
+    brought = _fitting(defaults(dataset, entry), data.arrivals, federation)
     tables = {name: brought[name] | keys for name, keys in given.tables.items()}
     _check_groups(algorithm, entry, tables["algorithm"])
     _check_weight(entry, tables["algorithm"])
-    options = NoOptions if federation else DATASETS[dataset].options
     experiment = Experiment(
-        data=_choice(tables, "data", dataset, options),
+        data=data,
         model=validated(Model, tables["model"], "[model]"),
-        algorithm=_choice(tables, "algorithm", algorithm, entry.options),
+        algorithm=Choice(algorithm, _options(tables["algorithm"], "[algorithm]", entry.options)),
         local=validated(Local, tables["local"], "[local]"),
         run=_anchored(validated(RunSettings, tables["run"], "[run]")),
     )
+    arrivals.check_rounds(data.arrivals, experiment.run.rounds)
     return Resolved(experiment, dict(given.sources))
 
 
-def _fitting(brought: Tables, federation: Federation | None) -> Tables:
-    """Let the default cohort be no larger than a small federation of one's own."""
+def _fitting(brought: Tables, later: arrivals.Arrivals, federation: Federation | None) -> Tables:
+    """Let the default cohort be no larger than a small federation of one's own is at the start."""
     if federation is None:
         return brought
-    cohort = min(brought["run"]["cohort"], federation.clients)
+    there = arrivals.numbers(later, federation.clients)[0]
+    cohort = min(brought["run"]["cohort"], max(there, 1))
     return {**brought, "run": {**brought["run"], "cohort": cohort}}
 
 
@@ -65,9 +70,19 @@ def _chosen(table: str, tables: Tables, default: str) -> str:
     return name
 
 
-def _choice(tables: Tables, table: str, name: str, options: type[Any]) -> Choice:
-    keys = {key: value for key, value in tables[table].items() if key != "name"}
-    return Choice(name, _anchored(validated(options, keys, f"[{table}]")))
+def _data(table: dict[str, Any], name: str, options: type[Any]) -> Data:
+    own = {option.name for option in fields(options)}
+    for key in table.keys() - own - {SETTING, "name"}:
+        if nearest(key, [*own, SETTING]) == SETTING:  # which the options do not know of
+            raise SettingsError(f"[data] has no setting '{key}': did you mean '{SETTING}'?")
+    keys = {key: value for key, value in table.items() if key != SETTING}
+    later = arrivals.checked(table.get(SETTING, ()))
+    return Data(name, _options(keys, "[data]", options), later)
+
+
+def _options(table: dict[str, Any], where: str, options: type[Any]) -> Any:
+    keys = {key: value for key, value in table.items() if key != "name"}
+    return _anchored(validated(options, keys, where))
 
 
 def _anchored(settings: Any) -> Any:

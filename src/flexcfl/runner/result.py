@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from flexcfl.errors import SettingsError
 from flexcfl.metrics import Accuracy
-from flexcfl.protocol import Vector
+from flexcfl.protocol import Clustering, Ids, Vector
 from flexcfl.runner.experiment import Experiment
-from flexcfl.runner.loop import Figures
 
 if TYPE_CHECKING:
     from torch import nn
@@ -26,15 +25,21 @@ __all__ = ["Run", "columns"]
 class Run:
     """A finished run.
 
-    ``rounds`` holds one array per column of ``rounds.csv``, NaN where there is no figure;
-    ``summary`` is ``summary.json``; ``models`` are flat vectors, one per group; ``folder`` is None
-    where nothing was written.
+    ``rounds`` and ``groups`` hold one array per column of ``rounds.csv`` and ``groups.csv``, NaN
+    where there is no figure; ``summary`` is ``summary.json``. ``models`` are flat vectors, one per
+    group, ``auxiliary`` the one for everybody beside them, and ``group_of`` is every client's group
+    (-1: none). ``clustering`` is how the groups were found, with the points to draw; it is None,
+    like ``auxiliary``, where the algorithm has none. ``folder`` is None where nothing was written.
     """
 
     experiment: Experiment
     rounds: Mapping[str, NDArray[Any]]
+    groups: Mapping[str, NDArray[Any]]
     summary: Mapping[str, Any]
     models: Sequence[Vector]
+    auxiliary: Vector | None
+    group_of: Ids
+    clustering: Clustering | None
     folder: Path | None
     engine: "Engine"
 
@@ -56,12 +61,12 @@ class Run:
         return f"Run({', '.join(names)}, {self.summary['rounds']} rounds, {self.accuracy})"
 
 
-def columns(rounds: Sequence[Figures]) -> dict[str, NDArray[Any]]:
-    """Return rounds as one array per figure."""
-    return {item.name: _column(rounds, item.name) for item in fields(Figures)}
+def columns(kind: type[Any], rows: Sequence[Any]) -> dict[str, NDArray[Any]]:
+    """Return rows of figures of one kind as one array per figure."""
+    return {item.name: _column(rows, item.name) for item in fields(kind)}
 
 
-def _column(rounds: Sequence[Figures], name: str) -> NDArray[Any]:
-    values = [getattr(figures, name) for figures in rounds]
+def _column(rows: Sequence[Any], name: str) -> NDArray[Any]:
+    values = [getattr(row, name) for row in rows]
     whole = all(isinstance(value, int) for value in values)
     return np.array(values, dtype=np.int64 if whole else np.float64)  # None becomes NaN

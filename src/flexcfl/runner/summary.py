@@ -7,15 +7,21 @@ from importlib.metadata import version
 from typing import Any
 
 from flexcfl import __version__, metrics
-from flexcfl.runner.loop import Figures
+from flexcfl.protocol import Clustering, Serving
+from flexcfl.runner.figures import Figures
 from flexcfl.runner.prepare import Prepared
 
 __all__ = ["summarised"]
 
 
-def summarised(prepared: Prepared, rounds: Sequence[Figures], seconds: float) -> dict[str, Any]:
-    """Return the summary of a run; ``loss`` is the mean of the last ten rounds."""
-    experiment = prepared.experiment
+def summarised(
+    prepared: Prepared, rounds: Sequence[Figures], serving: Serving, seconds: float
+) -> dict[str, Any]:
+    """Return the summary of a run that ends with these models in service.
+
+    Accuracies are over the rounds that have one; ``loss`` is the mean of the last ten rounds.
+    """
+    experiment, federation = prepared.experiment, prepared.federation
     accuracy = [figures.accuracy for figures in rounds]
     return {
         "algorithm": experiment.algorithm.name,
@@ -24,14 +30,37 @@ def summarised(prepared: Prepared, rounds: Sequence[Figures], seconds: float) ->
         "shift": None,
         "seed": experiment.run.seed,
         "rounds": len(rounds),
-        "clients": prepared.federation.clients,
+        "clients": federation.clients,
         "parameters": prepared.engine.parameters,
         "accuracy": asdict(metrics.Accuracy.of(accuracy)),
+        "newcomers": _accuracy([figures.newcomers_accuracy for figures in rounds]),
+        "auxiliary": _accuracy([figures.auxiliary_accuracy for figures in rounds]),
         "rounds_to": metrics.rounds_to(accuracy),
         "discrepancy": asdict(metrics.Spread.of([figures.discrepancy for figures in rounds])),
         "loss": metrics.final([figures.loss for figures in rounds]),
+        "groups": len(serving.models),
+        "placed": rounds[-1].placed,
+        "clustering": _clustering(serving.clustering),
+        "adjusted_rand_index": metrics.adjusted_rand_index(federation.structure, serving.model_of),
         "seconds": round(seconds, 3),
         "versions": _versions(),
+    }
+
+
+def _accuracy(curve: metrics.Curve) -> dict[str, float] | None:
+    """Sum up a curve of accuracies, or return None if there is not one."""
+    summed = metrics.Accuracy.of(curve)
+    return None if summed.best is None else asdict(summed)
+
+
+def _clustering(found: Clustering | None) -> dict[str, float | None] | None:
+    if found is None:
+        return None
+    return {
+        "founders": len(found.clients),
+        "groups": found.groups,
+        "within": found.within,
+        "silhouette": found.silhouette,
     }
 
 

@@ -2,15 +2,18 @@
 
 A run writes all its settings into ``experiment.toml``, those that its dataset and its algorithm
 brought along as well. Who runs the file again with another dataset or algorithm wants what that
-one brings; only values that differ from the defaults were somebody's own choice.
+one brings; only values that differ from the defaults were somebody's own choice. Such a choice
+stays where it means something to the new one as well, as the number of groups does to most.
 """
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, TypeAlias
 
-from flexcfl.algorithms import ALGORITHMS
+from flexcfl.algorithms import ALGORITHMS, Entry
 from flexcfl.data import DATASETS
 from flexcfl.data.options import PoolOptions
+from flexcfl.runner.arrivals import SETTING
 from flexcfl.runner.defaults import ALGORITHM, DATASET, defaults
 
 __all__ = ["Flat", "superseded"]
@@ -19,6 +22,7 @@ Flat: TypeAlias = Mapping[str, Any]  # values by "table.key"
 
 CHOICES = {"data.name": DATASET, "algorithm.name": ALGORITHM}
 PARTITION, PROX = "data.partition", "local.prox"
+ARRIVALS = f"data.{SETTING}"  # of no dataset in particular
 
 
 def superseded(below: Flat, above: Flat) -> set[str]:
@@ -26,7 +30,8 @@ def superseded(below: Flat, above: Flat) -> set[str]:
     before: Flat = {**CHOICES, **below}
     after: Flat = {**before, **above}
     changed = {name.split(".")[0] for name in CHOICES if after[name] != before[name]}
-    gone = {name for name in below if name.split(".")[0] in changed}
+    gone = {name for name in below if name.split(".")[0] in changed} - {ARRIVALS}
+    gone -= {f"algorithm.{option}" for option in _options(_algorithm(after))}
     if changed:
         # A file that names no dataset took over nothing from one: what it says is its own.
         old, new = _brought({**CHOICES, **above, **below}), _brought(after)
@@ -42,11 +47,20 @@ def superseded(below: Flat, above: Flat) -> set[str]:
 
 def _brought(settings: Flat) -> Flat:
     """Return the settings that a dataset and an algorithm bring along."""
-    algorithm = ALGORITHMS.get(str(settings["algorithm.name"]), ALGORITHMS[ALGORITHM])
+    algorithm = _algorithm(settings)
+    options = {f"algorithm.{key}": value for key, value in _options(algorithm).items()}
     tables = defaults(str(settings["data.name"]), algorithm)
-    return {
+    return options | {
         f"{table}.{key}": value for table, keys in tables.items() for key, value in keys.items()
     }
+
+
+def _algorithm(settings: Flat) -> Entry:
+    return ALGORITHMS.get(str(settings["algorithm.name"]), ALGORITHMS[ALGORITHM])
+
+
+def _options(algorithm: Entry) -> Flat:
+    return {option.name: option.default for option in fields(algorithm.options)}
 
 
 def _not_taken(settings: Flat) -> set[str]:

@@ -1,0 +1,68 @@
+"""``flexcfl algorithms``: which algorithms there are, and what each can be told."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flexcfl.cli.output import show
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from flexcfl.algorithms import Entry
+
+__all__ = ["algorithms"]
+
+
+def algorithms(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", hidden=True)] = None,
+) -> None:
+    """Show every algorithm, what it is, and its options with their defaults.
+
+    With a NAME, such as flexcfl, its options are explained as well. They are set with
+    'flexcfl run --algorithm NAME --set algorithm.OPTION=VALUE'. Datasets bring defaults of their
+    own for some, groups above all, which a run shows.
+    """
+    from rich.console import Group
+
+    from flexcfl.algorithms import ALGORITHMS
+    from flexcfl.errors import SettingsError, unknown
+
+    if name is not None and name not in ALGORITHMS:
+        raise SettingsError(unknown("algorithm", name, ALGORITHMS))
+    if name is not None:
+        show(Group(_block(name, ALGORITHMS[name]), *_explained(ALGORITHMS[name].options)))
+        return
+    show(Group(*(_block(each, entry) for each, entry in ALGORITHMS.items())))
+
+
+def _block(name: str, entry: "Entry") -> "RenderableType":
+    """Return an algorithm in a few lines, indented below its name."""
+    from rich.console import Group
+    from rich.padding import Padding
+    from rich.text import Text
+
+    lines = [entry.summary, *filter(None, [_defaults(entry.options)])]
+    return Group(Text(name, style="bold"), *(Padding(Text(line), (0, 0, 0, 2)) for line in lines))
+
+
+def _defaults(options: type[Any]) -> str:
+    from dataclasses import fields
+
+    values = {item.name: item.default for item in fields(options)}
+    return ", ".join(
+        f"{name} {'not set' if value is None else value}" for name, value in values.items()
+    )
+
+
+def _explained(options: type[Any]) -> Iterator["RenderableType"]:
+    """Yield what the classes of options say of themselves, the general ones last."""
+    from inspect import cleandoc
+
+    from rich.text import Text
+
+    for each in options.__mro__[:-1]:
+        for paragraph in cleandoc(each.__doc__ or "").replace("``", "'").split("\n\n"):
+            yield ""
+            yield Text(" ".join(paragraph.split()))

@@ -1,0 +1,33 @@
+"""Tables as CSV: one line per row, whole numbers and floats such that they can be read back."""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+
+from flexcfl.protocol import NO_GROUP, Clustering, Ids
+
+__all__ = ["clients", "founders", "written"]
+
+
+def written(rows: Iterable[Sequence[object]]) -> str:
+    """Return rows as CSV: floats as their repr, None as nothing."""
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+def clients(group_of: Ids, arrival: Ids, structure: Ids | None) -> str:
+    """Return a line for every client: its group, the round it came in, and its true cluster."""
+    groups = [None if group == NO_GROUP else group for group in group_of.tolist()]
+    true = [None] * len(groups) if structure is None else structure.tolist()
+    rows = zip(range(len(groups)), groups, arrival.tolist(), true, strict=True)
+    return written([("client", "group", "arrival", "structure"), *rows])
+
+
+def founders(clustering: Clustering) -> str:
+    """Return a line for every client that was clustered: its group and its point."""
+    points = clustering.embedding
+    header = ["client", "group", *(f"x{axis}" for axis in range(points.shape[1]))]
+    pairs = zip(clustering.clients.tolist(), clustering.group_of.tolist(), strict=True)
+    rows = ([*pair, *point] for pair, point in zip(pairs, points.tolist(), strict=True))
+    return written([header, *rows])

@@ -1,0 +1,117 @@
+"""What is shown before and after a run."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flexcfl
+from flexcfl.algorithms import ALGORITHMS
+from flexcfl.data import Federation
+from flexcfl.runner import display
+from flexcfl.runner.layers import Layer
+from flexcfl.runner.prepare import Prepared, prepare
+from flexcfl.runner.resolve import resolve
+from flexcfl.runner.result import Run
+
+SHORT: dict[str, Any] = {"rounds": 3, "cohort": 3, "epochs": 1}
+
+
+@pytest.fixture(scope="module")
+def run(blobs: Federation) -> Run:
+    return flexcfl.run(dataset=blobs, **SHORT)
+
+
+def shown(run: Run) -> dict[str, str]:
+    return {name: text.plain for name, text in display.results(run).items()}
+
+
+def summarised(run: Run, **changes: Any) -> Run:
+    return replace(run, summary={**run.summary, **changes})
+
+
+def grouped(run: Run, group_of: list[int], groups: int, **changes: Any) -> Run:
+    """Return the run as if it had these groups."""
+    models = [run.models[0]] * groups
+    placed = sum(group >= 0 for group in group_of)
+    known = {"groups": groups, "placed": placed, "clients": len(group_of), **changes}
+    return replace(summarised(run, **known), models=models, group_of=np.array(group_of))
+
+
+def test_one_model_for_everybody_has_no_rows_on_groups(run: Run) -> None:
+    assert list(shown(run)) == ["accuracy", "reached", "loss", "discrepancy", "time", "folder"]
+
+
+def test_newcomers_and_the_auxiliary_model_have_rows_where_they_exist(run: Run) -> None:
+    summed = {"best": 0.5, "final": 0.25, "median": 0.125}
+    rows = shown(summarised(run, newcomers=summed))
+    assert rows["newcomers"] == "best 50.0%, final 25.0%, median 12.5%"
+    assert "auxiliary" not in rows
+    assert shown(summarised(run, auxiliary=summed))["auxiliary"].startswith("best 50.0%")
+
+
+@pytest.mark.parametrize(
+    ("group_of", "groups", "changes", "text"),
+    [
+        ([0, 1, 1, 2], 3, {}, "3 of 1, 2 and 1 clients"),
+        ([0, 0, 0, 0], 2, {}, "1 of 4 clients, 1 without clients"),
+        ([0, 1, 1, -1], 2, {}, "2 of 1 and 2 clients, 1 client without a group"),
+        ([*range(20), 0], 20, {}, "20 of 1 to 2 clients"),
+        ([-1, -1], 2, {}, "2 without clients, 2 clients without a group"),
+        (
+            [0, 1],
+            2,
+            {"adjusted_rand_index": 1.0, "clustering": {"silhouette": 0.876}},
+            "2 of 1 and 1 clients, adjusted Rand index 1.000, silhouette 0.88",
+        ),
+        ([0, 1], 2, {"clustering": {"silhouette": None}}, "2 of 1 and 1 clients"),
+    ],
+)
+def test_groups_are_shown_by_their_sizes_and_worth(
+    run: Run, group_of: list[int], groups: int, changes: dict[str, Any], text: str
+) -> None:
+    assert shown(grouped(run, group_of, groups, **changes))["groups"] == text
+
+
+def test_arrivals_are_shown_as_they_could_be_typed() -> None:
+    table = {"arrivals": [{"round": 5, "share": 0.2}, {"round": 9, "share": 0.1}]}
+    rows = display.settings(resolve([Layer("file", {"data": table})]), None)
+    assert "arrivals [{round=5,share=0.2},{round=9,share=0.1}] (file)" in rows["data"].plain
+    assert "arrivals" not in display.settings(resolve([]), None)["data"].plain
+
+
+@pytest.fixture
+def prepared(blobs: Federation) -> Prepared:
+    mine = Layer("given", {"data": {"name": "blobs"}})
+    return prepare(resolve([mine], blobs).experiment, blobs)
+
+
+def test_memory_is_told_where_there_is_need_and_by_itself_where_it_is_much(
+    prepared: Prepared,
+) -> None:
+    plain = {name: text.plain for name, text in display.sizes(prepared).items()}
+    assert list(plain) == ["sizes"]
+    assert plain["sizes"].endswith("9 parameters")
+    some = display.sizes(replace(prepared, memory=31_400_000))
+    assert list(some) == ["sizes"]
+    assert some["sizes"].plain.endswith("9 parameters, 31 MB of memory")
+    much = display.sizes(replace(prepared, memory=393_000_000))
+    assert much["memory"].plain == "about 393 MB for what fedavg keeps of its clients at once"
+
+
+def test_an_algorithm_that_needs_more_memory_than_there_is_is_refused(
+    blobs: Federation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = SimpleNamespace()
+
+    def needed(options: Any, clients: int, parameters: int) -> int:
+        asked.sizes = (clients, parameters)
+        return 10**18
+
+    greedy = {**ALGORITHMS, "fedavg": replace(ALGORITHMS["fedavg"], memory=needed)}
+    monkeypatch.setattr("flexcfl.runner.prepare.ALGORITHMS", greedy)
+    with pytest.raises(flexcfl.errors.SettingsError, match="'fedavg' would need about 1000000 TB"):
+        flexcfl.run(dataset=blobs, **SHORT)
+    assert asked.sizes == (6, 9)
