@@ -41,10 +41,10 @@ def cosines(products: Matrix) -> Matrix:
     A zero update has no direction: its cosine is 0 with everything, itself included.
     """
     norms = _norms(products)
-    scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
-    similarity = np.clip(products * scale[:, None] * scale, -1.0, 1.0)
+    lengths = np.outer(norms, norms)
+    similarity = np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)
     np.fill_diagonal(similarity, norms > 0)
-    return similarity
+    return np.clip(similarity, -1.0, 1.0)
 
 
 def edc(products: Matrix, directions: int) -> Matrix:
@@ -92,7 +92,8 @@ def madc(similarity: Matrix) -> Matrix:
     # Manhattan distances of the rows are sums over everybody; the two clients' own terms go.
     everybody = between(similarity, "manhattan")
     own = np.abs(np.diagonal(similarity)[:, None] - similarity)
-    return np.clip((everybody - own - own.T) / (clients - 2), 0.0, 2.0)
+    mean: Matrix = (everybody - (own + own.T)) / (clients - 2)
+    return mean.clip(0.0, 2.0)
 
 
 def _norms(products: Matrix) -> NDArray[np.float64]:

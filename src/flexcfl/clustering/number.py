@@ -17,12 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexcfl.clustering.measures import Matrix, between, cosines, edc
-from flexcfl.clustering.partitions import distinct, k_means
+from flexcfl.clustering.partitions import STARTS, distinct, k_means
 from flexcfl.clustering.validity import worst_silhouette
 
 __all__ = ["number_of_groups"]
 
 CLOUDS = 10
+# A cloud has no true division to miss, so fewer starts of K-means will do for it.
+STARTS_IN_A_CLOUD = 3
 LEAST_GAIN = 0.15
 
 
@@ -34,25 +36,29 @@ def number_of_groups(products: Matrix, most_groups: int, rng: np.random.Generato
     candidates = range(2, min(most_groups, len(products) - 1) + 1)
     if not candidates:
         return 1
-    found = _separation(products, candidates, rng)
+    found = _separation(products, candidates, STARTS, rng)
     similarity = cosines(products)
-    clouds = [_separation(_cloud(similarity, rng), candidates, rng) for _ in range(CLOUDS)]
+    clouds = [
+        _separation(_cloud(similarity, rng), candidates, STARTS_IN_A_CLOUD, rng)
+        for _ in range(CLOUDS)
+    ]
     gain = found - np.mean(clouds, axis=0)
     return candidates[int(gain.argmax())] if gain.max() >= LEAST_GAIN else 1
 
 
 def _separation(
-    products: Matrix, candidates: range, rng: np.random.Generator
+    products: Matrix, candidates: range, starts: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """Return the worst group's silhouette for each number of groups; 0 where points coincide."""
     embedding = edc(products, candidates[-1])
-    return np.array([_worst(embedding[:, :groups], groups, rng) for groups in candidates])
+    return np.array([_worst(embedding[:, :groups], starts, rng) for groups in candidates])
 
 
-def _worst(points: Matrix, groups: int, rng: np.random.Generator) -> float:
+def _worst(points: Matrix, starts: int, rng: np.random.Generator) -> float:
+    groups = points.shape[1]
     if distinct(points) < groups:
         return 0.0
-    return worst_silhouette(between(points), k_means(points, groups, rng)) or 0.0
+    return worst_silhouette(between(points), k_means(points, groups, rng, starts)) or 0.0
 
 
 def _cloud(similarity: Matrix, rng: np.random.Generator) -> Matrix:

@@ -16,14 +16,14 @@ from flexcfl.protocol import Flags, Ids
 
 __all__ = ["bipartition", "complete_linkage", "distinct", "k_means"]
 
-RESTARTS = 10
+STARTS = 10
 # Points closer than this are one point: cosines of float32 updates are no more exact, and K-means
 # must not be asked to tell apart what rounding made different.
 DECIMALS = 6
 
 
-def k_means(points: Matrix, groups: int, rng: np.random.Generator) -> Ids:
-    """Divide points by K-means++, the best of several starts, into exactly so many groups.
+def k_means(points: Matrix, groups: int, rng: np.random.Generator, starts: int = STARTS) -> Ids:
+    """Divide points by K-means++, the best of ``starts`` attempts, into exactly ``groups``.
 
     Fewer different points than groups are a ``TrainingError``.
     """
@@ -36,7 +36,7 @@ def k_means(points: Matrix, groups: int, rng: np.random.Generator) -> Ids:
             f"for {groups} groups: ask for fewer groups, or pre-train for longer."
         )
     seed = int(rng.integers(2**31))
-    fitted = KMeans(groups, n_init=RESTARTS, random_state=seed).fit(_rounded(points))
+    fitted = KMeans(groups, n_init=starts, random_state=seed).fit(_rounded(points))
     return _by_appearance(fitted.labels_)
 
 

@@ -1,0 +1,71 @@
+"""Placement by the best aligned direction (Eq. 8), against scikit-learn's cosines."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics.pairwise import cosine_similarity
+
+from flexcfl.clustering import alignment, best_aligned
+from flexcfl.errors import TrainingError
+from flexcfl.protocol import Vectors
+
+SEEDS = st.integers(0, 10**6)
+
+
+def vectors(seed: int, *shape: int) -> Vectors:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+@given(SEEDS, st.integers(1, 40))
+def test_the_smallest_dissimilarity_wins(seed: int, block: int) -> None:
+    updates, directions = vectors(seed, 6, 11), vectors(seed + 1, 4, 11)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(alignment, "BLOCK", block)
+        group_of, cosine = best_aligned(updates, directions)
+    expected = cosine_similarity(updates.astype(np.float64), directions.astype(np.float64))
+    assert group_of.tolist() == ((1 - expected) / 2).argmin(axis=1).tolist()
+    np.testing.assert_allclose(cosine, expected.max(axis=1), atol=1e-12)
+    assert group_of.dtype == np.int64
+    assert cosine.dtype == np.float64
+
+
+@given(SEEDS, st.integers(-60, 60), st.integers(-60, 60))
+def test_lengths_do_not_matter(seed: int, one: int, other: int) -> None:
+    updates, directions = vectors(seed, 5, 8), vectors(seed + 1, 3, 8)
+    scaled = updates * np.float32(2.0**one), directions * np.float32(2.0**other)
+    for found, expected in zip(
+        best_aligned(*scaled), best_aligned(updates, directions), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_the_first_of_equals_is_taken() -> None:
+    directions = np.array([[-1, 0], [2, 0], [5, 0]], np.float32)
+    group_of, cosine = best_aligned(np.array([[3, 0]], np.float32), directions)
+    assert (group_of.tolist(), cosine.tolist()) == ([1], [1.0])
+
+
+def test_a_zero_vector_has_cosine_zero() -> None:
+    directions = np.array([[-1, 0], [0, 0]], np.float32)
+    group_of, cosine = best_aligned(np.array([[3, 0], [0, 0]], np.float32), directions)
+    assert (group_of.tolist(), cosine.tolist()) == ([1, 0], [0.0, 0.0])
+
+
+def test_small_numbers_count_beside_large_ones() -> None:
+    # In float32 the ones would vanish beside 2**26, and the first direction would win.
+    update = np.array([[2.0**13, 1, 1, 1]], np.float32)
+    directions = np.array([[2.0**13, 1, 0, 0], [2.0**13, 1, 1, 0]], np.float32)
+    assert best_aligned(update, directions)[0].tolist() == [1]
+
+
+def test_nobody_to_place() -> None:
+    group_of, cosine = best_aligned(np.empty((0, 2), np.float32), np.ones((3, 2), np.float32))
+    assert (group_of.shape, cosine.shape) == ((0,), (0,))
+
+
+@pytest.mark.parametrize("strange", [np.nan, np.inf])
+def test_updates_that_are_not_finite_are_told(strange: float) -> None:
+    updates = np.array([[1, 0], [strange, 0]], np.float32)
+    with pytest.raises(TrainingError, match=r"no longer a finite number .* lower its rate"):
+        best_aligned(updates, np.array([[0, 1]], np.float32))

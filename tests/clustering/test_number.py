@@ -1,0 +1,73 @@
+"""The number of groups is recovered where it is known, and is one where there are none."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from flexcfl.clustering import gram, number_of_groups
+from tests.clustering.constructed import (
+    Constructed,
+    linear_clients,
+    noisy_vectors,
+    permuted_digits,
+)
+
+
+def found(federation: Constructed, seed: int = 0, most_groups: int = 10) -> int:
+    return number_of_groups(gram(federation.updates), most_groups, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("groups", [1, 3, 5, 8])
+def test_trained_linear_models(groups: int) -> None:
+    assert found(linear_clients(groups, 80, seed=0)) == groups
+
+
+@pytest.mark.parametrize("groups", [1, 3])
+def test_digits_under_other_names(groups: int) -> None:
+    assert found(permuted_digits(groups, 60, seed=0)) == groups
+
+
+@pytest.mark.parametrize("groups", [1, 5])
+def test_noisy_vectors(groups: int) -> None:
+    assert found(noisy_vectors(groups, 60, seed=0)) == groups
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 4))
+@pytest.mark.parametrize("groups", [1, 3, 5, 8])
+@pytest.mark.parametrize("construct", [linear_clients, permuted_digits, noisy_vectors])
+def test_many_federations(
+    construct: Callable[[int, int, int], Constructed], groups: int, seed: int
+) -> None:
+    assert found(construct(groups, 100, seed), seed) == groups
+
+
+def test_it_is_deterministic_and_bounded() -> None:
+    federation = noisy_vectors(5, 40, seed=1)
+    first, again = (found(federation, most_groups=3) for _ in range(2))
+    assert first == again <= 3
+    assert found(federation, most_groups=1) == 1
+
+
+@pytest.mark.parametrize("clients", [1, 2])
+def test_fewer_than_three_clients_are_one_group(clients: int) -> None:
+    assert found(noisy_vectors(1, clients, seed=0)) == 1
+
+
+def test_clients_that_are_all_the_same_are_one_group() -> None:
+    alike = Constructed(np.ones((6, 4), np.float32), np.zeros(6, np.int64))
+    silent = Constructed(np.zeros((6, 4), np.float32), np.zeros(6, np.int64))
+    assert found(alike) == found(silent) == 1
+
+
+def test_copies_of_three_updates_are_three_groups() -> None:
+    truth = np.arange(15) % 3
+    copies = np.random.default_rng(0).standard_normal((3, 50)).astype(np.float32)[truth]
+    assert found(Constructed(copies, truth)) == 3
+
+
+def test_one_odd_client_is_not_a_group() -> None:
+    federation = noisy_vectors(1, 60, seed=2, cosine=0.6)
+    federation.updates[7] = 20 * np.random.default_rng(0).standard_normal(2000)
+    assert found(federation) == 1
