@@ -134,8 +134,8 @@ def test_convex_sharing_stays_between_the_models(models: np.ndarray, rate: float
     assert (after <= models.max(axis=0) + room).all()
 
 
-def test_regression_item_8_the_two_forms_of_sharing_differ() -> None:
-    # facts.md, section 4, item 8: the released code does not compute the paper's formula.
+def test_regression_the_two_forms_of_sharing_differ() -> None:
+    # The released code does not compute the paper's formula.
     models = np.array([[3.0, 4.0], [0.0, 2.0]], np.float32)
     additive, convex = shared(models, 1.0, "additive"), shared(models, 1.0, "convex")
     assert additive.tolist() == [[3.0, 5.0], [pytest.approx(0.6), pytest.approx(2.8)]]

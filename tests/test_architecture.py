@@ -54,8 +54,8 @@ PURE = {
 }
 HARMLESS = {
     *("__future__", "abc", "collections", "dataclasses", "difflib", "enum", "functools"),
-    *("itertools", "math", "numpy", "operator", "pydantic", "scipy", "sklearn", "types"),
-    *("typing", "typing_extensions", "zlib"),
+    *("itertools", "math", "numpy", "operator", "pydantic", "scipy", "sklearn", "threadpoolctl"),
+    *("types", "typing", "typing_extensions", "zlib"),
 }
 EFFECTS = {"open", "input", "print", "exec", "eval", "__import__"}
 

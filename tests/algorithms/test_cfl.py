@@ -171,6 +171,17 @@ def test_who_is_silent_on_the_way_waits_where_it_came_to() -> None:
     assert state.node_of.tolist() == [1, 0, 2]
 
 
+def test_the_others_follow_where_the_first_asked_is_silent() -> None:
+    script = Script({("placement", 0, 1): [-1, 0.1], ("placement", 0, 2): [-1, 0.2]})
+    assert after(tree([0, 0, 0, 3]), [0, 1, 2], script).node_of.tolist() == [0, 2, 2, 3]
+
+
+def test_divided_nodes_are_no_groups() -> None:
+    serving = CFL(LOCAL).serving(tree([0, 3]))
+    assert serving.waiting == (0, 1)
+    assert serving.groups.tolist() == [2, 3, 4]
+
+
 def test_an_update_of_zero_goes_to_the_first_child() -> None:
     script = Script({("placement", 0, 0): [0, 0], ("placement", 1, 0): [0, 0]})
     assert after(tree([0]), [0], script).node_of.tolist() == [3]

@@ -16,7 +16,7 @@ from flexcfl.protocol import NO_GROUP, Algorithm, Executor, Local, Train, drive
 CLIENTS = 12
 ROUNDS = 4
 COHORT = np.array([1, 4, 7, 9])
-PHASES = [None, "training", "cold-start", "placement", "place", "keep"]
+PHASES = [None, "training", "cold-start", "placement", "place"]
 
 Federation = Any
 Make = Callable[..., Federation]
@@ -26,6 +26,8 @@ def made(name: str, **options: Any) -> Algorithm[Any]:
     """Make an algorithm for so few clients, whatever of its options it has."""
     entry = ALGORITHMS[name]
     small = {"groups": 3, "alpha": 2, "rounds_before": 2, **options}
+    # Clusters that divide whenever three clients of one have answered.
+    small |= {"eps1": 1e9, "eps2": 0.0, "least": 3}
     known = {item.name for item in dataclasses.fields(entry.options)}
     chosen = {key: value for key, value in small.items() if key in known}
     local = Local(rate=0.5, prox=1.0 if entry.proximal else 0.0)

@@ -107,11 +107,11 @@ def test_a_conversation_by_hand() -> None:
 def test_known_kinds_are_recovered_from_a_third_of_the_clients(
     parabolas: Make, measure: Any, seed: int
 ) -> None:
-    federation = parabolas(30)
+    federation = parabolas(36)
     method = FlexCFL(LOCAL, FlexcflOptions(groups=3, alpha=4, measure=measure))
     state = started(method, federation, seed)
     assert (state.group_of != NO_GROUP).sum() == 12
-    state = advanced(method, state, federation, np.arange(30))
+    state = advanced(method, state, federation, np.arange(36))
     assert adjusted_rand_score(federation.kinds, state.group_of) == 1
     assert state.clustering.groups == 3
     assert state.clustering.silhouette > 0.9
@@ -255,18 +255,18 @@ def test_the_auxiliary_model_is_the_mean_of_the_groups(parabolas: Make) -> None:
 def test_the_proximal_term_reaches_training_inside_groups(parabolas: Make) -> None:
     method, federation = FlexCFL(Local(rate=0.5, prox=2.0), THREE), parabolas(12)
     advanced(method, started(method, federation), federation, np.arange(12))
-    order = federation.exchanges[-1][0]
-    assert order.local.prox == 2.0
+    training = [order.local for order, _ in federation.exchanges if not isinstance(order, Keep)]
+    assert [local.prox for local in training] == [0.0, 0.0, 2.0]
 
 
 @pytest.mark.parametrize(
     ("options", "epochs", "steps"),
     [({}, 7, 50), ({"pretraining_steps": 3}, 7, 3), ({"pretraining_epochs": 1}, 1, None)],
 )
-def test_regression_item_9_the_length_of_pre_training_is_the_one_that_was_set(
+def test_regression_the_length_of_pre_training_is_the_one_that_was_set(
     parabolas: Make, options: dict[str, Any], epochs: int, steps: int | None
 ) -> None:
-    # facts.md, section 4, item 9: hard-coded where options exist.
+    # In the released code it is hard-coded where there is an option.
     method = FlexCFL(Local(rate=0.5, epochs=7), FlexcflOptions(groups=3, alpha=2, **options))
     federation = parabolas(12)
     advanced(method, started(method, federation), federation, np.arange(12))
@@ -276,7 +276,7 @@ def test_regression_item_9_the_length_of_pre_training_is_the_one_that_was_set(
 
 
 @given(st.integers(1, 6), st.integers(1, 9), st.integers(7, 60))
-def test_regression_item_9_there_are_alpha_founders_for_each_group(
+def test_regression_there_are_alpha_founders_for_each_group(
     groups: int, alpha: int, clients: int
 ) -> None:
     options = FlexcflOptions(groups=groups, alpha=alpha)
@@ -361,6 +361,33 @@ def test_rac_is_refused_when_nobody_is_left_to_place(parabolas: Make) -> None:
     method: Any = ALGORITHMS["flexcfl-rac"].make(FlexcflOptions(groups=3, alpha=4), LOCAL)
     with pytest.raises(SettingsError, match="All 12 clients would be founders"):
         started(method, parabolas(12))
+
+
+def test_rac_is_not_refused_where_others_are_still_to_arrive(parabolas: Make) -> None:
+    method: Any = ALGORITHMS["flexcfl-rac"].make(FlexcflOptions(groups=3, alpha=4), LOCAL)
+    federation, present = parabolas(12), np.arange(12) < 9
+    rng = np.random.default_rng(0)
+    state = drive(method.start(federation.initial, present, rng), federation)
+    assert (state.group_of != NO_GROUP).sum() == 9
+
+
+def test_what_a_client_draws_in_rac_does_not_depend_on_who_else_is_new(parabolas: Make) -> None:
+    options = FlexcflOptions(groups=3, alpha=2)
+    method: Any = ALGORITHMS["flexcfl-rac"].make(options, LOCAL)
+    federation = parabolas(60)
+    state = started(method, federation)
+    newcomers = np.flatnonzero(state.group_of == NO_GROUP)
+    together = advanced(method, state, federation, newcomers).group_of
+    for client in newcomers[-10:]:
+        alone = advanced(method, state, federation, np.array([client])).group_of
+        assert alone[client] == together[client]
+
+
+def test_nothing_is_shared_in_a_round_in_which_nobody_answers(parabolas: Make) -> None:
+    method = FlexCFL(LOCAL, FlexcflOptions(groups=3, alpha=2, eta_g=0.5))
+    state = started(method, parabolas(12))
+    quiet = parabolas(12, silent=frozenset(range(12)), phase="training")
+    assert np.array_equal(advanced(method, state, quiet, np.arange(12)).models, state.models)
 
 
 def test_auto_finds_the_kinds(parabolas: Make) -> None:

@@ -14,7 +14,7 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 from flexcfl.algorithms import FedAvg, flhc
 from flexcfl.algorithms.flhc import FLHC, FlhcOptions, FlhcState
-from flexcfl.clustering import agglomeration
+from flexcfl.clustering import measures
 from flexcfl.errors import SettingsError
 from flexcfl.protocol import Clustering, Local, Order, Train, Trained, drive
 from flexcfl.settings import validated
@@ -205,7 +205,7 @@ def test_columns_are_taken_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
         options = FlhcOptions(0, groups=3, metric=metric)
         labels = []
         for block in (2**21, 14):
-            monkeypatch.setattr(agglomeration, "BLOCK", block)
+            monkeypatch.setattr(measures, "BLOCK", block)
             script = Script(dict(enumerate(updates.tolist(), start=1)), newcomer, newcomer)
             state = after(global_model(8, 11), [], script, options)
             labels.append(after(state, [0], script, options).model_of.tolist())
@@ -243,6 +243,18 @@ def test_who_waits_is_served_the_global_model_as_it_was() -> None:
     assert script.asked[2:] == [("placement", [2], [2]), ("training", [3], [1])]
     assert state.model_of.tolist() == [0, 1, 2, 1, 2]
     assert state.models[2].tolist() == [0, 1]
+
+
+def test_the_others_are_placed_where_the_first_asked_is_silent() -> None:
+    models = np.arange(6, dtype=np.float32).reshape(3, 2)
+    directions = np.array([[1, 0], [-1, 0]], np.float32)
+    state = FlhcState(models, directions, np.array([2, 2, 2, 0]), rounds=3)
+    script = Script({1: [-1, 0], 2: [1, 0]}, {})
+    placed = after(state, [0, 1, 2], script, FlhcOptions(groups=2))
+    assert placed.model_of.tolist() == [2, 1, 0, 0]
+    serving = FLHC(LOCAL).serving(placed)
+    assert serving.waiting == (2,)
+    assert serving.groups.tolist() == [0, 1]
 
 
 def test_newcomers_train_in_the_round_in_which_they_are_placed() -> None:

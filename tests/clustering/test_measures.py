@@ -72,7 +72,7 @@ def test_the_diagonal_tells_which_updates_are_not_finite(strange: float) -> None
 
 @given(arrays(np.float32, (5, 4), elements=st.floats(-(2.0**60), 2.0**60, width=32)))
 def test_cosines_are_those_of_scikit_learn(updates: Vectors) -> None:
-    assume(np.abs(updates).max(axis=1).min() > 1e-18)
+    assume(np.abs(updates).max(axis=1).min() > 1e-12)  # scikit-learn takes less for zero
     found = cosines(gram(updates))
     np.testing.assert_allclose(found, cosine_similarity(updates.astype(np.float64)), atol=1e-12)
     assert np.abs(found).max() <= 1

@@ -132,8 +132,9 @@ def test_the_summary_has_all_its_figures(blobs: Federation) -> None:
         *("algorithm", "dataset", "model", "shift", "seed", "rounds", "clients", "parameters"),
         *("accuracy", "newcomers", "auxiliary", "rounds_to", "discrepancy", "loss"),
         *("groups", "placed", "clustering", "adjusted_rand_index", "seconds", "versions"),
+        "waiting",
     }
-    assert (summary["groups"], summary["placed"]) == (1, 6)
+    assert (summary["groups"], summary["placed"], summary["waiting"]) == (1, 6, 0)
     for name in ("newcomers", "auxiliary", "clustering", "adjusted_rand_index"):
         assert summary[name] is None
     assert set(summary["accuracy"]) == {"best", "final", "median"}

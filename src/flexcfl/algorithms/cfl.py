@@ -18,6 +18,7 @@ from flexcfl.algorithms.options import FORBID
 from flexcfl.clustering import best_aligned, bipartition, cosines, gram
 from flexcfl.clustering.measures import Matrix
 from flexcfl.protocol import (
+    FLOAT32_BYTES,
     Conversation,
     Flags,
     Ids,
@@ -124,7 +125,8 @@ class CFL:
 
     def serving(self, state: CflState) -> Serving:
         """Serve each client the model of its node, those of divided nodes included."""
-        return Serving(state.models, state.node_of)
+        divided = np.flatnonzero(state.first_child != LEAF)
+        return Serving(state.models, state.node_of, waiting=tuple(divided.tolist()))
 
     def _follow(self, state: CflState, clients: Ids) -> Conversation[CflState]:
         """Let clients at divided nodes go down to a leaf, all those of one level in one order."""
@@ -168,7 +170,7 @@ def memory(options: CflOptions, clients: int, parameters: int) -> int:
     31400000
     """
     everybody = clients if options.participation == "full" else 0
-    return everybody * parameters * np.dtype(np.float32).itemsize
+    return everybody * parameters * FLOAT32_BYTES
 
 
 def _at_leaf(state: CflState, clients: Ids) -> Flags:

@@ -25,7 +25,7 @@ from flexcfl.protocol import (
     ask,
 )
 
-__all__ = ["Founded", "Founders", "clustered", "pretrained", "random_centres"]
+__all__ = ["Founded", "Founders", "clustered", "each_its_own", "pretrained"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ def clustered(
     return Founded(directions, _placed(clients, found.clients, found.group_of), found)
 
 
-def random_centres(founders: Founders, clients: int) -> Founded:
+def each_its_own(founders: Founders, clients: int) -> Founded:
     """Let every founder be a group of its own: its update is the direction."""
     groups = np.arange(len(founders.clients))
     return Founded(founders.updates, _placed(clients, founders.clients, groups), None)

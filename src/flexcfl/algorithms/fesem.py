@@ -13,6 +13,7 @@ from pydantic.dataclasses import dataclass as settings
 from flexcfl.aggregation import Averaging, group_means, weights
 from flexcfl.algorithms.options import FORBID, Groups
 from flexcfl.protocol import (
+    FLOAT32_BYTES,
     NO_GROUP,
     Conversation,
     Flags,
@@ -104,7 +105,7 @@ def memory(options: FesemOptions, clients: int, parameters: int) -> int:
     >>> memory(FesemOptions(), clients=1000, parameters=7850)
     31400000
     """
-    return clients * parameters * np.dtype(np.float32).itemsize
+    return clients * parameters * FLOAT32_BYTES
 
 
 def _assigned(state: FesemState, cohort: Ids, rng: np.random.Generator) -> Ids:

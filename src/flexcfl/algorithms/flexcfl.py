@@ -12,10 +12,11 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass as settings
 
 from flexcfl.aggregation import Sharing, group_means, shared
-from flexcfl.algorithms.cold_start import Founded, clustered, pretrained, random_centres
+from flexcfl.algorithms.cold_start import Founded, clustered, each_its_own, pretrained
 from flexcfl.algorithms.options import FORBID, Count, Groups
 from flexcfl.errors import SettingsError
 from flexcfl.protocol import (
+    FLOAT32_BYTES,
     NO_GROUP,
     Clustering,
     Conversation,
@@ -54,10 +55,13 @@ class GroupOptions:
     sharing: Sharing = "convex"
 
     def pretraining(self, local: Local) -> Local:
-        """Return how clients pre-train, where they otherwise train as ``local`` says."""
+        """Return how clients pre-train, where they otherwise train as ``local`` says.
+
+        The proximal term is for training inside groups: here clients are to show where they go.
+        """
         if self.pretraining_epochs is not None:
-            return replace(local, epochs=self.pretraining_epochs, steps=None)
-        return replace(local, steps=self.pretraining_steps)
+            return replace(local, epochs=self.pretraining_epochs, steps=None, prox=0.0)
+        return replace(local, steps=self.pretraining_steps, prox=0.0)
 
 
 @settings(frozen=True, config=FORBID)
@@ -152,7 +156,7 @@ class FlexCFL:
         if isinstance(options, RccOptions):
             centres = options.groups
             founders = yield from pretrained(origin, centres, centres, present, local, rng)
-            return random_centres(founders, len(present))
+            return each_its_own(founders, len(present))
         groups, most_groups = options.groups, options.most_groups
         number = options.alpha * (most_groups if groups == "auto" else groups)
         self._check_newcomers(number, present)
@@ -161,7 +165,7 @@ class FlexCFL:
         return clustered(founders, groups, most_groups, options.measure, len(present), rng)
 
     def _check_newcomers(self, founders: int, present: Flags) -> None:
-        if self.newcomers == "random" and founders >= len(present):
+        if self.newcomers == "random" and min(founders, present.sum()) == len(present):
             raise SettingsError(
                 f"All {len(present)} clients would be founders and nobody is left to be placed at "
                 "random: lower the founders per group (--set algorithm.alpha=N) or the groups."
@@ -189,7 +193,7 @@ def memory(options: FlexcflOptions, clients: int, parameters: int) -> int:
     """
     groups = options.most_groups if options.groups == "auto" else options.groups
     founders = min(clients, options.alpha * groups)
-    return founders * parameters * np.dtype(np.float32).itemsize
+    return founders * parameters * FLOAT32_BYTES
 
 
 def _joined(state: FlexcflState, clients: Ids, groups: Ids) -> FlexcflState:

@@ -17,6 +17,7 @@ from flexcfl.clustering import edc, gram, silhouette, within
 from flexcfl.clustering.agglomeration import Linkage, Metric, agglomerated, distances, nearest
 from flexcfl.errors import SettingsError
 from flexcfl.protocol import (
+    FLOAT32_BYTES,
     Clustering,
     Conversation,
     Flags,
@@ -141,7 +142,8 @@ class FLHC:
 
     def serving(self, state: FlhcState) -> Serving:
         """Serve each client its cluster's model, or the global one while it has no cluster."""
-        return Serving(state.models, state.model_of, clustering=state.clustering)
+        waiting = (state.groups,) if state.groups else ()
+        return Serving(state.models, state.model_of, clustering=state.clustering, waiting=waiting)
 
     def _sampled(self, present: Flags, rng: np.random.Generator) -> Ids:
         everybody = np.flatnonzero(present)
@@ -191,4 +193,4 @@ def memory(options: FlhcOptions, clients: int, parameters: int) -> int:
     31400000
     """
     together = clients if options.sample is None else min(options.sample, clients)
-    return together * parameters * np.dtype(np.float32).itemsize
+    return together * parameters * FLOAT32_BYTES

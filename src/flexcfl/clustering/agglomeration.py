@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from flexcfl.clustering.alignment import best_aligned
-from flexcfl.clustering.measures import BLOCK, Matrix, cosines
+from flexcfl.clustering.measures import Matrix, blocks, cosines
 from flexcfl.protocol import Ids, Vectors
 
 __all__ = ["Linkage", "Metric", "agglomerated", "distances", "nearest"]
@@ -28,7 +28,7 @@ def distances(updates: Vectors, products: Matrix, metric: Metric) -> Matrix:
     from scipy.spatial.distance import pdist, squareform
 
     if metric == "manhattan":
-        pairs = _summed(pdist(updates[:, block], "cityblock") for block in _blocks(updates))
+        pairs = _summed(pdist(updates[:, block], "cityblock") for block in blocks(updates))
         return np.asarray(squareform(pairs))
     if metric == "cosine":
         apart = 1 - cosines(products)
@@ -39,7 +39,9 @@ def distances(updates: Vectors, products: Matrix, metric: Metric) -> Matrix:
     return apart
 
 
-def agglomerated(distances: Matrix, linkage: Linkage, groups: int, threshold: float | None) -> Ids:
+def agglomerated(
+    distances: Matrix, linkage: Linkage, groups: int, threshold: float | None = None
+) -> Ids:
     """Return the cluster of each client, numbered as they first appear.
 
     Single clients are merged until there are ``groups`` clusters, no more than clients; or, where
@@ -49,6 +51,8 @@ def agglomerated(distances: Matrix, linkage: Linkage, groups: int, threshold: fl
     from scipy.spatial.distance import squareform
 
     clients = len(distances)
+    if not 1 <= groups <= clients and threshold is None:
+        raise ValueError(f"{clients} clients cannot form {groups} groups")
     pairs = squareform(distances, checks=False)
     merged = merged_by(pairs, linkage) if clients > 1 else np.empty((0, 4))
     merges = clients - groups
@@ -73,16 +77,9 @@ def nearest(updates: Vectors, directions: Vectors, metric: Metric) -> Ids:
         group_of, _ = best_aligned(updates, directions)
         return group_of
     name = "cityblock" if metric == "manhattan" else "sqeuclidean"
-    blocks = _blocks(updates, directions)
-    apart = _summed(cdist(updates[:, block], directions[:, block], name) for block in blocks)
+    columns = blocks(updates, directions)
+    apart = _summed(cdist(updates[:, block], directions[:, block], name) for block in columns)
     return np.asarray(np.argmin(apart, axis=1), dtype=np.int64)
-
-
-def _blocks(*vectors: Vectors) -> Iterator[slice]:
-    """Return slices of columns, so that SciPy never makes float64 copies of all vectors."""
-    columns = max(1, BLOCK // max(1, sum(len(each) for each in vectors)))
-    parameters = vectors[0].shape[1]
-    return (slice(start, start + columns) for start in range(0, parameters, columns))
 
 
 def _summed(parts: Iterator[Matrix]) -> Matrix:

@@ -7,8 +7,7 @@ Shift", IEEE TPDS 2022, Eq. 8.
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.clustering.measures import BLOCK, Matrix
-from flexcfl.errors import TrainingError
+from flexcfl.clustering.measures import Matrix, blocks, one_thread
 from flexcfl.protocol import Ids, Vectors
 
 __all__ = ["best_aligned"]
@@ -18,30 +17,24 @@ def best_aligned(updates: Vectors, directions: Vectors) -> tuple[Ids, NDArray[np
     """Return, for each update, the group best aligned with it and the cosine to its direction.
 
     The smallest (1 - cos) / 2 is the largest cosine; the first of equals is taken. A zero update
-    or direction has cosine 0 with everything. Updates that are not finite are a ``TrainingError``.
+    or direction has cosine 0 with everything; the cosine of an update that is not finite is NaN.
     """
     cosine = _cosines(updates, directions)
     group_of = cosine.argmax(axis=1).astype(np.int64)
     return group_of, cosine[np.arange(len(updates)), group_of]
 
 
+@one_thread
 def _cosines(updates: Vectors, directions: Vectors) -> Matrix:
     products = np.zeros((len(updates), len(directions)))
     squares = np.zeros((len(updates), 1)), np.zeros((1, len(directions)))
-    # Block by block, in float64 without a float64 copy of everything.
-    columns = max(1, BLOCK // (len(updates) + len(directions)))
-    with np.errstate(invalid="ignore"):  # infinity times zero, which the squares tell
-        for start in range(0, updates.shape[1], columns):
-            ours = updates[:, start : start + columns].astype(np.float64)
-            theirs = directions[:, start : start + columns].astype(np.float64)
+    with np.errstate(invalid="ignore"):  # infinity times zero, or by infinity: NaN is the answer
+        for columns in blocks(updates, directions):
+            ours, theirs = (each[:, columns].astype(np.float64) for each in (updates, directions))
             products += ours @ theirs.T
             squares[0][:, 0] += np.einsum("ij,ij->i", ours, ours)
             squares[1][0] += np.einsum("ij,ij->i", theirs, theirs)
-    if not all(np.isfinite(each).all() for each in squares):
-        raise TrainingError(
-            "An update is no longer a finite number and fits no group: the pre-training of a "
-            "client diverged, so lower its rate."
-        )
-    lengths = np.sqrt(squares[0]) * np.sqrt(squares[1])
-    np.divide(products, lengths, out=products, where=lengths > 0)  # products with zero are zero
+        lengths = np.sqrt(squares[0]) * np.sqrt(squares[1])
+        # Products with zero are zero.
+        np.divide(products, lengths, out=products, where=(lengths > 0) | np.isnan(lengths))
     return products.clip(-1.0, 1.0)

@@ -12,7 +12,7 @@ import numpy as np
 
 from flexcfl.clustering.measures import Matrix, between, cosines, edc, gram, madc
 from flexcfl.clustering.number import number_of_groups
-from flexcfl.clustering.partitions import complete_linkage, k_means
+from flexcfl.clustering.partitions import check_distinct, complete_linkage, k_means
 from flexcfl.clustering.validity import silhouette, within
 from flexcfl.errors import SettingsError, TrainingError, unknown
 from flexcfl.protocol import Clustering, Ids, Vectors
@@ -30,6 +30,7 @@ def _by_edc(products: Matrix, embedding: Matrix, rng: np.random.Generator) -> tu
 
 
 def _by_madc(products: Matrix, embedding: Matrix, rng: np.random.Generator) -> tuple[Ids, Matrix]:
+    check_distinct(embedding, embedding.shape[1])
     distances = madc(cosines(products))
     return complete_linkage(distances, embedding.shape[1]), distances
 

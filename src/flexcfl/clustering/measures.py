@@ -5,32 +5,58 @@ Shift", IEEE TPDS 2022, Eq. 6 and 7. Updates have millions of numbers and client
 everything is computed from the scalar products of the updates, which are read only once.
 """
 
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import Literal, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from flexcfl.protocol import Vectors
 
-__all__ = ["Matrix", "between", "cosines", "edc", "gram", "madc"]
+__all__ = ["Matrix", "between", "blocks", "cosines", "edc", "gram", "madc", "one_thread"]
 
 Matrix: TypeAlias = NDArray[np.float64]
 
 BLOCK = 2**21  # how many numbers of the updates are turned into float64 at a time
+P = ParamSpec("P")
+ResultT = TypeVar("ResultT")
 
 
+def one_thread(function: Callable[P, ResultT]) -> Callable[P, ResultT]:
+    """Let a function compute on one thread, so that its result does not depend on their number.
+
+    More would gain little for long and narrow products, and lose much where others are at work on
+    the same cores.
+    """
+
+    @wraps(function)
+    def limited(*args: P.args, **kwargs: P.kwargs) -> ResultT:
+        with threadpool_limits(limits=1):
+            return function(*args, **kwargs)
+
+    return limited
+
+
+def blocks(*vectors: Vectors) -> Iterator[slice]:
+    """Return slices of columns, so that float64 copies of all vectors are never made."""
+    columns = max(1, BLOCK // max(1, sum(len(each) for each in vectors)))
+    parameters = vectors[0].shape[1]
+    return (slice(start, start + columns) for start in range(0, parameters, columns))
+
+
+@one_thread
 def gram(updates: Vectors) -> Matrix:
     """Return the scalar products of all pairs of updates, in float64.
 
     Columns are taken block by block, so that there is never a second copy of the updates. The
     diagonal is finite exactly where an update is.
     """
-    clients, parameters = updates.shape
-    columns = max(1, BLOCK // max(1, clients))
-    products = np.zeros((clients, clients))
+    products = np.zeros((len(updates), len(updates)))
     with np.errstate(invalid="ignore"):  # infinity times zero; the diagonal tells
-        for start in range(0, parameters, columns):
-            block = updates[:, start : start + columns].astype(np.float64)
+        for columns in blocks(updates):
+            block = updates[:, columns].astype(np.float64)
             products += block @ block.T
     return products
 
@@ -47,6 +73,7 @@ def cosines(products: Matrix) -> Matrix:
     return np.clip(similarity, -1.0, 1.0)
 
 
+@one_thread
 def edc(products: Matrix, directions: int) -> Matrix:
     """Return the cosines of every update to the leading directions of all updates (Eq. 7).
 

@@ -10,11 +10,12 @@ scikit-learn is imported inside the functions, because that takes a second.
 
 import numpy as np
 
-from flexcfl.clustering.measures import Matrix
+from flexcfl.clustering.agglomeration import agglomerated
+from flexcfl.clustering.measures import Matrix, one_thread
 from flexcfl.errors import TrainingError
 from flexcfl.protocol import Flags, Ids
 
-__all__ = ["bipartition", "complete_linkage", "distinct", "k_means"]
+__all__ = ["bipartition", "check_distinct", "complete_linkage", "distinct", "k_means"]
 
 STARTS = 10
 # Points closer than this are one point: cosines of float32 updates are no more exact, and K-means
@@ -22,6 +23,7 @@ STARTS = 10
 DECIMALS = 6
 
 
+@one_thread
 def k_means(points: Matrix, groups: int, rng: np.random.Generator, starts: int = STARTS) -> Ids:
     """Divide points by K-means++, the best of ``starts`` attempts, into exactly ``groups``.
 
@@ -29,12 +31,7 @@ def k_means(points: Matrix, groups: int, rng: np.random.Generator, starts: int =
     """
     from sklearn.cluster import KMeans
 
-    found = distinct(points)
-    if found < groups:
-        raise TrainingError(
-            f"The number of different directions among the clients' updates is {found}, too few "
-            f"for {groups} groups: ask for fewer groups, or pre-train for longer."
-        )
+    check_distinct(points, groups)
     seed = int(rng.integers(2**31))
     fitted = KMeans(groups, n_init=starts, random_state=seed).fit(_rounded(points))
     return _by_appearance(fitted.labels_)
@@ -45,9 +42,19 @@ def distinct(points: Matrix) -> int:
     return len(np.unique(_rounded(points), axis=0))
 
 
+def check_distinct(points: Matrix, groups: int) -> None:
+    """Raise a ``TrainingError`` where there are fewer different points than groups."""
+    found = distinct(points)
+    if found < groups:
+        raise TrainingError(
+            f"The number of different directions among the clients' updates is {found}, too few "
+            f"for {groups} groups: ask for fewer groups, or pre-train for longer."
+        )
+
+
 def complete_linkage(distances: Matrix, groups: int) -> Ids:
     """Merge the two groups whose furthest members are nearest, until so many groups are left."""
-    return _merged(distances, "complete", groups)
+    return agglomerated(distances, "complete", groups)
 
 
 def bipartition(similarity: Matrix) -> Flags:
@@ -56,18 +63,7 @@ def bipartition(similarity: Matrix) -> Flags:
     That division leaves the weakest link of a maximum spanning tree open, which is where single
     linkage has two groups left. True are the clients that are not with the first one.
     """
-    return np.equal(_merged(1.0 - similarity, "single", 2), 1)
-
-
-def _merged(distances: Matrix, linkage: str, groups: int) -> Ids:
-    from sklearn.cluster import AgglomerativeClustering
-
-    if not 1 <= groups <= len(distances):
-        raise ValueError(f"{len(distances)} clients cannot form {groups} groups")
-    if groups == 1:  # the library wants two clients at least
-        return np.zeros(len(distances), dtype=np.int64)
-    merging = AgglomerativeClustering(groups, metric="precomputed", linkage=linkage)
-    return _by_appearance(merging.fit(distances).labels_)
+    return np.equal(agglomerated(1.0 - similarity, "single", 2), 1)
 
 
 def _by_appearance(labels: Ids) -> Ids:

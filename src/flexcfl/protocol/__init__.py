@@ -32,9 +32,10 @@ from flexcfl.protocol.orders import (
     Train,
     Trained,
 )
-from flexcfl.protocol.vectors import NO_GROUP, Flags, Ids, Vector, Vectors
+from flexcfl.protocol.vectors import FLOAT32_BYTES, NO_GROUP, Flags, Ids, Vector, Vectors
 
 __all__ = [
+    "FLOAT32_BYTES",
     "LOWEST_LOSS",
     "NO_GROUP",
     "Algorithm",

@@ -49,12 +49,20 @@ class Serving:
 
     ``auxiliary`` is one model for everybody beside them, where the algorithm keeps one, and
     ``clustering`` how the groups were found, where they were found by clustering updates.
+    ``waiting`` are the numbers of models that are no groups: they serve clients that were away
+    when a group was divided, until these follow.
     """
 
     models: Vectors
     model_of: Ids
     auxiliary: Vector | None = None
     clustering: Clustering | None = None
+    waiting: tuple[int, ...] = ()
+
+    @property
+    def groups(self) -> Ids:
+        """The numbers of the models that are groups."""
+        return np.setdiff1d(np.arange(len(self.models)), self.waiting)
 
 
 class Executor(Protocol):

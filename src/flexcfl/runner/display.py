@@ -101,10 +101,14 @@ def _groups(run: Run) -> str:
     summary = run.summary
     if len(run.models) == 1:
         return ""
-    members = np.unique(run.group_of[run.group_of != NO_GROUP], return_counts=True)[1]
+    placed = run.group_of[run.group_of != NO_GROUP]
+    numbers = np.delete(np.bincount(placed, minlength=len(run.models)), run.waiting)
+    members = numbers[numbers > 0]
     words = [f"{len(members)} of {_clients(members.tolist())}"] if len(members) else []
-    if len(members) < len(run.models):
-        words.append(f"{len(run.models) - len(members)} without clients")
+    if len(members) < len(numbers):
+        words.append(f"{len(numbers) - len(members)} without clients")
+    if summary["waiting"]:
+        words.append(f"{_clients([summary['waiting']])} waiting to follow")
     if summary["placed"] < summary["clients"]:
         words.append(f"{_clients([summary['clients'] - summary['placed']])} without a group")
     if summary["adjusted_rand_index"] is not None:

@@ -40,6 +40,7 @@ def execute(prepared: Prepared, view: View = iter, folder: RunFolder | None = No
         clustering=serving.clustering,
         folder=folder.path if folder else None,
         engine=prepared.engine,
+        waiting=serving.waiting,
     )
 
 

@@ -17,9 +17,9 @@ class Figures:
     ``accuracy`` is over all clients that have arrived, each with its group's model, and None until
     every one of them has a group. ``newcomers_accuracy`` is over those with a group that arrived
     after the start, ``auxiliary_accuracy`` that of the one model beside the groups' on everybody.
-    ``cohort`` counts the clients asked, ``placed`` those present that have a group. The bytes are
-    those of the algorithm's own orders; the first round's are with those of the start, and what
-    the evaluation of the models would cost is not among them.
+    ``cohort`` counts the clients asked to train, ``placed`` those present that have a group. The
+    bytes are those of the algorithm's own orders; the first round's are with those of the start,
+    and what the evaluation of the models would cost is not among them.
     """
 
     round: int

@@ -3,7 +3,7 @@
 The loop trains, measures and yields; writing, showing and collecting is done by whoever iterates.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,7 +11,17 @@ import numpy as np
 
 from flexcfl import cohorts, seeds
 from flexcfl.metrics import Trainees
-from flexcfl.protocol import NO_GROUP, Algorithm, Executor, Flags, Ids, Initial, Serving
+from flexcfl.protocol import (
+    NO_GROUP,
+    Algorithm,
+    Exchange,
+    Executor,
+    Flags,
+    Ids,
+    Initial,
+    Serving,
+    Train,
+)
 from flexcfl.runner import figures
 from flexcfl.runner.evaluation import NOT_EVALUATED, Evaluation, evaluate
 from flexcfl.runner.experiment import RunSettings
@@ -84,7 +94,7 @@ class _Course:
         serving = self.algorithm.serving(held.result)
         evaluation, seconds = timed(lambda: self._evaluated(serving, present, number, executor))
         trainees, cost = Trainees.of(held.training, serving), held.cost + before
-        members, cohort = _members(serving, present), self.settings.cohort
+        members, cohort = _members(serving, present), _asked(held.training)
         return Round(
             figures.of_round(number, cohort, members, trainees, evaluation, cost),
             figures.of_groups(number, members, trainees, evaluation),
@@ -109,6 +119,11 @@ class _Course:
     ) -> Evaluation:
         due = number % self.settings.evaluate_every == 0 or number == self.settings.rounds
         return evaluate(serving, present, self.arrival > 0, executor) if due else NOT_EVALUATED
+
+
+def _asked(training: Sequence[Exchange]) -> int:
+    """Return how many clients were asked to train for the round."""
+    return sum(len(order.clients) for order, _ in training if isinstance(order, Train))
 
 
 def _members(serving: Serving, present: Flags) -> Ids:

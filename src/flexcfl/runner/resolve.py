@@ -109,6 +109,11 @@ def _check_groups(name: str, entry: Entry, table: dict[str, Any]) -> None:
     if "groups" not in table or any(option.name == "groups" for option in fields(entry.options)):
         return
     groups = table.pop("groups")
+    if name == "cfl":
+        raise SettingsError(
+            "'cfl' finds the number of its groups by dividing them: leave --groups out, and see "
+            "algorithm.eps1 and algorithm.eps2."
+        )
     if groups != 1 or isinstance(groups, bool):
         raise SettingsError(
             f"'{name}' trains one model for everybody and has no groups: "

@@ -30,6 +30,8 @@ class Run:
     group, ``auxiliary`` the one for everybody beside them, and ``group_of`` is every client's group
     (-1: none). ``clustering`` is how the groups were found, with the points to draw; it is None,
     like ``auxiliary``, where the algorithm has none. ``folder`` is None where nothing was written.
+    ``waiting`` are the numbers of models that are no groups: they serve clients that were away
+    when a group was divided, and have not followed yet.
     """
 
     experiment: Experiment
@@ -42,6 +44,7 @@ class Run:
     clustering: Clustering | None
     folder: Path | None
     engine: "Engine"
+    waiting: tuple[int, ...] = ()
 
     @property
     def accuracy(self) -> Accuracy:

@@ -6,8 +6,10 @@ from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
+
 from flexcfl import __version__, metrics
-from flexcfl.protocol import Clustering, Serving
+from flexcfl.protocol import NO_GROUP, Clustering, Serving
 from flexcfl.runner.figures import Figures
 from flexcfl.runner.prepare import Prepared
 
@@ -23,6 +25,7 @@ def summarised(
     """
     experiment, federation = prepared.experiment, prepared.federation
     accuracy = [figures.accuracy for figures in rounds]
+    waiting = np.isin(serving.model_of, serving.waiting)
     return {
         "algorithm": experiment.algorithm.name,
         "dataset": experiment.data.name,
@@ -38,10 +41,13 @@ def summarised(
         "rounds_to": metrics.rounds_to(accuracy),
         "discrepancy": asdict(metrics.Spread.of([figures.discrepancy for figures in rounds])),
         "loss": metrics.final([figures.loss for figures in rounds]),
-        "groups": len(serving.models),
+        "groups": len(serving.groups),
         "placed": rounds[-1].placed,
+        "waiting": int(waiting.sum()),
         "clustering": _clustering(serving.clustering),
-        "adjusted_rand_index": metrics.adjusted_rand_index(federation.structure, serving.model_of),
+        "adjusted_rand_index": metrics.adjusted_rand_index(
+            federation.structure, np.where(waiting, NO_GROUP, serving.model_of)
+        ),
         "seconds": round(seconds, 3),
         "versions": _versions(),
     }
