@@ -57,7 +57,7 @@ def run(
         typer.Option(
             metavar="N",
             help="Number of groups, or auto to let flexcfl, fedgroup and flexcfl-rac find it; "
-            "fedavg and fedprox have one.",
+            "fedavg and fedprox have one, cfl finds its own.",
         ),
     ] = None,
     seed: Annotated[
