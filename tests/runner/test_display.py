@@ -96,7 +96,7 @@ def test_memory_is_told_where_there_is_need_and_by_itself_where_it_is_much(
     assert plain["sizes"].endswith("9 parameters")
     some = display.sizes(replace(prepared, memory=31_400_000))
     assert list(some) == ["sizes"]
-    assert some["sizes"].plain.endswith("9 parameters, 31 MB of memory")
+    assert some["sizes"].plain.endswith("9 parameters, 31 MB of clients' vectors")
     much = display.sizes(replace(prepared, memory=393_000_000))
     assert much["memory"].plain == "about 393 MB for what fedavg keeps of its clients at once"
 

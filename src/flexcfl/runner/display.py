@@ -66,7 +66,7 @@ def sizes(prepared: Prepared) -> Rows:
     train, test = int(federation.train.sizes.sum()), int(federation.test.sizes.sum())
     examples = f"{train:,} training and {test:,} test examples"
     parameters = f"{prepared.engine.parameters:,} parameters"
-    kept = [f"{memory.spelt(prepared.memory)} of memory"] if prepared.memory else []
+    kept = [f"{memory.spelt(prepared.memory)} of clients' vectors"] if prepared.memory else []
     rows = {"sizes": ", ".join([clients, examples, parameters, *kept])}
     if prepared.memory >= memory.LARGE:
         what = f"what {prepared.experiment.algorithm.name} keeps of its clients at once"
