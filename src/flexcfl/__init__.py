@@ -27,3 +27,8 @@ def __getattr__(name: str) -> Any:
     if name in PARTS:
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Offer what there is to use, loaded or not."""
+    return sorted([*__all__, *PARTS])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics.pairwise import cosine_similarity
 
@@ -10,12 +10,14 @@ from flexcfl.clustering import best_aligned, measures
 from flexcfl.protocol import Vectors
 
 SEEDS = st.integers(0, 10**6)
+few_times = settings(deadline=None, max_examples=30)
 
 
 def vectors(seed: int, *shape: int) -> Vectors:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
+@few_times
 @given(SEEDS, st.integers(1, 40))
 def test_the_smallest_dissimilarity_wins(seed: int, block: int) -> None:
     updates, directions = vectors(seed, 6, 11), vectors(seed + 1, 4, 11)
@@ -29,6 +31,7 @@ def test_the_smallest_dissimilarity_wins(seed: int, block: int) -> None:
     assert cosine.dtype == np.float64
 
 
+@few_times
 @given(SEEDS, st.integers(-60, 60), st.integers(-60, 60))
 def test_lengths_do_not_matter(seed: int, one: int, other: int) -> None:
     updates, directions = vectors(seed, 5, 8), vectors(seed + 1, 3, 8)

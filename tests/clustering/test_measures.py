@@ -4,7 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from flexcfl.clustering.measures import between
 from flexcfl.protocol import Vectors
 
 SEEDS = st.integers(0, 10**6)
+few_times = settings(deadline=None, max_examples=30)
 
 
 def updates_of(seed: int, clients: int = 9, parameters: int = 40) -> Vectors:
@@ -37,6 +38,7 @@ def same_up_to_sign(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> N
     np.testing.assert_allclose(ours, theirs * signs, atol=2e-4)
 
 
+@few_times
 @given(SEEDS, st.integers(1, 60))
 def test_scalar_products_do_not_depend_on_the_blocks(seed: int, block: int) -> None:
     updates = updates_of(seed)
@@ -70,6 +72,7 @@ def test_the_diagonal_tells_which_updates_are_not_finite(strange: float) -> None
     assert finite.tolist() == [client != 3 for client in range(9)]
 
 
+@few_times
 @given(arrays(np.float32, (5, 4), elements=st.floats(-(2.0**60), 2.0**60, width=32)))
 def test_cosines_are_those_of_scikit_learn(updates: Vectors) -> None:
     assume(np.abs(updates).max(axis=1).min() > 1e-12)  # scikit-learn takes less for zero
@@ -84,6 +87,7 @@ def test_a_zero_update_has_cosine_zero_with_everything() -> None:
     assert similarity.tolist() == [[0, 0], [0, 1]]
 
 
+@few_times
 @given(SEEDS, st.integers(1, 4))
 def test_edc_is_the_cosine_to_the_components_of_a_truncated_svd(seed: int, directions: int) -> None:
     updates = updates_of(seed)
@@ -94,6 +98,7 @@ def test_edc_is_the_cosine_to_the_components_of_a_truncated_svd(seed: int, direc
     same_up_to_sign(edc(gram(updates), directions), expected)
 
 
+@few_times
 @given(SEEDS, st.sampled_from([2.0**-40, 0.001, 3.0, 2.0**40]))
 def test_edc_does_not_change_when_all_updates_are_rescaled(seed: int, factor: float) -> None:
     updates = updates_of(seed)
@@ -102,6 +107,7 @@ def test_edc_does_not_change_when_all_updates_are_rescaled(seed: int, factor: fl
     same_up_to_sign(edc(gram(rescaled), 3), edc(gram(updates), 3))
 
 
+@few_times
 @given(SEEDS)
 def test_edc_does_not_change_when_coordinates_are_rotated_or_permuted(seed: int) -> None:
     updates = updates_of(seed)
@@ -113,6 +119,7 @@ def test_edc_does_not_change_when_coordinates_are_rotated_or_permuted(seed: int)
     same_up_to_sign(edc(gram(updates[:, rng.permutation(40)]), 3), expected)
 
 
+@few_times
 @given(SEEDS)
 def test_edc_follows_the_clients_when_they_are_permuted(seed: int) -> None:
     updates = updates_of(seed)
@@ -173,12 +180,14 @@ def loops(similarity: NDArray[np.float64]) -> NDArray[np.float64]:
     return distances
 
 
+@few_times
 @given(SEEDS, st.integers(3, 9))
 def test_madc_is_the_triple_loop(seed: int, clients: int) -> None:
     similarity = cosines(gram(updates_of(seed, clients)))
     np.testing.assert_allclose(madc(similarity), loops(similarity), atol=1e-13)
 
 
+@few_times
 @given(
     arrays(
         np.float32, st.tuples(st.integers(1, 8), st.just(3)), elements=st.floats(-9, 9, width=32)

@@ -25,12 +25,12 @@ def test_trained_linear_models(groups: int) -> None:
 
 @pytest.mark.parametrize("groups", [1, 3])
 def test_digits_under_other_names(groups: int) -> None:
-    assert found(permuted_digits(groups, 60, seed=0)) == groups
+    assert found(permuted_digits(groups, 60, seed=0), most_groups=6) == groups
 
 
 @pytest.mark.parametrize("groups", [1, 5])
 def test_noisy_vectors(groups: int) -> None:
-    assert found(noisy_vectors(groups, 60, seed=0)) == groups
+    assert found(noisy_vectors(groups, 60, seed=0), most_groups=8) == groups
 
 
 @pytest.mark.slow
@@ -64,10 +64,10 @@ def test_clients_that_are_all_the_same_are_one_group() -> None:
 def test_copies_of_three_updates_are_three_groups() -> None:
     truth = np.arange(15) % 3
     copies = np.random.default_rng(0).standard_normal((3, 50)).astype(np.float32)[truth]
-    assert found(Constructed(copies, truth)) == 3
+    assert found(Constructed(copies, truth), most_groups=6) == 3
 
 
 def test_one_odd_client_is_not_a_group() -> None:
     federation = noisy_vectors(1, 60, seed=2, cosine=0.6)
     federation.updates[7] = 20 * np.random.default_rng(0).standard_normal(2000)
-    assert found(federation) == 1
+    assert found(federation, most_groups=6) == 1

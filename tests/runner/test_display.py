@@ -44,6 +44,19 @@ def test_one_model_for_everybody_has_no_rows_on_groups(run: Run) -> None:
     assert list(shown(run)) == ["accuracy", "reached", "loss", "discrepancy", "time", "folder"]
 
 
+def test_what_was_not_measured_is_told_with_the_reason(run: Run) -> None:
+    never = {**run.rounds, "accuracy": np.full(len(run.rounds["accuracy"]), np.nan)}
+    rows = shown(replace(summarised(run, placed=2, clients=6), rounds=never))
+    assert rows["accuracy"].startswith("not measured, because only 2 of 6 clients have a group")
+    assert "reached" not in rows
+
+
+def test_a_late_first_measurement_is_told(run: Run) -> None:
+    late = {**run.rounds, "accuracy": np.array([np.nan, np.nan, 0.9])}
+    rows = shown(replace(summarised(run, rounds_to={"0.8": 3, "0.95": None}), rounds=late))
+    assert rows["reached"] == "80% in round 3, measured from round 3 on"
+
+
 def test_newcomers_and_the_auxiliary_model_have_rows_where_they_exist(run: Run) -> None:
     summed = {"best": 0.5, "final": 0.25, "median": 0.125}
     rows = shown(summarised(run, newcomers=summed))
@@ -59,12 +72,13 @@ def test_newcomers_and_the_auxiliary_model_have_rows_where_they_exist(run: Run) 
         ([0, 0, 0, 0], 2, {}, "1 of 4 clients, 1 without clients"),
         ([0, 1, 1, -1], 2, {}, "2 of 1 and 2 clients, 1 client without a group"),
         ([*range(20), 0], 20, {}, "20 of 1 to 2 clients"),
+        ([*range(20)], 20, {}, "20 of 1 client each"),
         ([-1, -1], 2, {}, "2 without clients, 2 clients without a group"),
         (
             [0, 1],
             2,
             {"adjusted_rand_index": 1.0, "clustering": {"silhouette": 0.876}},
-            "2 of 1 and 1 clients, adjusted Rand index 1.000, silhouette 0.88",
+            "2 of 1 and 1 clients, adjusted Rand index 1.000, silhouette of the clustering 0.88",
         ),
         ([0, 1], 2, {"clustering": {"silhouette": None}}, "2 of 1 and 1 clients"),
     ],

@@ -23,7 +23,6 @@ STARTS = 10
 DECIMALS = 6
 
 
-@one_thread
 def k_means(points: Matrix, groups: int, rng: np.random.Generator, starts: int = STARTS) -> Ids:
     """Divide points by K-means++, the best of ``starts`` attempts, into exactly ``groups``.
 
@@ -33,8 +32,8 @@ def k_means(points: Matrix, groups: int, rng: np.random.Generator, starts: int =
 
     check_distinct(points, groups)
     seed = int(rng.integers(2**31))
-    fitted = KMeans(groups, n_init=starts, random_state=seed).fit(_rounded(points))
-    return _by_appearance(fitted.labels_)
+    fit = one_thread(KMeans(groups, n_init=starts, random_state=seed).fit)
+    return _by_appearance(fit(_rounded(points)).labels_)
 
 
 def distinct(points: Matrix) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 __all__ = ["LAST", "THRESHOLDS", "Accuracy", "Curve", "Spread", "final", "rounds_to"]
 
 THRESHOLDS = ("0.8", "0.85", "0.9", "0.95")
-LAST = 10  # "final" figures are means over so many of the last values
+LAST = 10  # "final" figures are means over so many of the last rounds
 
 Curve: TypeAlias = Sequence[float | None]  # one value a round, None where there is none
 
@@ -19,14 +19,14 @@ def _known(curve: Curve) -> list[float]:
 
 
 def final(curve: Curve) -> float | None:
-    """Return the mean of the last ten values there are, or None without any."""
-    values = _known(curve)
-    return float(np.mean(values[-LAST:])) if values else None
+    """Return the mean of the values that the last ten rounds have, or None if they have none."""
+    values = _known(curve[-LAST:])
+    return float(np.mean(values)) if values else None
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The best, the final (mean of the last ten evaluated rounds) and the median accuracy."""
+    """The best, the final (mean over the last ten rounds) and the median accuracy."""
 
     best: float | None
     final: float | None
@@ -38,7 +38,7 @@ class Accuracy:
         values = _known(curve)
         if not values:
             return cls(None, None, None)
-        return cls(max(values), final(values), float(np.median(values)))
+        return cls(max(values), final(curve), float(np.median(values)))
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """What a person sees before and after a run: its settings, its sizes, its results."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -77,13 +78,14 @@ def sizes(prepared: Prepared) -> Rows:
 def results(run: Run) -> Rows:
     """Return the figures of a finished run and where they are."""
     summary = run.summary
+    measured = np.flatnonzero(~np.isnan(run.rounds["accuracy"])).tolist()
     rows = {
-        "accuracy": _accuracy(summary["accuracy"]),
+        "accuracy": _accuracy(summary["accuracy"]) if measured else _unplaced(summary),
         "newcomers": _accuracy(summary["newcomers"]),
         "auxiliary": _accuracy(summary["auxiliary"]),
-        "reached": _reached(summary["rounds_to"]),
-        "loss": _number(summary["loss"]),
-        "discrepancy": _number(summary["discrepancy"]["mean"]),
+        "reached": _reached(summary["rounds_to"], measured[0] + 1) if measured else "",
+        "loss": f"{_number(summary['loss'])} in the last ten rounds",
+        "discrepancy": f"{_number(summary['discrepancy']['mean'])} over all rounds",
         "groups": _groups(run),
         "time": f"{summary['seconds']:.1f} s",
         "folder": str(run.folder) if run.folder else "none",
@@ -97,9 +99,9 @@ def _accuracy(summed: Mapping[str, float | None] | None) -> str:
 
 
 def _groups(run: Run) -> str:
-    """Return how large the groups are and how good, or nothing where there is only one."""
+    """Return how large the groups are and how good, or nothing where there can be only one."""
     summary = run.summary
-    if len(run.models) == 1:
+    if not fields(run.experiment.algorithm.options) and len(run.models) == 1:
         return ""
     placed = run.group_of[run.group_of != NO_GROUP]
     numbers = np.delete(np.bincount(placed, minlength=len(run.models)), run.waiting)
@@ -114,26 +116,39 @@ def _groups(run: Run) -> str:
     if summary["adjusted_rand_index"] is not None:
         words.append(f"adjusted Rand index {summary['adjusted_rand_index']:.3f}")
     if summary["clustering"] and summary["clustering"]["silhouette"] is not None:
-        words.append(f"silhouette {summary['clustering']['silhouette']:.2f}")
+        words.append(f"silhouette of the clustering {summary['clustering']['silhouette']:.2f}")
     return ", ".join(words)
 
 
 def _clients(numbers: Sequence[int]) -> str:
     """Return numbers of clients in words, one by one where they are few."""
-    if len(numbers) > MANY:
+    if len(numbers) > MANY and min(numbers) < max(numbers):
         return f"{min(numbers):,} to {max(numbers):,} clients"
+    if len(numbers) > MANY:
+        return f"{_clients(numbers[:1])} each"
     *others, last = (f"{number:,}" for number in numbers)
     listed = f"{', '.join(others)} and {last}" if others else last
     return f"{listed} {'client' if listed == '1' else 'clients'}"
 
 
-def _reached(rounds_to: Mapping[str, int | None]) -> str:
+def _unplaced(summary: Mapping[str, Any]) -> str:
+    """Say why there is no accuracy: somebody that is present has no group."""
+    return (
+        f"not measured, because only {summary['placed']:,} of {summary['clients']:,} clients have "
+        "a group so far: run more rounds, or cohorts that visit everybody "
+        "(run.cohorts=round-robin-then-uniform)"
+    )
+
+
+def _reached(rounds_to: Mapping[str, int | None], first: int) -> str:
+    """Return when each accuracy was reached, and from which round on that could be seen."""
     reached = [
         f"{float(threshold):.0%} in round {number}"
         for threshold, number in rounds_to.items()
         if number is not None
     ]
-    return ", ".join(reached) or f"never {float(min(rounds_to)):.0%}"
+    since = [f"measured from round {first} on"] if first > 1 else []
+    return ", ".join([*(reached or [f"never {float(min(rounds_to)):.0%}"]), *since])
 
 
 def _percent(value: float | None) -> str:
