@@ -62,7 +62,9 @@ def test_faster_paths_equal_the_plain_loop_on_any_cohort(
 ) -> None:
     cohort = Cohort(tuple(sizes))
     local = Local(epochs=epochs, batch=batch, rate=0.02, prox=prox)
-    assert_equal_to_the_plain_loop(cohort, "perceptron", path, local)
+    # Without hidden units: one that happens to be at the kink of its ReLU is on or off by rounding,
+    # and among so many cohorts some have one. The cohorts above have them.
+    assert_equal_to_the_plain_loop(cohort, "logistic regression", path, local)
 
 
 def test_the_plain_loop_is_what_torch_does(cohort: Cohort) -> None:
