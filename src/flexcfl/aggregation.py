@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from flexcfl.protocol import Ids, Vectors
 
-__all__ = ["Averaging", "Sharing", "group_means", "shared", "weights"]
+__all__ = ["Averaging", "Sharing", "group_means", "norms", "shared", "weights"]
 
 Averaging: TypeAlias = Literal["simple", "examples"]
 Sharing: TypeAlias = Literal["convex", "additive"]
@@ -56,6 +56,12 @@ def weights(averaging: Averaging, examples: Ids) -> Ids:
     return examples if averaging == "examples" else np.ones_like(examples)
 
 
+def norms(vectors: Vectors) -> NDArray[np.float64]:
+    """Return the length of each vector."""
+    # By einsum, which makes no float64 copy of all vectors and does not depend on BLAS threads.
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)))
+
+
 def shared(models: Vectors, rate: float, sharing: Sharing) -> Vectors:
     r"""Return the groups' models after inter-group aggregation with rate :math:`\eta_g`.
 
@@ -66,8 +72,8 @@ def shared(models: Vectors, rate: float, sharing: Sharing) -> Vectors:
     """
     if rate == 0 or len(models) < 2:
         return models
-    norms = np.sqrt(np.einsum("ij,ij->i", models, models, dtype=np.float64))
-    inverse = np.divide(rate, norms, out=np.zeros_like(norms), where=norms > 0)
+    lengths = norms(models)
+    inverse = np.divide(rate, lengths, out=np.zeros_like(lengths), where=lengths > 0)
     shares = np.tile(inverse, (len(models), 1))  # row j: what each model adds to model j
     np.fill_diagonal(shares, 1.0)
     if sharing == "convex":

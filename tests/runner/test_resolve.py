@@ -123,6 +123,11 @@ def test_algorithms_with_one_model_have_one_group(algorithm: str) -> None:
         resolved(algorithm={"name": algorithm, "groups": 3})
 
 
+def test_an_algorithm_that_finds_its_groups_is_not_told_their_number() -> None:
+    with pytest.raises(SettingsError, match="'cfl' finds the number of its groups by itself"):
+        resolved(algorithm={"name": "cfl", "groups": 3})
+
+
 @dataclass(frozen=True)
 class Clustered:
     groups: Annotated[int, Field(ge=1)] = 2

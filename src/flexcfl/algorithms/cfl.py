@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from pydantic.dataclasses import dataclass as settings
 
-from flexcfl.aggregation import group_means
+from flexcfl.aggregation import group_means, norms
 from flexcfl.algorithms.options import FORBID
 from flexcfl.clustering import best_aligned, bipartition, cosines, gram
 from flexcfl.clustering.measures import Matrix
@@ -145,17 +145,17 @@ class CFL:
             return []
         nodes, cluster_of = np.unique(trained.model_of, return_inverse=True)
         means = group_means(trained.updates, cluster_of, len(nodes), trained.examples)
-        stationary, norms = _norms(means) < self.options.eps1, _norms(trained.updates)
+        stationary, lengths = norms(means) < self.options.eps1, norms(trained.updates)
         clusters = [np.flatnonzero(cluster_of == cluster) for cluster in np.flatnonzero(stationary)]
-        clusters = [rows for rows in clusters if self._at_odds(norms[rows])]
+        clusters = [rows for rows in clusters if self._at_odds(lengths[rows])]
         if not clusters:
             return []
         similarity = cosines(gram(trained.updates))
         divisions = [_division(trained, rows, similarity) for rows in clusters]
         return [each for each in divisions if self._apart(each, similarity)]
 
-    def _at_odds(self, norms: NDArray[np.float64]) -> bool:
-        return len(norms) >= self.options.least and bool(norms.max() > self.options.eps2)
+    def _at_odds(self, lengths: NDArray[np.float64]) -> bool:
+        return len(lengths) >= self.options.least and bool(lengths.max() > self.options.eps2)
 
     def _apart(self, division: Division, similarity: Matrix) -> bool:
         first, second = division.rows[~division.second], division.rows[division.second]
@@ -207,8 +207,3 @@ def _stepped(state: CflState, trained: Trained, divisions: list[Division]) -> Cf
     models = np.concatenate([state.models, state.models[parents]]) + steps
     directions = np.concatenate([state.directions, steps[nodes:]])
     return CflState(models, first_child, directions, node_of, state.rounds + 1)
-
-
-def _norms(vectors: Vectors) -> NDArray[np.float64]:
-    # By einsum, which makes no float64 copy of all vectors and does not depend on BLAS threads.
-    return np.asarray(np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)))

@@ -44,8 +44,8 @@ class GroupOptions:
 
     ``pretraining_steps`` is a number of mini-batches; ``pretraining_epochs``, where given, takes
     its place. ``first_model`` is where a group begins: at the mean of its founders' ``pretrained``
-    models, or at the ``origin``. ``eta_g`` is the rate of inter-group aggregation, ``sharing``
-    its form.
+    models, or at the ``origin``. ``eta_g`` is the rate of inter-group aggregation; ``sharing`` is
+    ``convex``, a weighted mean of models, or ``additive``, the paper's sum.
     """
 
     pretraining_steps: Count = 50

@@ -55,7 +55,7 @@ def run(
     groups: Annotated[
         str | None,
         typer.Option(
-            metavar="N",
+            metavar="N|auto",
             help="Number of groups, or auto to let flexcfl, fedgroup and flexcfl-rac find it; "
             "fedavg and fedprox have one, cfl finds its own.",
         ),

@@ -105,14 +105,14 @@ def _check_text(name: str, path: Path) -> None:
 
 
 def _check_groups(name: str, entry: Entry, table: dict[str, Any]) -> None:
-    """Let one group pass for an algorithm without groups: that is what it has."""
+    """Let one group pass where there is one model for everybody: that is what it has."""
     if "groups" not in table or any(option.name == "groups" for option in fields(entry.options)):
         return
     groups = table.pop("groups")
-    if name == "cfl":
+    if fields(entry.options):  # a clustered algorithm, which has no such number to be told
         raise SettingsError(
-            "'cfl' finds the number of its groups by dividing them: leave --groups out, and see "
-            "algorithm.eps1 and algorithm.eps2."
+            f"'{name}' finds the number of its groups by itself: leave --groups out, and see "
+            f"'flexcfl algorithms {name}' for its options."
         )
     if groups != 1 or isinstance(groups, bool):
         raise SettingsError(
