@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flexcfl.cohorts import Policy, choose, present
+from flexcfl.cohorts import Policy, choose, present, visited
 from flexcfl.protocol import Ids
 
 POLICIES: tuple[Policy, ...] = get_args(Policy)
@@ -69,6 +69,23 @@ def test_everybody_is_visited_soon_after_the_last_arrival(seed: int, case: tuple
     last = max(int(arrival.max()), 1) + -(-len(arrival) // size)
     visited = {c for number in range(1, last) for c in cohort(TOUR, number, arrival, size, seed)}
     assert visited == set(range(len(arrival)))
+
+
+@given(st.integers(0, 100), arrivals())
+def test_visited_are_all_whom_the_tour_chose_in_earlier_rounds(
+    seed: int, case: tuple[Ids, int]
+) -> None:
+    arrival, size = case
+    seen: set[int] = set()
+    for number in range(1, 25):
+        before = visited(seed=seed, number=number, arrival=arrival, size=size)
+        assert before.tolist() == sorted(seen)
+        seen |= set(cohort(TOUR, number, arrival, size, seed))
+
+
+def test_nobody_is_visited_before_the_first_round() -> None:
+    for number in (0, 1):
+        assert len(visited(seed=0, number=number, arrival=np.zeros(9, np.int64), size=3)) == 0
 
 
 def test_without_arrivals_the_cohorts_are_those_that_earlier_runs_had() -> None:

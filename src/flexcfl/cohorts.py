@@ -11,7 +11,7 @@ import numpy as np
 from flexcfl import seeds
 from flexcfl.protocol import Flags, Ids
 
-__all__ = ["Policy", "choose", "present"]
+__all__ = ["Policy", "choose", "present", "visited"]
 
 Policy: TypeAlias = Literal["uniform", "round-robin-then-uniform"]
 
@@ -36,11 +36,24 @@ def choose(policy: Policy, *, seed: int, number: int, arrival: Ids, size: int) -
     seen = _seen(arrival, number, size)
     if policy == "uniform" or seen == len(there):
         return np.sort(rng.choice(there, size, replace=False))
-    order = seeds.generator(seed, "tour").permutation(len(arrival))
-    tour = order[np.argsort(arrival[order], kind="stable")][: len(there)]
+    tour = _tour(seed, arrival)[: len(there)]
     due = tour[seen : seen + size]
     again = rng.choice(tour[:seen], size - len(due), replace=False)
     return np.sort(np.concatenate([due, again]))
+
+
+def visited(*, seed: int, number: int, arrival: Ids, size: int) -> Ids:
+    """Return whom the tour has visited before round ``number``, with ``size`` a round, ascending.
+
+    The tour is that of ``round-robin-then-uniform``, whatever the policy of the run.
+    """
+    return np.sort(_tour(seed, arrival)[: _seen(arrival, number, size)])
+
+
+def _tour(seed: int, arrival: Ids) -> Ids:
+    """Return all clients in the order of their first visits: a random one, by arrival."""
+    order = seeds.generator(seed, "tour").permutation(len(arrival))
+    return order[np.argsort(arrival[order], kind="stable")]
 
 
 def _seen(arrival: Ids, number: int, size: int) -> int:

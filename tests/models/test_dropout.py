@@ -116,7 +116,7 @@ def test_dropout_matters_in_training_and_not_in_evaluation() -> None:
     cohort = Cohort((20, 3, 50))
     engine = cohort.engine("convolutional")
     updates, _ = cohort.train(engine, Local(epochs=2))
-    without = Engine(without_dropout, engine._x.numpy(), engine._y.numpy(), CLASSES)
+    without = Engine(without_dropout, engine._pool.x.numpy(), engine._pool.y.numpy(), CLASSES)
     undropped, _ = cohort.train(without, Local(epochs=2))
     assert np.abs(updates - undropped).max() > 1e-3
     model = engine.initial(np.random.default_rng(0))[None]

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from flexcfl.engine.pool import Pool
 from flexcfl.engine.schedule import Block, Schedule, blocks
 from flexcfl.protocol import Local
 
@@ -57,9 +58,9 @@ class _Layer:
 class DensePath:
     """Train a stack of clients at once on Linear/ReLU models, without autograd."""
 
-    def __init__(self, layers: Sequence[nn.Linear], x: Tensor, y: Tensor) -> None:
+    def __init__(self, layers: Sequence[nn.Linear], pool: Pool) -> None:
         self.sizes = [(layer.out_features, layer.in_features) for layer in layers]
-        self.x, self.y = x.flatten(1), y
+        self.pool = pool
 
     def train(
         self, starts: Tensor, schedules: Sequence[Schedule], local: Local
@@ -93,10 +94,10 @@ class DensePath:
     ) -> Tensor:
         """Take the block's steps in place and return each client's share of its closing loss."""
         rows, weights, closing = (
-            torch.from_numpy(part).to(self.x.device)
+            torch.from_numpy(part).to(self.pool.device)
             for part in (block.rows, block.weights, block.closing)
         )
-        y, scale = self.y[rows], weights.unsqueeze(-1)
+        y, scale = self.pool.labels(rows), weights.unsqueeze(-1)
         targets = functional.one_hot(y, self.sizes[-1][0]) * -scale
         logits = torch.empty_like(targets)
         ones = scale.new_ones(block.clients, 1, rows.shape[2])
@@ -104,7 +105,7 @@ class DensePath:
         for step in range(len(rows)):
             if step % at_once == 0:
                 part = rows[step : step + at_once]
-                x = self.x.index_select(0, part.flatten()).view(*part.shape, -1)
+                x = self.pool.inputs(part).flatten(part.dim())
             inputs = self._forward(layers, x[step % at_once], logits[step])
             errors = torch.addcmul(targets[step], logits[step].softmax(-1), scale[step])
             self._backward(layers, received, inputs, errors, ones, local)

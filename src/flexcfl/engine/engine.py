@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
+from flexcfl.data.variants import Variants
 from flexcfl.engine import evaluation
 from flexcfl.engine.dense import DensePath, linear_layers
 from flexcfl.engine.flat import Layout
+from flexcfl.engine.pool import Pool
 from flexcfl.engine.reference import ReferencePath
 from flexcfl.engine.schedule import Schedule, draw
 from flexcfl.engine.stacked import StackedPath
@@ -57,7 +59,8 @@ class Engine:
     """Local training and evaluation on one pool of examples.
 
     ``factory()`` makes a freshly initialised ``nn.Module`` that maps ``(batch, *shape)`` to
-    ``(batch, classes)`` logits. ``path`` overrules the choice of path, for tests and benchmarks.
+    ``(batch, classes)`` logits. With ``variants``, examples may be rows beyond the pool (see
+    ``flexcfl.data.variants``). ``path`` overrules the choice of path, for tests and benchmarks.
     """
 
     def __init__(
@@ -67,6 +70,7 @@ class Engine:
         y: NDArray[np.int64],
         classes: int,
         *,
+        variants: Variants | None = None,
         device: str = "cpu",
         path: PathName | None = None,
     ) -> None:
@@ -77,7 +81,7 @@ class Engine:
         self._template = template.to(self.device).train()
         self._layout = Layout(self._template)
         self._sites = sites(self._template, x.shape[1:])
-        self._x, self._y = _shared(x).to(self.device), _shared(y).to(self.device)
+        self._pool = Pool(_shared(x).to(self.device), _shared(y).to(self.device), variants)
         self._stack_size = self._clients_per_stack(x.shape[1:])
         self.path: PathName = path or ("dense" if linear_layers(template) else "stacked")
         self._channels_last = self._takes_channels_last()
@@ -134,7 +138,7 @@ class Engine:
             module: nn.Module, batch: evaluation.Batch
         ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
             named = parameters[batch.model]
-            return evaluation.measure(module, named, self._x, self._y, batch.rows)
+            return evaluation.measure(module, named, self._pool, batch.rows)
 
         measured = spread(measure, work, lambda: copy.deepcopy(self._template).eval())
         positions = np.concatenate([np.empty(0, np.int64), *(batch.positions for batch in work)])
@@ -170,10 +174,10 @@ class Engine:
         if self.path == "dense":
             if layers is None:
                 raise ModelError("The dense path trains stacks of Linear and ReLU layers only.")
-            return DensePath(layers, self._x, self._y)
+            return DensePath(layers, self._pool)
         # functional_call and the plain loop both write into the module: one for every thread.
         module = copy.deepcopy(self._template)
-        given = module, self._layout, self._sites, self._x, self._y
+        given = module, self._layout, self._sites, self._pool
         if self.path == "reference":
             return ReferencePath(*given)
         return StackedPath(*given, channels_last=self._channels_last)

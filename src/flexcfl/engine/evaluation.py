@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
 
+from flexcfl.engine.pool import Pool
 from flexcfl.protocol import Ids
 
 __all__ = ["Batch", "batches", "measure"]
@@ -41,11 +42,12 @@ def batches(model_of: Ids, examples: Sequence[Ids]) -> list[Batch]:
 
 @torch.no_grad()
 def measure(
-    module: nn.Module, parameters: Mapping[str, Tensor], x: Tensor, y: Tensor, rows: Ids
+    module: nn.Module, parameters: Mapping[str, Tensor], pool: Pool, rows: Ids
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return the loss of each row and whether it was a hit, by a module in eval mode."""
-    chosen = torch.from_numpy(rows).to(x.device)
-    logits = functional_call(module, dict(parameters), (x[chosen],))
-    losses = functional.cross_entropy(logits, y[chosen], reduction="none")
-    hits = logits.argmax(dim=1) == y[chosen]
+    chosen = torch.from_numpy(rows).to(pool.device)
+    labels = pool.labels(chosen)
+    logits = functional_call(module, dict(parameters), (pool.inputs(chosen),))
+    losses = functional.cross_entropy(logits, labels, reduction="none")
+    hits = logits.argmax(dim=1) == labels
     return losses.cpu().double().numpy(), hits.cpu().numpy()

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from flexcfl.engine.flat import Layout
+from flexcfl.engine.pool import Pool
 from flexcfl.engine.schedule import Schedule
 from flexcfl.models.dropout import Site, masked, masks
 from flexcfl.protocol import Local
@@ -25,8 +26,7 @@ class ReferencePath:
     module: nn.Module
     layout: Layout
     places: Sequence[Site]
-    x: Tensor
-    y: Tensor
+    pool: Pool
 
     def train(
         self, starts: Tensor, schedules: Sequence[Schedule], local: Local
@@ -45,13 +45,13 @@ class ReferencePath:
         closing = torch.zeros((), device=start.device)
         for step in range(len(schedule)):
             count = int(schedule.counts[step])
-            rows = torch.from_numpy(schedule.rows[step, :count]).to(self.x.device)
+            rows = torch.from_numpy(schedule.rows[step, :count]).to(self.pool.device)
             drawn = [
                 mask.to(start.device) for mask in masks(self.places, schedule.key, step, count)
             ]
             with masked(self.places, drawn):
-                logits = self.module(self.x[rows])
-            loss = functional.cross_entropy(logits, self.y[rows])
+                logits = self.module(self.pool.inputs(rows))
+            loss = functional.cross_entropy(logits, self.pool.labels(rows))
             optimizer.zero_grad()
             (loss + self._penalty(start, local)).backward()  # type: ignore[no-untyped-call]
             optimizer.step()

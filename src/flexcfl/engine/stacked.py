@@ -9,6 +9,7 @@ from torch.func import functional_call, grad_and_value, vmap
 from torch.nn import functional
 
 from flexcfl.engine.flat import Layout
+from flexcfl.engine.pool import Pool
 from flexcfl.engine.schedule import Block, Schedule, blocks
 from flexcfl.models.dropout import Site, masked, masks
 from flexcfl.protocol import Local
@@ -25,8 +26,7 @@ class StackedPath:
     module: nn.Module
     layout: Layout
     places: Sequence[Site]
-    x: Tensor
-    y: Tensor
+    pool: Pool
     channels_last: bool = False
 
     def train(
@@ -53,14 +53,14 @@ class StackedPath:
     ) -> Tensor:
         """Take the block's steps in place and return each client's share of its closing loss."""
         rows, weights, closing = (
-            torch.from_numpy(part).to(self.x.device)
+            torch.from_numpy(part).to(self.pool.device)
             for part in (block.rows, block.weights, block.closing)
         )
-        y = self.y[rows]
+        y = self.pool.labels(rows)
         total = torch.zeros(block.clients, device=rows.device)
         for step in range(len(rows)):
             drawn = self._masks(keys, block.start + step, rows.shape[2])
-            x = self.x[rows[step]]
+            x = self.pool.inputs(rows[step])
             gradients, loss = self._gradients(models, x, y[step], weights[step], drawn)
             self._update(models, gradients, received, local)
             total += loss * closing[step]
@@ -98,7 +98,7 @@ class StackedPath:
 
     def _masks(self, keys: Sequence[int], step: int, width: int) -> list[Tensor]:
         drawn = [masks(self.places, key, step, width) for key in keys]
-        return [torch.stack(site).to(self.x.device) for site in zip(*drawn, strict=True)]
+        return [torch.stack(site).to(self.pool.device) for site in zip(*drawn, strict=True)]
 
     def _update(
         self,

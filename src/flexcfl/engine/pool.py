@@ -1,0 +1,52 @@
+"""The pool of examples on the device: what the rows of clients look like, and their labels.
+
+This is the only place where the engine gathers examples. Rows beyond the pool are variants of its
+examples, made as they are gathered: ``flexcfl.data.variants`` says what they mean.
+"""
+
+import torch
+from torch import Tensor
+
+from flexcfl.data.variants import TURNS, Variants
+
+__all__ = ["Pool"]
+
+
+class Pool:
+    """Examples ``x`` and labels ``y``, on one device, seen through rows of any shape.
+
+    Turned rows need examples whose last two axes are equally long.
+    """
+
+    def __init__(self, x: Tensor, y: Tensor, variants: Variants | None = None) -> None:
+        self.x, self.y = x, y
+        self.device = x.device
+        self._labellings = (
+            None if variants is None else torch.tensor(variants.labellings, device=x.device)
+        )
+
+    def inputs(self, rows: Tensor) -> Tensor:
+        """Return the examples of rows: ``(*rows.shape, *shape of an example)``."""
+        flat = rows.flatten()
+        if self._labellings is None:
+            seen = self.x.index_select(0, flat)  # several times as fast as indexing
+        else:
+            seen = self.x.index_select(0, flat % len(self.x))
+            _turn(seen, flat // len(self.x) % TURNS)
+        return seen.view(*rows.shape, *self.x.shape[1:])
+
+    def labels(self, rows: Tensor) -> Tensor:
+        """Return the labels of rows, as they are called under the labelling of each."""
+        if self._labellings is None:
+            return self.y[rows]
+        labelling = rows // (len(self.x) * TURNS)
+        return self._labellings[labelling, self.y[rows % len(self.x)]]
+
+
+def _turn(images: Tensor, turns: Tensor) -> None:
+    """Turn each image by its number of quarter turns, counter-clockwise, in place."""
+    for quarter in range(1, TURNS):
+        chosen = (turns == quarter).nonzero().squeeze(1)
+        if len(chosen):  # examples that are not images are never turned, and could not be
+            turned = torch.rot90(images.index_select(0, chosen), quarter, (-2, -1))
+            images.index_copy_(0, chosen, turned)

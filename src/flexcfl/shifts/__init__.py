@@ -1,0 +1,56 @@
+"""Distribution shifts: how the clients' data change while a run goes on, one shift to a file."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from flexcfl.shifts.gradual import Gradual
+from flexcfl.shifts.holdings import Holdings, Moves
+from flexcfl.shifts.incremental import Incremental, Release
+from flexcfl.shifts.label_permutation import LabelPermutation
+from flexcfl.shifts.recurring import Recurring
+from flexcfl.shifts.rotation import Rotation
+from flexcfl.shifts.shift import Moment, Shift
+from flexcfl.shifts.swap_all import SwapAll
+from flexcfl.shifts.swap_part import SwapPart
+from flexcfl.shifts.timeline import Timeline, View
+
+__all__ = [
+    "SHIFTS",
+    "Entry",
+    "Gradual",
+    "Holdings",
+    "Incremental",
+    "LabelPermutation",
+    "Moment",
+    "Moves",
+    "Recurring",
+    "Release",
+    "Rotation",
+    "Shift",
+    "SwapAll",
+    "SwapPart",
+    "Timeline",
+    "View",
+]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the registry; the fields of ``shift`` are its options."""
+
+    summary: str
+    shift: type[Shift]
+
+
+SHIFTS: Mapping[str, Entry] = MappingProxyType(
+    {
+        "swap-all": Entry("two clients exchange all their data", SwapAll),
+        "swap-part": Entry("two clients exchange a label that the other has not", SwapPart),
+        "incremental": Entry("training data are released bit by bit", Incremental),
+        "label-permutation": Entry("labels come to mean something else", LabelPermutation),
+        "rotation": Entry("images are turned by quarter turns", Rotation),
+        "gradual": Entry("two clients exchange all their data over several rounds", Gradual),
+        "recurring": Entry("two clients exchange all their data, and later back", Recurring),
+    }
+)

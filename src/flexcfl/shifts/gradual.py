@@ -1,0 +1,63 @@
+"""Gradual: two random clients exchange all their data little by little.
+
+A gradual drift as in Gama, Žliobaitė, Bifet, Pechenizkiy, Bouchachia: A Survey on Concept Drift
+Adaptation, ACM Computing Surveys 46, 2014: for a while both distributions are mixed.
+"""
+
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+from pydantic.dataclasses import dataclass as settings
+
+from flexcfl.data.federation import Federation
+from flexcfl.protocol import Ids
+from flexcfl.shifts.holdings import Holdings, Moves, places
+from flexcfl.shifts.options import FORBID, Probability, Rounds
+from flexcfl.shifts.pairs import check_pairs, drawn_pairs, partners
+from flexcfl.shifts.shift import Moment
+
+__all__ = ["Gradual"]
+
+
+@settings(frozen=True, config=FORBID)
+class Gradual:
+    """Pairs of clients exchange all their data, training and test, over several rounds.
+
+    In each round all eligible clients are paired at random, and each pair begins to exchange with
+    ``probability``. Over ``duration`` rounds, the first included, parts as equal as can be move, in
+    random order. Until all has moved the two are in no other pair.
+    """
+
+    variants: ClassVar[bool] = False
+
+    probability: Probability = 0.05
+    duration: Rounds = 20
+
+    def check(self, federation: Federation) -> None:
+        """Refuse a federation of one client."""
+        check_pairs(federation)
+
+    def apply(self, holdings: Holdings, moment: Moment) -> Holdings:
+        """Let the pairs of this round begin; the first part is due at once."""
+        ones, others = drawn_pairs(holdings, moment, self.probability)
+        if len(ones) == 0:
+            return holdings
+        owner = partners(ones, others, moment.clients)[holdings.owner]
+        slots = np.flatnonzero(owner != holdings.owner)
+        # Training and test slots apart, so that of both equal parts move.
+        halves = np.split(slots, [np.searchsorted(slots, len(holdings.train_owner))])
+        after = np.concatenate([self._rounds_until(half, holdings, moment) for half in halves])
+        moves = Moves(moment.number + after, slots, owner[slots])
+        return replace(holdings, pending=holdings.pending + moves)
+
+    def _rounds_until(self, slots: Ids, holdings: Holdings, moment: Moment) -> Ids:
+        """Return in how many rounds each slot moves.
+
+        After part ``j`` of ``duration`` a client has given the fraction ``j / duration`` of its
+        slots, rounded down: so it keeps one until the last part, which brings what it gets at last.
+        """
+        owner = holdings.owner[slots]
+        place = places(owner, moment.rng.random(len(slots)))
+        sizes = np.bincount(owner)[owner]
+        return -(-(place + 1) * self.duration // sizes) - 1

@@ -1,0 +1,52 @@
+"""What a shift is: a rule that changes who holds what when a round begins."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexcfl.data.federation import Federation
+from flexcfl.protocol import Ids
+from flexcfl.shifts.holdings import Holdings
+
+__all__ = ["Moment", "Shift"]
+
+
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """The beginning of round ``number`` as a shift sees it; the start of the run is round 0.
+
+    ``visited`` are the clients that the shift may change, in ascending order; at the start there
+    are none. ``train_labels`` and ``test_labels`` are the pool's label of each slot. ``rng`` is of
+    this shift in this round.
+    """
+
+    number: int
+    visited: Ids
+    train_labels: NDArray[np.int64]
+    test_labels: NDArray[np.int64]
+    clients: int
+    classes: int
+    rng: np.random.Generator
+
+
+class Shift(Protocol):
+    """A rule by which the clients' data change; its options are its fields."""
+
+    @property
+    def variants(self) -> bool:
+        """Whether it ever changes how clients see their data, by turns or labellings."""
+        ...
+
+    def check(self, federation: Federation) -> None:
+        """Raise a ``SettingsError`` of one sentence where the shift cannot work on these data."""
+        ...
+
+    def apply(self, holdings: Holdings, moment: Moment) -> Holdings:
+        """Return the holdings with which the round goes on; those given stay as they are.
+
+        It is called for every round, from 0 on. What is drawn once is drawn at the start, as the
+        ``labellings`` must be.
+        """
+        ...
