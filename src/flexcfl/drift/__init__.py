@@ -1,0 +1,48 @@
+"""Drift detection: rules that a client runs on its own data, and what it remembers for them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from flexcfl.drift.detector import Detector, Samples
+from flexcfl.drift.label_share import LabelShare
+from flexcfl.drift.mmd import MMD
+from flexcfl.drift.wasserstein import Wasserstein
+from flexcfl.drift.wasserstein_counts import WassersteinCounts
+from flexcfl.drift.watch import Watch
+
+__all__ = [
+    "DETECTORS",
+    "MMD",
+    "Detector",
+    "Entry",
+    "LabelShare",
+    "Samples",
+    "Wasserstein",
+    "WassersteinCounts",
+    "Watch",
+]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the registry: what the detector looks at, and the class of its options."""
+
+    summary: str
+    detector: type[Detector]
+
+
+DETECTORS: Mapping[str, Entry] = MappingProxyType(
+    {
+        "label-share": Entry(
+            "label proportions changed by more than a fraction, and more than chance explains",
+            LabelShare,
+        ),
+        "wasserstein": Entry("label proportions moved far along the label axis", Wasserstein),
+        "wasserstein-counts": Entry(
+            "the released code's rule on sorted label counts, kept to show what it misses",
+            WassersteinCounts,
+        ),
+        "mmd": Entry("examples of the same label look different, or the labels are others", MMD),
+    }
+)
