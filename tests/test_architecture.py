@@ -27,16 +27,32 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "clustering": {"errors", "protocol"},
     "cohorts": {"errors", "seeds", "protocol"},
     "metrics": {"errors", "protocol"},
+    "shifts": {"errors", "seeds", "settings", "protocol", "data"},
+    "drift": {"errors", "protocol"},
     "algorithms": {"errors", "protocol", "aggregation", "clustering", "cohorts"},
     "data": BASE,
     "models": {"errors", "seeds"},
-    "engine": {"errors", "seeds", "protocol", "models"},
-    "simulation": {"errors", "seeds", "protocol", "clustering", "models", "engine", "data"},
+    "engine": {"errors", "seeds", "protocol", "models", "data"},
+    "simulation": {
+        *("errors", "seeds", "protocol", "clustering", "data", "shifts", "drift"),
+        *("models", "engine"),
+    },
     "runner": BASE
-    | {"protocol", "algorithms", "cohorts", "metrics", "data", "models", "engine", "simulation"},
-    "cli": BASE | {"protocol", "algorithms", "metrics", "data", "runner"},
+    | {"protocol", "algorithms", "cohorts", "metrics", "data", "shifts", "drift"}
+    | {"models", "engine", "simulation"},
+    "comparison": BASE | {"protocol", "algorithms", "metrics", "data", "runner"},
+    "cli": BASE | {"protocol", "algorithms", "metrics", "data", "shifts", "runner", "comparison"},
     "__main__": {"cli"},
-    "flexcfl": {"errors", "protocol", "algorithms", "data", "runner"},
+    "flexcfl": {
+        "errors",
+        "protocol",
+        "algorithms",
+        "data",
+        "shifts",
+        "drift",
+        "runner",
+        "comparison",
+    },
 }
 WITH_TORCH = {"engine", "models"}
 NAME_TORCH_TYPES = {"simulation", "runner", "cli", "flexcfl"}
@@ -51,6 +67,8 @@ PURE = {
     "metrics",
     "algorithms",
     "clustering",
+    "shifts",
+    "drift",
 }
 HARMLESS = {
     *("__future__", "abc", "collections", "dataclasses", "difflib", "enum", "functools"),

@@ -1,12 +1,32 @@
 """The simulator: orders fulfilled in one process."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
 import numpy as np
 import pytest
 from torch import nn
 
 from flexcfl.data import Federation, IndexLists
+from flexcfl.drift import Samples, Watch
 from flexcfl.engine import Engine
-from flexcfl.protocol import LOWEST_LOSS, Evaluate, Ids, Keep, Local, Place, Train, Trained
+from flexcfl.protocol import (
+    LOWEST_LOSS,
+    CheckDrift,
+    Choose,
+    Evaluate,
+    Ids,
+    Keep,
+    Local,
+    Migrate,
+    Order,
+    Place,
+    Settle,
+    Train,
+    Trained,
+)
+from flexcfl.shifts import Holdings, Moment, Timeline
 from flexcfl.simulation import Simulation
 
 FEATURES, CLASSES = 4, 3
@@ -39,7 +59,7 @@ def models(engine: Engine) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def simulation(engine: Engine, federation: Federation) -> Simulation:
-    return Simulation(engine, federation, seed=7)
+    return Simulation(engine, Timeline(federation), seed=7)
 
 
 def trained(
@@ -68,7 +88,7 @@ def test_what_a_client_does_depends_on_seed_round_and_client_alone(
     np.testing.assert_allclose(together.loss[1], alone.loss[0], atol=1e-6)
     for other in (
         trained(simulation, models, [2], number=2),
-        trained(Simulation(engine, federation, seed=8), models, [2]),
+        trained(Simulation(engine, Timeline(federation), seed=8), models, [2]),
     ):
         assert np.abs(other.updates - alone.updates).max() > 1e-4
 
@@ -127,7 +147,7 @@ def test_clients_with_the_same_data_draw_batches_of_their_own(
     none = IndexLists.of([np.empty(0, np.int64)] * 2)
     both = Federation("twins", federation.x, federation.y, twins, none, CLASSES)
     order = Train(np.array([0, 1]), models, np.array([0, 0]), LOCAL)
-    one, other = Simulation(engine, both, seed=7).at(1)(order).updates
+    one, other = Simulation(engine, Timeline(both), seed=7).at(1)(order).updates
     assert np.abs(one - other).max() > 1e-5
 
 
@@ -168,7 +188,11 @@ def test_nobody_is_asked_to_choose(simulation: Simulation, models: np.ndarray) -
 def test_a_newcomer_joins_the_direction_of_its_own_pre_training_and_keeps_what_it_was_sent(
     engine: Engine, federation: Federation, models: np.ndarray
 ) -> None:
-    world, clients, origin = Simulation(engine, federation, seed=7), np.array([4, 1]), models[0]
+    world, clients, origin = (
+        Simulation(engine, Timeline(federation), seed=7),
+        np.array([4, 1]),
+        models[0],
+    )
     order = Train(clients, models, clients * 0, LOCAL, purpose="cold-start")
     updates = world.at(5)(order).updates
     directions = np.stack([-updates[0], 3 * updates[1], 0.1 * updates[0]])
@@ -176,16 +200,140 @@ def test_a_newcomer_joins_the_direction_of_its_own_pre_training_and_keeps_what_i
     assert placed.clients.tolist() == [4, 1]
     assert placed.group_of.tolist() == [2, 1]
     np.testing.assert_allclose(placed.cosine, [1, 1], atol=1e-6)
-    assert sorted(world.memory) == [1, 4]
-    assert all(kept.origin is origin for kept in world.memory.values())
-    assert all(kept.directions is directions for kept in world.memory.values())
+    (keepsake,) = world.keepsakes
+    assert world.kept == {1: 0, 4: 0}
+    assert keepsake.origin is origin
+    assert keepsake.directions is directions
+
+
+def test_a_migration_is_the_placement_again_without_anything_being_sent(
+    engine: Engine, federation: Federation, models: np.ndarray
+) -> None:
+    world, clients = Simulation(engine, Timeline(federation), seed=7), np.array([4, 1, 0])
+    directions = np.random.default_rng(0).normal(size=(3, models.shape[1])).astype(np.float32)
+    placed = world.at(5)(Place(clients, models[0], directions, LOCAL))
+    # Others have been sent something else since.
+    world.at(6)(Keep(np.array([2]), models[1], directions[::-1].copy()))
+    again = world.at(5)(Migrate(clients, LOCAL))
+    assert again.clients.tolist() == [4, 1, 0]
+    assert again.group_of.tolist() == placed.group_of.tolist()
+    np.testing.assert_array_equal(again.cosine, placed.cosine)
+    mixed = world.at(5)(Migrate(np.array([2, 4, 1, 0]), LOCAL))
+    assert mixed.group_of[1:].tolist() == placed.group_of.tolist()
+
+
+def test_what_is_sent_again_is_kept_once(
+    engine: Engine, federation: Federation, models: np.ndarray
+) -> None:
+    world = Simulation(engine, Timeline(federation), seed=7)
+    world.at(0)(Keep(np.array([3, 0]), models[0], models))
+    world.at(1)(Place(np.array([1]), models[0].copy(), models.copy(), LOCAL))
+    world.at(2)(Keep(np.array([0]), models[1], models))
+    assert len(world.keepsakes) == 2
+    assert world.kept == {3: 0, 1: 0, 0: 1}
+
+
+def test_a_client_asked_to_choose_says_what_it_would_train(
+    simulation: Simulation, models: np.ndarray
+) -> None:
+    clients = np.array([4, 0, 2, 3])
+    models = np.stack([models[1], -models[1]])
+    chosen = simulation.at(1)(Choose(clients, models))
+    trained = simulation.at(1)(Train(clients, models, LOWEST_LOSS, LOCAL))
+    assert chosen.clients.tolist() == clients.tolist()
+    assert chosen.model_of.tolist() == trained.model_of.tolist()
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """Clients 0 and 2 exchange everything in round 3."""
+
+    variants = False
+
+    def check(self, federation: Federation) -> None: ...
+
+    def apply(self, holdings: Holdings, moment: Moment) -> Holdings:
+        if moment.number != 3:
+            return holdings
+        other = np.array([2, 1, 0, 3, 4])
+        owners = (other[holdings.train_owner], other[holdings.test_owner])
+        return replace(holdings, train_owner=owners[0], test_owner=owners[1])
+
+
+@pytest.fixture
+def moving(engine: Engine, federation: Federation) -> Simulation:
+    timeline = Timeline(federation, {"exchange": Exchange()})
+    return Simulation(engine, timeline, 7, Watch(Sizes(), federation.clients))
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """A detector: the number of examples has changed."""
+
+    def profiles(self, samples: Samples) -> np.ndarray:
+        assert set(samples.first_sizes.tolist()) <= {5, 1, 9, 4, 7}
+        return np.asarray(samples.counts.sum(axis=1, keepdims=True), dtype=np.float64)
+
+    def drifted(self, kept: np.ndarray, now: np.ndarray) -> np.ndarray:
+        return np.asarray((kept != now).any(axis=1))
+
+
+def test_clients_work_on_the_data_that_they_have_in_the_round(
+    moving: Simulation, federation: Federation, models: np.ndarray
+) -> None:
+    clients = np.arange(5)
+    for number, sizes in ((2, [5, 1, 9, 4, 7]), (3, [9, 1, 5, 4, 7]), (4, [9, 1, 5, 4, 7])):
+        executor = moving.at(number)
+        assert executor(Train(clients, models, clients * 0, LOCAL)).examples.tolist() == sizes
+        tested = executor(Evaluate(clients, models, clients * 0))
+        assert tested.examples[0] == len(federation.test[0 if number == 2 else 2])
+    assert moving.shifted(3).tolist() == [0, 2]
+    assert moving.shifted(2).tolist() == moving.shifted(4).tolist() == []
+
+
+PLACING: dict[str, Callable[[Ids, np.ndarray], Order[Any]]] = {
+    "place": lambda clients, models: Place(clients, models[0], models, LOCAL),
+    "keep": lambda clients, models: Keep(clients, models[0], models),
+    "migrate": lambda clients, models: Migrate(clients, LOCAL),
+    "choose": lambda clients, models: Choose(clients, models),
+    "settle": lambda clients, models: Settle(clients),
+    "train": lambda clients, models: Train(clients, models, LOWEST_LOSS, LOCAL),
+}
+
+
+@pytest.mark.parametrize("again", PLACING)
+@pytest.mark.parametrize("first", sorted(set(PLACING) - {"migrate"}))
+def test_a_verdict_is_on_what_changed_since_the_last_placement_and_stands_until_the_next(
+    first: str, again: str, moving: Simulation, models: np.ndarray
+) -> None:
+    everybody, placed = CheckDrift(np.arange(5)), np.array([0, 1, 2, 3])
+    moving.at(1)(PLACING["keep"](np.array([0]), models))  # something to migrate with
+    moving.at(1)(PLACING[first](placed, models))
+    assert not moving.at(2)(everybody).drifted.any()
+    for number in (3, 4, 5):
+        assert moving.at(number)(everybody).drifted.tolist() == [True, False, True, False, False]
+    moving.at(5)(PLACING[again](np.array([0]), models))
+    for number in (5, 6):
+        assert moving.at(number)(everybody).drifted.tolist() == [False, False, True, False, False]
+
+
+def test_training_a_given_model_is_no_placement(moving: Simulation, models: np.ndarray) -> None:
+    nobody_asks, clients = CheckDrift(np.arange(5)), np.array([0, 2])
+    moving.at(1)(Settle(clients))
+    moving.at(3)(Train(clients, models, clients * 0, LOCAL))
+    assert np.flatnonzero(moving.at(3)(nobody_asks).drifted).tolist() == [0, 2]
+
+
+def test_where_nobody_watches_nobody_can_be_asked(simulation: Simulation) -> None:
+    with pytest.raises(RuntimeError, match="Watch"):
+        simulation.at(1)(CheckDrift(np.arange(2)))
 
 
 def test_founders_keep_the_directions(
     engine: Engine, federation: Federation, models: np.ndarray
 ) -> None:
-    world = Simulation(engine, federation, seed=7)
+    world = Simulation(engine, Timeline(federation), seed=7)
     reply = world.at(0)(Keep(np.array([3, 0]), models[0], models))
     assert reply.clients.tolist() == [3, 0]
-    assert world.memory[3] is world.memory[0]
-    assert world.memory[0].directions is models
+    assert world.kept == {3: 0, 0: 0}
+    assert world.keepsakes[0].directions is models

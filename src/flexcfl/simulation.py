@@ -1,7 +1,12 @@
-"""All clients in one process: orders fulfilled by the engine on a federation."""
+"""All clients in one process: orders fulfilled by the engine on data that may change.
+
+What clients remember from one round to the next is here too: the origin and the directions that
+they were sent, and what their data were like when they were last placed.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -9,8 +14,12 @@ from numpy.typing import NDArray
 
 from flexcfl import seeds
 from flexcfl.clustering import best_aligned
-from flexcfl.data.federation import Federation
+from flexcfl.drift import Samples, Watch
 from flexcfl.protocol import (
+    CheckDrift,
+    Checked,
+    Choose,
+    Chosen,
     Evaluate,
     Evaluated,
     Executor,
@@ -18,20 +27,23 @@ from flexcfl.protocol import (
     Keep,
     Kept,
     Local,
+    Migrate,
     Order,
     Place,
     Placed,
     Purpose,
+    Settle,
     Train,
     Trained,
     Vector,
     Vectors,
 )
+from flexcfl.shifts import Timeline, View
 
 if TYPE_CHECKING:  # an engine is handed in; who only reads this module need not wait for torch
     from flexcfl.engine import Engine
 
-__all__ = ["Simulation"]
+__all__ = ["Keepsake", "Simulation"]
 
 ReplyT = TypeVar("ReplyT")
 
@@ -43,56 +55,93 @@ class Keepsake:
     origin: Vector
     directions: Vectors
 
+    def same(self, other: "Keepsake") -> bool:
+        """Whether both were made of the same numbers."""
+        return np.array_equal(self.origin, other.origin) and np.array_equal(
+            self.directions, other.directions
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
     """A federation whose clients are simulated: ``at(round)`` fulfils the orders of that round.
 
     What a client draws depends on (seed, purpose, round, client) alone, whoever else was asked
-    with it. ``memory`` is what clients keep from one round to the next.
+    with it. ``timeline`` says which data clients have in a round. ``watch`` is how they notice that
+    these have drifted, and is None where nobody will ask. ``keepsakes`` are all that clients were
+    sent to keep, and ``kept`` has the number of each client's.
     """
 
     engine: "Engine"
-    federation: Federation
+    timeline: Timeline
     seed: int
-    memory: dict[int, Keepsake] = field(default_factory=dict)
+    watch: Watch | None = None
+    keepsakes: list[Keepsake] = field(default_factory=list)
+    kept: dict[int, int] = field(default_factory=dict)
 
     def at(self, number: int) -> Executor:
         """Return the executor of round ``number``; the start is round 0."""
-        fulfil: dict[type[Order[Any]], Callable[[Any], Any]] = {
-            Train: lambda order: self._train(order, number),
-            Evaluate: self._evaluate,
-            Place: lambda order: self._place(order, number),
-            Keep: self._keep,
-        }
+        view = self.timeline.at(number)
+        if self.watch is not None:
+            self.watch.stir(view.shifted)
+        return _Moment(self, view, number)
 
-        def executor(order: Order[ReplyT]) -> ReplyT:
-            reply: ReplyT = fulfil[type(order)](order)
-            return reply
+    @cached_property
+    def first_sizes(self) -> Ids:
+        """How many training examples each client had at the start."""
+        return self.timeline.at(0).train.sizes
 
-        return executor
-
-    def _train(self, order: Train, number: int) -> Trained:
-        models, given = order.models, order.model_of
-        model_of = self._fitting(order.clients, models) if isinstance(given, str) else given
-        updates, loss = self._updates(
-            order.clients, models, model_of, order.local, order.purpose, number
+    def examples(self, rows: Ids) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Return examples and labels as a client sees them."""
+        x, y, variants = (
+            self.timeline.federation.x,
+            self.timeline.federation.y,
+            self.timeline.variants,
         )
-        examples = self.federation.train.sizes[order.clients]
-        return Trained(order.clients, updates, examples, loss, model_of)
+        return (x[rows], y[rows]) if variants is None else variants.gather(x, y, rows)
+
+    def shifted(self, number: int) -> Ids:
+        """Return the clients whose data changed when round ``number`` began."""
+        return self.timeline.at(number).shifted
+
+
+@dataclass(frozen=True, eq=False)
+class _Moment:
+    """The clients of one round, with the data that they have in it."""
+
+    simulation: Simulation
+    view: View
+    number: int
+
+    def __call__(self, order: Order[ReplyT]) -> ReplyT:
+        fulfil: dict[type[Order[Any]], Callable[[Any], Any]] = {
+            Train: self._train,
+            Evaluate: self._evaluate,
+            Place: self._place,
+            Keep: self._keep,
+            Migrate: self._migrate,
+            Choose: self._choose,
+            Settle: self._settle,
+            CheckDrift: self._check,
+        }
+        reply: ReplyT = fulfil[type(order)](order)
+        return reply
+
+    def _train(self, order: Train) -> Trained:
+        clients, models, given = order.clients, order.models, order.model_of
+        model_of = self._fitting(clients, models) if isinstance(given, str) else given
+        updates, loss = self._updates(clients, models, model_of, order.local, order.purpose)
+        if isinstance(given, str):
+            self._remember(clients)
+        return Trained(clients, updates, self.view.train.sizes[clients], loss, model_of)
 
     def _updates(
-        self,
-        clients: Ids,
-        models: Vectors,
-        model_of: Ids,
-        local: Local,
-        purpose: Purpose,
-        number: int,
+        self, clients: Ids, models: Vectors, model_of: Ids, local: Local, purpose: Purpose
     ) -> tuple[Vectors, NDArray[np.float64]]:
-        examples = [self.federation.train[client] for client in clients]
-        rngs = [seeds.generator(self.seed, purpose, number, client) for client in clients]
-        return self.engine.train(models, model_of, examples, local, rngs)
+        rows = [self.view.train[client] for client in clients]
+        seed = self.simulation.seed
+        rngs = [seeds.generator(seed, purpose, self.number, client) for client in clients]
+        return self.simulation.engine.train(models, model_of, rows, local, rngs)
 
     def _fitting(self, clients: Ids, models: Vectors) -> Ids:
         """Return for each client the model with the lowest loss on its training data."""
@@ -104,22 +153,68 @@ class Simulation:
         return np.asarray(np.argmin(loss, axis=1), dtype=np.int64)
 
     def _evaluate(self, order: Evaluate) -> Evaluated:
-        owned = self.federation.train if order.split == "train" else self.federation.test
-        examples = [owned[client] for client in order.clients]
-        loss, hits = self.engine.evaluate(order.models, order.model_of, examples)
+        owned = self.view.train if order.split == "train" else self.view.test
+        rows = [owned[client] for client in order.clients]
+        loss, hits = self.simulation.engine.evaluate(order.models, order.model_of, rows)
         return Evaluated(order.clients, loss, hits, owned.sizes[order.clients])
 
-    def _place(self, order: Place, number: int) -> Placed:
-        origin = np.zeros(len(order.clients), dtype=np.int64)
-        updates, _ = self._updates(
-            order.clients, order.origin[np.newaxis], origin, order.local, "cold-start", number
-        )
-        self._remember(order.clients, Keepsake(order.origin, order.directions))
-        return Placed(order.clients, *best_aligned(updates, order.directions))
+    def _place(self, order: Place) -> Placed:
+        self._receive(order.clients, Keepsake(order.origin, order.directions))
+        return self._migrate(Migrate(order.clients, order.local))
 
     def _keep(self, order: Keep) -> Kept:
-        self._remember(order.clients, Keepsake(order.origin, order.directions))
+        self._receive(order.clients, Keepsake(order.origin, order.directions))
+        self._remember(order.clients)
         return Kept(order.clients)
 
-    def _remember(self, clients: Ids, keepsake: Keepsake) -> None:
-        self.memory.update(dict.fromkeys(clients.tolist(), keepsake))
+    def _receive(self, clients: Ids, keepsake: Keepsake) -> None:
+        """Let clients keep something, once for all that were sent the same."""
+        sent = self.simulation.keepsakes
+        number = next((i for i, each in enumerate(sent) if each.same(keepsake)), len(sent))
+        if number == len(sent):
+            sent.append(keepsake)
+        self.simulation.kept.update(dict.fromkeys(clients.tolist(), number))
+
+    def _migrate(self, order: Migrate) -> Placed:
+        """Let clients pre-train from the origin that they keep, and choose (Equation 8)."""
+        kept = np.array([self.simulation.kept[client] for client in order.clients.tolist()])
+        group_of, cosine = np.empty(len(kept), dtype=np.int64), np.empty(len(kept))
+        for number in np.unique(kept):  # one for all, as long as groups are founded once
+            own, keepsake = kept == number, self.simulation.keepsakes[number]
+            group_of[own], cosine[own] = self._aligned(order.clients[own], keepsake, order.local)
+        self._remember(order.clients)
+        return Placed(order.clients, group_of, cosine)
+
+    def _aligned(
+        self, clients: Ids, keepsake: Keepsake, local: Local
+    ) -> tuple[Ids, NDArray[np.float64]]:
+        origin, first = keepsake.origin[np.newaxis], np.zeros(len(clients), dtype=np.int64)
+        updates, _ = self._updates(clients, origin, first, local, "cold-start")
+        return best_aligned(updates, keepsake.directions)
+
+    def _choose(self, order: Choose) -> Chosen:
+        chosen = self._fitting(order.clients, order.models)
+        self._remember(order.clients)
+        return Chosen(order.clients, chosen)
+
+    def _settle(self, order: Settle) -> Kept:
+        self._remember(order.clients)
+        return Kept(order.clients)
+
+    def _check(self, order: CheckDrift) -> Checked:
+        watch = self.simulation.watch
+        if watch is None:
+            raise RuntimeError("nobody watches for drift here: give the simulation a Watch")
+        return Checked(order.clients, watch.check(order.clients, self._samples))
+
+    def _remember(self, clients: Ids) -> None:
+        """Let clients remember what their data are like: they have been placed."""
+        if self.simulation.watch is not None:
+            self.simulation.watch.settle(clients, self._samples(clients))
+
+    def _samples(self, clients: Ids) -> Samples:
+        return Samples(
+            counts=self.view.label_counts[clients],
+            first_sizes=self.simulation.first_sizes[clients],
+            examples=lambda place: self.simulation.examples(self.view.train[clients[place]]),
+        )

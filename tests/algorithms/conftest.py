@@ -9,15 +9,22 @@ import pytest
 
 from flexcfl.clustering import best_aligned
 from flexcfl.protocol import (
+    CheckDrift,
+    Checked,
+    Choose,
+    Chosen,
     Evaluate,
     Evaluated,
     Exchange,
     Ids,
     Keep,
     Kept,
+    Local,
+    Migrate,
     Order,
     Place,
     Placed,
+    Settle,
     Train,
     Trained,
     Vector,
@@ -33,22 +40,25 @@ class Parabolas:
     """Client c minimises |w - target|^2 / 2 and has c + 1 examples; some may stay silent.
 
     The targets lie in three places, client c near the place c % 3. ``silent`` clients do not
-    answer; where ``phase`` is given ("training", "cold-start", "placement", "place", "keep",
-    "evaluate") they are silent in that phase only.
+    answer; where ``phase`` is given ("training", "cold-start", "placement", or the name of another
+    order in lower case) they are silent in that phase only. ``kinds`` may be changed, which is what
+    a client sees as drift until it is placed again; ``known`` is what it was when it last was.
     """
 
     clients: int
     silent: frozenset[int] = frozenset()
     phase: str | None = None
     exchanges: list[Exchange] = field(default_factory=list)
+    kinds: Ids = field(init=False)
+    known: dict[int, int] = field(default_factory=dict)
+    kept: dict[int, tuple[Vector, Vectors]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.kinds = np.arange(self.clients) % KINDS
 
     @property
     def present(self) -> np.ndarray:
         return np.ones(self.clients, dtype=np.bool_)
-
-    @property
-    def kinds(self) -> Ids:
-        return np.arange(self.clients) % KINDS
 
     @property
     def targets(self) -> Vectors:
@@ -65,6 +75,10 @@ class Parabolas:
             Evaluate: self._evaluate,
             Place: self._place,
             Keep: self._keep,
+            Migrate: self._migrate,
+            Choose: self._choose,
+            Settle: self._settle,
+            CheckDrift: self._check,
         }
         reply = fulfil[type(order)](order)
         self.exchanges.append((order, reply))
@@ -92,6 +106,8 @@ class Parabolas:
         gaps = self.targets[clients] - order.models[model_of]
         updates = (order.local.rate * gaps / (1 + order.local.prox)).astype(np.float32)
         loss = losses[np.arange(len(rows)), model_of]
+        if isinstance(given, str):
+            self._remember(clients)
         return Trained(clients, updates, clients + 1, loss, model_of)
 
     def _evaluate(self, order: Evaluate) -> Evaluated:
@@ -100,11 +116,46 @@ class Parabolas:
 
     def _place(self, order: Place) -> Placed:
         clients = order.clients[self._answering(order)]
-        updates = order.local.rate * (self.targets[clients] - order.origin)
-        return Placed(clients, *best_aligned(updates.astype(np.float32), order.directions))
+        self.kept |= dict.fromkeys(clients.tolist(), (order.origin, order.directions))
+        return self._placed(clients, order.local)
+
+    def _migrate(self, order: Migrate) -> Placed:
+        return self._placed(order.clients[self._answering(order)], order.local)
+
+    def _placed(self, clients: Ids, local: Local) -> Placed:
+        group_of, cosine = np.zeros(len(clients), np.int64), np.zeros(len(clients))
+        kept = [self.kept[client] for client in clients.tolist()]
+        for origin, directions in {id(pair[1]): pair for pair in kept}.values():
+            own = np.array([pair[1] is directions for pair in kept])
+            updates = local.rate * (self.targets[clients[own]] - origin)
+            group_of[own], cosine[own] = best_aligned(updates.astype(np.float32), directions)
+        self._remember(clients)
+        return Placed(clients, group_of, cosine)
 
     def _keep(self, order: Keep) -> Kept:
-        return Kept(order.clients[self._answering(order)])
+        clients = order.clients[self._answering(order)]
+        self.kept |= dict.fromkeys(clients.tolist(), (order.origin, order.directions))
+        self._remember(clients)
+        return Kept(clients)
+
+    def _choose(self, order: Choose) -> Chosen:
+        clients = order.clients[self._answering(order)]
+        self._remember(clients)
+        return Chosen(clients, np.argmin(self._losses(clients, order.models), axis=1))
+
+    def _settle(self, order: Settle) -> Kept:
+        clients = order.clients[self._answering(order)]
+        self._remember(clients)
+        return Kept(clients)
+
+    def _check(self, order: CheckDrift) -> Checked:
+        clients = order.clients[self._answering(order)]
+        kinds = self.kinds.tolist()
+        drifted = [self.known.get(each, kinds[each]) != kinds[each] for each in clients.tolist()]
+        return Checked(clients, np.array(drifted, dtype=np.bool_))
+
+    def _remember(self, clients: Ids) -> None:
+        self.known |= {client: int(self.kinds[client]) for client in clients.tolist()}
 
 
 @pytest.fixture

@@ -15,6 +15,8 @@ from flexcfl.algorithms.flexcfl import memory
 from flexcfl.errors import SettingsError, TrainingError
 from flexcfl.protocol import (
     NO_GROUP,
+    CheckDrift,
+    Checked,
     Conversation,
     Keep,
     Kept,
@@ -84,6 +86,9 @@ def test_a_conversation_by_hand() -> None:
     cohort = np.sort([newcomer, founders[0]])
     talk = method.round(state, cohort, everybody, np.random.default_rng(0))
     order = next(talk)
+    assert isinstance(order, CheckDrift)
+    assert order.clients.tolist() == founders.tolist()
+    order = talk.send(Checked(founders, np.array([False, False])))
     assert isinstance(order, Place)
     assert order.clients.tolist() == [newcomer]
     assert order.origin is state.origin
@@ -167,12 +172,6 @@ def test_enough_answers_for_the_groups_are_enough(parabolas: Make) -> None:
     assert (started(FlexCFL(LOCAL, THREE), federation).group_of != NO_GROUP).sum() == 3
 
 
-def test_founders_that_stay_away_from_the_directions_stay_members(parabolas: Make) -> None:
-    loud, quiet = parabolas(12), parabolas(12, silent=frozenset(range(12)), phase="keep")
-    method = FlexCFL(LOCAL, THREE)
-    assert np.array_equal(started(method, loud).group_of, started(method, quiet).group_of)
-
-
 def test_a_founder_that_did_not_move_is_no_founder() -> None:
     present, origin = np.ones(4, np.bool_), np.zeros(2, np.float32)
     talk = pretrained(origin, 2, 2, present, LOCAL, np.random.default_rng(0))
@@ -219,7 +218,7 @@ def test_a_newcomer_is_placed_and_trains_in_the_same_round_and_is_placed_once(
     federation.exchanges.clear()
     state = advanced(method, state, federation, np.arange(12))
     advanced(method, state, federation, np.arange(12))
-    assert phases(federation) == ["Place", "training", "training"]
+    assert phases(federation) == ["CheckDrift", "Place", "training", "CheckDrift", "training"]
 
 
 def test_a_group_without_selected_clients_keeps_its_model(parabolas: Make) -> None:
@@ -255,7 +254,9 @@ def test_the_auxiliary_model_is_the_mean_of_the_groups(parabolas: Make) -> None:
 def test_the_proximal_term_reaches_training_inside_groups(parabolas: Make) -> None:
     method, federation = FlexCFL(Local(rate=0.5, prox=2.0), THREE), parabolas(12)
     advanced(method, started(method, federation), federation, np.arange(12))
-    training = [order.local for order, _ in federation.exchanges if not isinstance(order, Keep)]
+    training = [
+        order.local for order, _ in federation.exchanges if isinstance(order, Train | Place)
+    ]
     assert [local.prox for local in training] == [0.0, 0.0, 2.0]
 
 
@@ -270,7 +271,7 @@ def test_regression_the_length_of_pre_training_is_the_one_that_was_set(
     method = FlexCFL(Local(rate=0.5, epochs=7), FlexcflOptions(groups=3, alpha=2, **options))
     federation = parabolas(12)
     advanced(method, started(method, federation), federation, np.arange(12))
-    locals_ = [order.local for order, _ in federation.exchanges if not isinstance(order, Keep)]
+    locals_ = [order.local for order, _ in federation.exchanges if isinstance(order, Train | Place)]
     assert [(local.epochs, local.steps) for local in locals_[:2]] == [(epochs, steps)] * 2
     assert locals_[2] == method.local
 
@@ -336,7 +337,7 @@ def test_rcc_takes_random_clients_for_centres(parabolas: Make) -> None:
     np.testing.assert_allclose(state.models, state.origin + trained.updates, rtol=1e-6)
     federation.exchanges.clear()
     state = advanced(method, state, federation, np.arange(12))
-    assert phases(federation) == ["Place", "training"]
+    assert phases(federation) == ["CheckDrift", "Place", "training"]
     assert (state.group_of != NO_GROUP).all()
 
 
@@ -347,7 +348,7 @@ def test_rac_keeps_founders_and_places_all_others_at_random(parabolas: Make) -> 
     assert np.array_equal(state.group_of, started(flexcfl, parabolas(300)).group_of)
     federation.exchanges.clear()
     after = advanced(method, state, federation, np.arange(300))
-    assert phases(federation) == ["training"]
+    assert phases(federation) == ["CheckDrift", "Settle", "training"]
     founders = state.group_of != NO_GROUP
     assert np.array_equal(after.group_of[founders], state.group_of[founders])
     counts = np.bincount(after.group_of[~founders], minlength=3)

@@ -12,22 +12,23 @@ from sklearn.metrics import adjusted_rand_score
 from torch import nn
 
 from flexcfl.algorithms.fedavg import FedAvg
-from flexcfl.algorithms.ifca import IFCA, IfcaOptions
+from flexcfl.algorithms.ifca import IFCA, IfcaOptions, IfcaState
 from flexcfl.data import Federation, IndexLists
 from flexcfl.engine import Engine
 from flexcfl.errors import SettingsError
 from flexcfl.protocol import (
     LOWEST_LOSS,
     NO_GROUP,
+    Algorithm,
     Conversation,
     Evaluate,
     Local,
-    Serving,
     Train,
     Trained,
     drive,
 )
 from flexcfl.settings import validated
+from flexcfl.shifts import Timeline
 from flexcfl.simulation import Simulation
 
 Make = Callable[..., Any]
@@ -44,19 +45,20 @@ def ifca(**options: Any) -> IFCA:
     return IFCA(Local(rate=0.5), IfcaOptions(**options))
 
 
-def state_of(models: Any, model_of: Any) -> Serving:
-    return Serving(np.array(models, np.float32), np.array(model_of, np.int64))
+def state_of(models: Any, model_of: Any) -> IfcaState:
+    nobody = np.zeros(len(model_of), dtype=np.bool_)
+    return IfcaState(np.array(models, np.float32), np.array(model_of, np.int64), nobody)
 
 
-def result(talk: Conversation[Serving], reply: Any = None) -> Serving:
+def result(talk: Conversation[IfcaState], reply: Any = None) -> IfcaState:
     """Return how a conversation ends, which it must do with this reply."""
     with pytest.raises(StopIteration) as stop:
         talk.send(reply)
-    state: Serving = stop.value.value
+    state: IfcaState = stop.value.value
     return state
 
 
-def answered(state: Serving, reply: Trained, **options: Any) -> Serving:
+def answered(state: IfcaState, reply: Trained, **options: Any) -> IfcaState:
     """Return the state after a round in which a cohort of all clients gave this reply."""
     talk = ifca(**options).round(state, np.arange(len(state.model_of)), ALL, rng())
     next(talk)
@@ -86,7 +88,8 @@ def test_a_conversation_by_hand() -> None:
     assert after.models.tolist() == [[1, 2], [13, 12], [20, 20]]
     assert after.models.dtype == np.float32
     assert after.model_of.tolist() == [0, 0, 1, NO_GROUP, 1]
-    assert method.serving(after) is after
+    assert method.serving(after).models is after.models
+    assert method.serving(after).model_of is after.model_of
     assert state.models.tolist() == [[0, 0], [10, 10], [20, 20]]
     assert state.model_of.tolist() == [NO_GROUP, 0, 2, NO_GROUP, 1]
 
@@ -131,7 +134,11 @@ def test_averaging_by_examples_is_an_option() -> None:
 
 def test_one_group_weighted_by_examples_is_fedavg(parabolas: Make) -> None:
     federation, runs = parabolas(6), []
-    for method in (ifca(groups=1, averaging="examples"), FedAvg(Local(rate=0.5))):
+    methods: tuple[Algorithm[Any], ...] = (
+        ifca(groups=1, averaging="examples"),
+        FedAvg(Local(rate=0.5)),
+    )
+    for method in methods:
         start = method.start(federation.initial, federation.present, rng(3))
         state = drive(start, federation)
         for cohort in ([0, 3, 5], [1, 2], [5]):
@@ -195,12 +202,13 @@ def simulated(labels: list[int], train: list[list[int]], test: list[list[int]]) 
     lists = IndexLists.of(train), IndexLists.of(test)
     federation = Federation("tiny", x, np.array(labels), *lists, classes=2)
     engine = Engine(lambda: nn.Sequential(nn.Linear(2, 2)), federation.x, federation.y, 2)
-    return Simulation(engine, federation, seed=0)
+    return Simulation(engine, Timeline(federation), seed=0)
 
 
 def chosen(simulation: Simulation, models: np.ndarray, local: Local) -> list[int]:
-    clients = simulation.federation.clients
-    state = Serving(models, np.full(clients, NO_GROUP, dtype=np.int64))
+    clients = simulation.timeline.federation.clients
+    nobody = np.zeros(clients, dtype=np.bool_)
+    state = IfcaState(models, np.full(clients, NO_GROUP, dtype=np.int64), nobody)
     method = replace(ifca(groups=len(models)), local=local)
     talk = method.round(state, np.arange(clients), np.ones(clients, dtype=np.bool_), rng())
     model_of: list[int] = drive(talk, simulation.at(1)).model_of.tolist()

@@ -4,7 +4,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -16,11 +16,13 @@ from flexcfl import __version__
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.cli import app, main
 from flexcfl.data import DATASETS
+from flexcfl.drift import DETECTORS
 from flexcfl.errors import SettingsError
 from flexcfl.models.catalogue import NAMES
 from flexcfl.protocol import Local
 from flexcfl.runner.experiment import Experiment, Model, RunSettings
 from flexcfl.settings import validated
+from flexcfl.shifts import SHIFTS
 
 ROOT: Any = typer.main.get_command(app)
 
@@ -74,12 +76,15 @@ def test_the_names_to_choose_from_are_in_the_help() -> None:
     assert all(name in options["algorithm"] for name in ALGORITHMS)
     assert all(name in options["dataset"] for name in DATASETS)
     assert all(name in options["model"] for name in NAMES)
+    assert all(name in options["shift"] for name in [*SHIFTS, "none"])
+    assert all(name in options["drift"] for name in DETECTORS)
 
 
 def test_the_options_that_were_promised_exist() -> None:
     options = {word for option in COMMANDS["run",].params for word in option.opts}
     promised = "algorithm dataset model rounds cohort epochs batch rate groups seed data out device"
-    assert {f"--{name}" for name in [*promised.split(), "set", "quiet"]} <= options
+    more = ["shift", "drift", "set", "quiet"]
+    assert {f"--{name}" for name in [*promised.split(), *more]} <= options
 
 
 def test_the_command_alone_shows_its_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -127,18 +132,27 @@ def test_every_table_and_setting_is_in_the_help_of_run() -> None:
         assert re.search(rf"\b{name}\b", shown), name
 
 
-def test_the_help_of_run_lists_the_options_of_every_algorithm_as_they_are() -> None:
+@pytest.mark.parametrize(
+    ("opening", "following", "registry", "kind"),
+    [
+        ("algorithm  name; others depend on the algorithm:", "local", ALGORITHMS, "options"),
+        ("shift      name, one or a list; others depend on the shifts:", "drift", SHIFTS, "shift"),
+        ("drift      name; others depend on the detector:", "run", DETECTORS, "detector"),
+    ],
+)
+def test_the_help_of_run_lists_the_options_of_everything_as_they_are(
+    opening: str, following: str, registry: Mapping[str, Any], kind: str
+) -> None:
     shown = COMMANDS["run",].help
-    table = re.search(
-        r"algorithm  name; others depend on the algorithm:(.*?)\n +local ", shown, re.S
-    )
+    table = re.search(rf"{opening}(.*?)\n +{following} ", shown, re.S)
     assert table
     listed: dict[str, set[str]] = {}
     for entry in table[1].split(";"):
-        algorithms, _, options = entry.partition(":")
-        listed |= {name.strip(): words(options) for name in algorithms.split(",")}
+        names, _, options = entry.partition(":")
+        listed |= {name.strip(): words(options) for name in names.split(",")}
     expected = {
-        name: {item.name for item in fields(entry.options)} for name, entry in ALGORITHMS.items()
+        name: {item.name for item in fields(getattr(entry, kind))}
+        for name, entry in registry.items()
     }
     assert listed == {name: options for name, options in expected.items() if options}
 

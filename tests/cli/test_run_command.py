@@ -58,12 +58,14 @@ def test_a_run_shows_its_settings_its_rounds_its_results_and_leaves_a_folder(
     assert re.search(r"^round 1/2  accuracy \d+\.\d%  loss \d", shown, re.M)
     assert re.search(r"^round 2/2  accuracy", shown, re.M)
     assert re.search(r"^accuracy +best \d+\.\d%, final \d+\.\d%, median \d+\.\d%", shown, re.M)
-    assert re.search(r"^folder +runs/fedavg-digits-mclr-seed0-1 *$", shown, re.M)
-    folder = here / "runs" / "fedavg-digits-mclr-seed0-1"
+    assert re.search(r"^folder +runs/flexcfl-digits-mclr-seed0-1 *$", shown, re.M)
+    folder = here / "runs" / "flexcfl-digits-mclr-seed0-1"
     files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     assert files == {
         *("experiment.toml", "rounds.csv", "groups.csv", "timings.csv", "summary.json"),
-        *("clients.csv", "models/group-0.safetensors"),
+        *("clients.csv", "founders.csv", "ledger.csv", "membership.csv"),
+        *(f"models/group-{group}.safetensors" for group in range(5)),
+        "models/auxiliary.safetensors",
     }
 
 
@@ -166,8 +168,14 @@ def test_a_source_is_named_beside_what_it_gave(
         ("--epochs 0", "[local] epochs must be greater than or equal to 1, not 0."),
         ("--batch 0", "[local] batch must be greater than or equal to 1, not 0."),
         ("--seed -1", "[run] seed must be greater than or equal to 0, not -1."),
-        ("--groups 3", "'fedavg' trains one model for everybody and has no groups"),
-        ("--groups auto", "'fedavg' trains one model for everybody and has no groups"),
+        (
+            "--groups 3 --algorithm fedavg",
+            "'fedavg' trains one model for everybody and has no groups",
+        ),
+        (
+            "--groups auto --algorithm fedavg",
+            "'fedavg' trains one model for everybody and has no groups",
+        ),
         ("--groups auto --algorithm ifca", "[algorithm] groups must be a whole number, not 'auto'"),
         ("--groups many --algorithm ifca", "[algorithm] groups must be a whole number, not 'many'"),
         (
@@ -199,7 +207,7 @@ def test_a_source_is_named_beside_what_it_gave(
         ("--set clients=20", "such as data.clients."),
         ("--set folder=L", "such as data.folder."),
         ("--set groups=2", "such as algorithm.groups."),
-        ("--set algorithm.groups=true", "has no groups"),
+        ("--algorithm fedavg --set algorithm.groups=true", "has no groups"),
         ("--set algorithm.mu=1", "[algorithm] has no setting 'mu': the weight of FedProx's term"),
         ("--dataset MNIST --data nowhere", "There is no dataset 'MNIST': did you mean 'mnist'?"),
         ("--data b\udcff", "(data) is not UTF-8 text"),
@@ -211,7 +219,7 @@ def test_a_source_is_named_beside_what_it_gave(
         ("--dataset mnist", "run 'flexcfl data fetch mnist'"),
         ("--dataset mnist --data nowhere", "is not a folder: correct --data."),
         ("--epochs 1000000000000000", "[local] epochs must be less than or equal to 1000000000"),
-        ("--model mlp --rate 1e30", "in round 1: its training diverged"),
+        ("--algorithm fedavg --model mlp --rate 1e30", "in round 1: its training diverged"),
         ("nowhere.toml", "'nowhere.toml' cannot be read (No such file or directory)"),
         ("one.toml two.toml", "two.toml"),
     ],
@@ -274,7 +282,7 @@ def test_too_little_memory_is_one_sentence(
     def exhausted(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(Simulation, "_train", exhausted)
+    monkeypatch.setattr("flexcfl.simulation._Moment._train", exhausted)
     assert "more memory than there is: lower --epochs" in refusal(capsys, *SHORT)
     assert list(here.iterdir()) == []
 
@@ -334,7 +342,8 @@ def write_leaf(folder: Path, **users: Any) -> None:
 def test_a_users_own_files_can_be_run(here: Path, tmp_path: Path) -> None:
     user = {"x": [[0.0, 1.0], [1.0, 0.0]], "y": [0, 1]}
     write_leaf(tmp_path / "leaf", ann=user, bob=user)
-    words = ["--dataset", "leaf", "--set", f"data.folder={tmp_path / 'leaf'}", "--cohort", "2"]
+    words = ["--dataset", "leaf", "--set", f"data.folder={tmp_path / 'leaf'}", "--groups", "1"]
+    words += ["--cohort", "2"]
     assert main(["run", "-q", "--rounds", "2", "--out", "mine", *words]) == 0
     assert json.loads((here / "mine" / "summary.json").read_text())["clients"] == 2
 
@@ -344,7 +353,8 @@ def test_the_file_of_a_run_on_ones_own_files_can_be_run_from_another_folder(
 ) -> None:
     user = {"x": [[0.0, 1.0], [1.0, 0.0]], "y": [0, 1]}
     write_leaf(here / "leaf", ann=user, bob=user)
-    words = ["--dataset", "leaf", "--set", "data.folder=leaf", "--data", "..", "--cohort", "2"]
+    words = ["--dataset", "leaf", "--set", "data.folder=leaf", "--data", "..", "--groups", "1"]
+    words += ["--cohort", "2"]
     assert main(["run", "-q", "--rounds", "2", "--out", "mine", *words]) == 0
     monkeypatch.chdir(tmp_path)
     assert main(["run", "-q", "--out", "again", "here/mine/experiment.toml"]) == 0
@@ -423,7 +433,7 @@ def test_a_fault_of_the_program_itself_is_not_hidden(monkeypatch: pytest.MonkeyP
     def broken(*_: object) -> None:
         raise RuntimeError("a fault")
 
-    monkeypatch.setattr(Simulation, "_train", broken)
+    monkeypatch.setattr("flexcfl.simulation._Moment._train", broken)
     with pytest.raises(RuntimeError, match="a fault"):
         main(["run", *SHORT])
 

@@ -8,6 +8,8 @@ import numpy as np
 from flexcfl.aggregation import group_means
 from flexcfl.protocol import (
     NO_GROUP,
+    CheckDrift,
+    Checked,
     Clustering,
     Conversation,
     Evaluate,
@@ -16,11 +18,13 @@ from flexcfl.protocol import (
     Flags,
     Ids,
     Initial,
+    Kept,
     Local,
     Order,
     Place,
     Placed,
     Serving,
+    Settle,
     Train,
     Trained,
     Vector,
@@ -70,11 +74,16 @@ class Parity:
 class Ones:
     """Every client adds one to every parameter; client c has c + 1 examples and loss c.
 
-    Of a hundred test examples it hits as many as its model's first number.
+    Of a hundred test examples it hits as many as its model's first number. In every round the data
+    of ``moving`` clients change.
     """
 
     spoilt: tuple[int, int] | None = None  # a round and a client with a NaN loss
     orders: list[tuple[int, Order[Any]]] = field(default_factory=list)
+    moving: tuple[int, ...] = ()
+
+    def shifted(self, number: int) -> Ids:
+        return np.array(self.moving, dtype=np.int64)
 
     def at(self, number: int) -> Executor:
         def executor(order: Order[Any]) -> Any:
@@ -85,6 +94,10 @@ class Ones:
                 return Evaluated(order.clients, np.zeros(len(order.clients)), hits, hundred)
             if isinstance(order, Place):
                 return Placed(order.clients, order.clients % 2, np.ones(len(order.clients)))
+            if isinstance(order, CheckDrift):
+                return Checked(order.clients, np.isin(order.clients, self.moving))
+            if isinstance(order, Settle):
+                return Kept(order.clients)
             assert isinstance(order, Train)
             assert not isinstance(order.model_of, str)
             updates = np.ones((len(order.clients), 2), np.float32)

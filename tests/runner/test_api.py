@@ -27,6 +27,7 @@ from flexcfl.runner import api
 from tests.runner.parity import Parity
 
 SHORT: dict[str, Any] = {"rounds": 3, "cohort": 3, "epochs": 1}
+FEDAVG: dict[str, Any] = {**SHORT, "algorithm": "fedavg"}
 
 
 def table(path: Path) -> list[dict[str, str]]:
@@ -52,7 +53,7 @@ def test_the_default_needs_no_argument_but_time() -> None:
 
 
 def test_the_same_seed_gives_the_same_run_bit_for_bit(blobs: Federation) -> None:
-    one, same, other = (flexcfl.run(dataset=blobs, seed=seed, **SHORT) for seed in (1, 1, 2))
+    one, same, other = (flexcfl.run(dataset=blobs, seed=seed, **FEDAVG) for seed in (1, 1, 2))
     for column, values in one.rounds.items():
         assert np.array_equal(values, same.rounds[column], equal_nan=True), column
     assert np.array_equal(one.models[0], same.models[0])
@@ -60,7 +61,7 @@ def test_the_same_seed_gives_the_same_run_bit_for_bit(blobs: Federation) -> None
 
 
 def test_fedprox_without_its_term_is_fedavg_and_with_it_is_not(blobs: Federation) -> None:
-    fedavg = flexcfl.run(dataset=blobs, **SHORT)
+    fedavg = flexcfl.run(dataset=blobs, **FEDAVG)
     without = flexcfl.run(dataset=blobs, algorithm="fedprox", set={"local.prox": 0}, **SHORT)
     fedprox = flexcfl.run(dataset=blobs, algorithm="fedprox", **SHORT)
     assert np.array_equal(fedavg.models[0], without.models[0])
@@ -71,7 +72,7 @@ def test_fedprox_without_its_term_is_fedavg_and_with_it_is_not(blobs: Federation
 
 
 def test_the_model_is_ready_and_gives_the_accuracy_that_was_measured(blobs: Federation) -> None:
-    run = flexcfl.run(dataset=blobs, **SHORT)
+    run = flexcfl.run(dataset=blobs, **FEDAVG)
     module = run.model()
     assert not module.training
     tested = blobs.test.indices
@@ -83,7 +84,7 @@ def test_the_model_is_ready_and_gives_the_accuracy_that_was_measured(blobs: Fede
 
 
 def test_the_folder_says_the_same_as_the_object(blobs: Federation, tmp_path: Path) -> None:
-    run = flexcfl.run(dataset=blobs, out=tmp_path / "run", set={"run.evaluate_every": 2}, **SHORT)
+    run = flexcfl.run(dataset=blobs, out=tmp_path / "run", set={"run.evaluate_every": 2}, **FEDAVG)
     assert run.folder == tmp_path / "run"
     summary = json.loads((run.folder / "summary.json").read_text())
     assert summary == run.summary
@@ -117,7 +118,7 @@ class Odd(nn.Module):
 
 
 def test_the_whole_state_of_a_model_is_saved_as_it_is(blobs: Federation, tmp_path: Path) -> None:
-    run = flexcfl.run(dataset=blobs, model=Odd, out=tmp_path / "run", **SHORT)
+    run = flexcfl.run(dataset=blobs, model=Odd, out=tmp_path / "run", **FEDAVG)
     state = run.model().state_dict()
     saved = load_file(tmp_path / "run" / "models" / "group-0.safetensors")
     assert set(saved) == set(state) == {"weight", "table", "flag", "scale"}
@@ -127,18 +128,25 @@ def test_the_whole_state_of_a_model_is_saved_as_it_is(blobs: Federation, tmp_pat
 
 
 def test_the_summary_has_all_its_figures(blobs: Federation) -> None:
-    summary = flexcfl.run(dataset=blobs, **SHORT).summary
+    summary = flexcfl.run(dataset=blobs, **FEDAVG).summary
     assert set(summary) == {
         *("algorithm", "dataset", "model", "shift", "seed", "rounds", "clients", "parameters"),
         *("accuracy", "newcomers", "auxiliary", "rounds_to", "discrepancy", "loss"),
         *("groups", "placed", "clustering", "adjusted_rand_index", "seconds", "versions"),
-        "waiting",
+        *("waiting", "traffic", "shifted", "detected", "placed_again", "migrations"),
     }
     assert (summary["groups"], summary["placed"], summary["waiting"]) == (1, 6, 0)
     for name in ("newcomers", "auxiliary", "clustering", "adjusted_rand_index"):
         assert summary[name] is None
     assert set(summary["accuracy"]) == {"best", "final", "median"}
     assert set(summary["rounds_to"]) == {"0.8", "0.85", "0.9", "0.95"}
+    assert summary["traffic"] == {
+        "transfers": 3 * 2 * 3,
+        "relative_to_fedavg": 1,
+        "down_bytes": 3 * 3 * 9 * 4,
+        "up_bytes": 3 * 3 * (9 * 4 + 3 * 8),
+    }
+    assert not any(summary[each] for each in ("shifted", "detected", "placed_again", "migrations"))
     assert set(summary["discrepancy"]) == {"mean", "variance"}
     assert set(summary["versions"]) == {"flexcfl", "python", "torch", "numpy"}
     assert (summary["shift"], summary["rounds"], summary["parameters"]) == (None, 3, 9)
@@ -149,7 +157,7 @@ def parity(monkeypatch: pytest.MonkeyPatch) -> str:
     """Register the tiny algorithm of these tests, and return its name."""
     entry = Entry("even and odd", make=lambda options, local: Parity())
     known = {**ALGORITHMS, "parity": entry}
-    for module in ("resolve", "prepare", "superseded"):
+    for module in ("experiment", "resolve", "prepare", "superseded"):
         monkeypatch.setattr(f"flexcfl.runner.{module}.ALGORITHMS", known)
     return "parity"
 
@@ -211,7 +219,7 @@ def test_the_auxiliary_model_is_saved_and_summed_up(
 
 def test_newcomers_are_summed_up_by_themselves(blobs: Federation) -> None:
     later = {"data.arrivals": [{"round": 2, "share": 0.5}]}
-    run = flexcfl.run(dataset=blobs, set=later, **SHORT)
+    run = flexcfl.run(dataset=blobs, set=later, **FEDAVG)
     curve = run.rounds["newcomers_accuracy"]
     assert np.isnan(curve).tolist() == [True, False, False]
     assert run.summary["newcomers"]["best"] == curve[1:].max()
@@ -220,7 +228,7 @@ def test_newcomers_are_summed_up_by_themselves(blobs: Federation) -> None:
 
 def test_who_comes_later_can_be_told_in_a_file_with_data_of_ones_own(blobs: Federation) -> None:
     later = [{"round": 2, "share": 0.5}]
-    run = flexcfl.run({"data": {"name": "digits", "arrivals": later}}, dataset=blobs, **SHORT)
+    run = flexcfl.run({"data": {"name": "digits", "arrivals": later}}, dataset=blobs, **FEDAVG)
     assert run.experiment.tables()["data"] == {"name": "blobs", "arrivals": later}
     again = flexcfl.run(run.experiment, dataset=blobs)
     assert np.array_equal(run.models[0], again.models[0])
@@ -238,7 +246,7 @@ def test_arrivals_that_do_not_fit_are_one_sentence(
     blobs: Federation, arrivals: list[dict[str, Any]], sentence: str
 ) -> None:
     with pytest.raises(SettingsError) as caught:
-        flexcfl.run(dataset=blobs, set={"data.arrivals": arrivals}, **SHORT)
+        flexcfl.run(dataset=blobs, set={"data.arrivals": arrivals}, **FEDAVG)
     assert str(caught.value).startswith(sentence)
 
 
@@ -261,11 +269,11 @@ def test_an_experiment_may_be_tables_or_an_experiment_of_an_earlier_run() -> Non
 
 
 def test_a_model_of_ones_own(blobs: Federation, tmp_path: Path) -> None:
-    run = flexcfl.run(dataset=blobs, model=linear, out=tmp_path / "run", **SHORT)
+    run = flexcfl.run(dataset=blobs, model=linear, out=tmp_path / "run", **FEDAVG)
     assert run.summary["model"].endswith(":linear")
     settings = (tmp_path / "run" / "experiment.toml").read_text()
     assert "from Python, which alone has its data and model" in settings
-    anonymous = flexcfl.run(dataset=blobs, model=lambda: nn.Linear(2, 3), **SHORT)
+    anonymous = flexcfl.run(dataset=blobs, model=lambda: nn.Linear(2, 3), **FEDAVG)
     assert anonymous.summary["parameters"] == 9
 
 
@@ -273,11 +281,11 @@ def test_data_of_ones_own_take_the_place_of_what_the_experiment_says_on_data(
     blobs: Federation,
 ) -> None:
     tables = {"data": {"name": "blobs", "clients": 3}, "local": {"rate": 0.5}}
-    run = flexcfl.run(tables, dataset=blobs, **SHORT)
+    run = flexcfl.run(tables, dataset=blobs, **FEDAVG)
     assert run.summary["clients"] == 6
     assert run.experiment.local.rate == 0.5
     with pytest.raises(SettingsError, match="no setting 'clients'"):
-        flexcfl.run(dataset=blobs, set={"data.clients": 3}, **SHORT)
+        flexcfl.run(dataset=blobs, set={"data.clients": 3}, **FEDAVG)
 
 
 def test_data_of_ones_own_set_aside_the_settings_that_came_with_the_replaced_dataset(
@@ -303,7 +311,7 @@ def test_a_federation_without_test_data_has_no_accuracy(blobs: Federation, tmp_p
             blobs.test, indices=np.empty(0, np.int64), offsets=np.zeros(7, np.int64)
         ),
     )
-    run = flexcfl.run(dataset=nothing, out=tmp_path / "run", **SHORT)
+    run = flexcfl.run(dataset=nothing, out=tmp_path / "run", **FEDAVG)
     assert np.isnan(run.rounds["accuracy"]).all()
     assert run.accuracy.best is None
 
@@ -312,7 +320,7 @@ def test_training_that_diverges_in_round_one_leaves_nothing(
     blobs: Federation, tmp_path: Path
 ) -> None:
     with pytest.raises(TrainingError, match=r"of client \d .* in round 1: .*lower the rate"):
-        flexcfl.run(dataset=blobs, model="mlp", rate=1e30, out=tmp_path / "run", **SHORT)
+        flexcfl.run(dataset=blobs, model="mlp", rate=1e30, out=tmp_path / "run", **FEDAVG)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -332,23 +340,23 @@ def test_everything_is_checked_before_the_folder_is_made(
     blobs: Federation, tmp_path: Path, options: dict[str, Any], error: type[Exception]
 ) -> None:
     with pytest.raises(error) as caught:
-        flexcfl.run(dataset=blobs, out=tmp_path / "run", **{**SHORT, **options})
+        flexcfl.run(dataset=blobs, out=tmp_path / "run", **{**FEDAVG, **options})
     assert "\n" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_in_use_is_refused(blobs: Federation, tmp_path: Path) -> None:
-    flexcfl.run(dataset=blobs, out=tmp_path / "run", **SHORT)
+    flexcfl.run(dataset=blobs, out=tmp_path / "run", **FEDAVG)
     with pytest.raises(SettingsError, match="exists already"):
-        flexcfl.run(dataset=blobs, out=tmp_path / "run", **SHORT)
+        flexcfl.run(dataset=blobs, out=tmp_path / "run", **FEDAVG)
 
 
 def test_progress_is_shown_where_asked(
     blobs: Federation, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    flexcfl.run(dataset=blobs, **SHORT)
+    flexcfl.run(dataset=blobs, **FEDAVG)
     assert capsys.readouterr().out == ""
-    flexcfl.run(dataset=blobs, progress=True, **SHORT)
+    flexcfl.run(dataset=blobs, progress=True, **FEDAVG)
     assert re.search(r"^round 3/3  accuracy \d+\.\d%  loss \d\.\d+$", capsys.readouterr().out, re.M)
 
 
@@ -362,12 +370,14 @@ def test_a_silent_run_leaves_the_output_to_its_caller(
         print("made")  # noqa: T201
         return linear()
 
-    flexcfl.run(dataset=blobs, model=talking, **SHORT)
+    flexcfl.run(dataset=blobs, model=talking, **FEDAVG)
     assert set(capsys.readouterr().out.split()) == {"made"}
 
 
 def test_a_run_tells_what_it_is(blobs: Federation) -> None:
-    assert repr(flexcfl.run(dataset=blobs, **SHORT)).startswith("Run(fedavg, blobs, mclr, 3 rounds")
+    assert repr(flexcfl.run(dataset=blobs, **FEDAVG)).startswith(
+        "Run(fedavg, blobs, mclr, 3 rounds"
+    )
 
 
 def test_the_example_in_the_documentation() -> None:
@@ -401,20 +411,20 @@ def test_what_makes_no_model_is_told_as_the_command_tells_it(
     blobs: Federation, model: Any, sentence: str
 ) -> None:
     with pytest.raises(ModelError, match=sentence):
-        flexcfl.run(dataset=blobs, model=model, **SHORT)
+        flexcfl.run(dataset=blobs, model=model, **FEDAVG)
 
 
 def test_a_partial_factory_has_the_name_of_what_it_calls(blobs: Federation) -> None:
-    run = flexcfl.run(dataset=blobs, model=partial(needy, 2), **SHORT)
+    run = flexcfl.run(dataset=blobs, model=partial(needy, 2), **FEDAVG)
     assert run.summary["model"].endswith(":needy")
 
 
 def test_settings_may_be_nested_but_not_a_list(blobs: Federation) -> None:
-    run = flexcfl.run(dataset=blobs, set={"local": {"prox": 0.1}}, **SHORT)
+    run = flexcfl.run(dataset=blobs, set={"local": {"prox": 0.1}}, **FEDAVG)
     assert run.experiment.local.prox == 0.1
     words: Any = ["local.prox=0.1"]
     with pytest.raises(SettingsError, match=r"set must be a mapping such as .*'local\.prox=0\.1'"):
-        flexcfl.run(dataset=blobs, set=words, **SHORT)
+        flexcfl.run(dataset=blobs, set=words, **FEDAVG)
 
 
 def test_parts_of_the_package_are_there_without_torch() -> None:

@@ -39,7 +39,7 @@ def test_by_default_each_run_gets_a_new_folder(
     monkeypatch.chdir(tmp_path)
     for number in (1, 2):
         with claimed(None, EXPERIMENT) as path:
-            assert path == Path("runs") / f"fedavg-digits-mclr-seed0-{number}"
+            assert path == Path("runs") / f"flexcfl-digits-mclr-seed0-{number}"
             assert path.is_dir()
 
 

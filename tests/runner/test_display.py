@@ -17,11 +17,12 @@ from flexcfl.runner.resolve import resolve
 from flexcfl.runner.result import Run
 
 SHORT: dict[str, Any] = {"rounds": 3, "cohort": 3, "epochs": 1}
+FEDAVG: dict[str, Any] = {**SHORT, "algorithm": "fedavg"}
 
 
 @pytest.fixture(scope="module")
 def run(blobs: Federation) -> Run:
-    return flexcfl.run(dataset=blobs, **SHORT)
+    return flexcfl.run(dataset=blobs, **FEDAVG)
 
 
 def shown(run: Run) -> dict[str, str]:
@@ -41,7 +42,8 @@ def grouped(run: Run, group_of: list[int], groups: int, **changes: Any) -> Run:
 
 
 def test_one_model_for_everybody_has_no_rows_on_groups(run: Run) -> None:
-    assert list(shown(run)) == ["accuracy", "reached", "loss", "discrepancy", "time", "folder"]
+    rows = ["accuracy", "reached", "loss", "discrepancy", "traffic", "time", "folder"]
+    assert list(shown(run)) == rows
 
 
 def test_what_was_not_measured_is_told_with_the_reason(run: Run) -> None:
@@ -98,7 +100,7 @@ def test_arrivals_are_shown_as_they_could_be_typed() -> None:
 
 @pytest.fixture
 def prepared(blobs: Federation) -> Prepared:
-    mine = Layer("given", {"data": {"name": "blobs"}})
+    mine = Layer("given", {"data": {"name": "blobs"}, "algorithm": {"name": "fedavg"}})
     return prepare(resolve([mine], blobs).experiment, blobs)
 
 
@@ -127,5 +129,5 @@ def test_an_algorithm_that_needs_more_memory_than_there_is_is_refused(
     greedy = {**ALGORITHMS, "fedavg": replace(ALGORITHMS["fedavg"], memory=needed)}
     monkeypatch.setattr("flexcfl.runner.prepare.ALGORITHMS", greedy)
     with pytest.raises(flexcfl.errors.SettingsError, match="'fedavg' would need about 1000000 TB"):
-        flexcfl.run(dataset=blobs, **SHORT)
+        flexcfl.run(dataset=blobs, **FEDAVG)
     assert asked.sizes == (6, 9)

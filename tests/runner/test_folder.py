@@ -12,23 +12,27 @@ import pytest
 
 from flexcfl.errors import TrainingError
 from flexcfl.protocol import Serving
-from flexcfl.runner.figures import Figures, GroupFigures, Timing
+from flexcfl.runner.figures import Entry, Figures, GroupFigures, Membership, Timing
 from flexcfl.runner.folder import RunFolder
 from flexcfl.runner.loop import Round
 
 HEADER = (
     "round,accuracy,newcomers_accuracy,auxiliary_accuracy,loss,discrepancy,cohort,placed,"
-    "down_bytes,up_bytes"
+    "shifted,detected,placed_again,migrated,transfers,down_bytes,up_bytes"
 )
-TABLES = ["rounds.csv", "groups.csv", "timings.csv"]
+TABLES = ["rounds.csv", "groups.csv", "ledger.csv", "membership.csv", "timings.csv"]
 
 
 def rounds(*accuracies: float | None) -> Iterator[Round]:
     for number, accuracy in enumerate(accuracies, start=1):
-        figures = Figures(number, accuracy, None, 0.25, 0.1, None, 20, 80, 100, 200)
+        counts = 20, 80, 4, 3, 2, 1, 40
+        figures = Figures(number, accuracy, None, 0.25, 0.1, None, *counts, 100, 200)
         groups = tuple(GroupFigures(number, group, accuracy, None, 40, 0.5) for group in range(2))
         serving = Serving(np.zeros((2, 1), np.float32), np.zeros(1, np.int64))
-        yield Round(figures, groups, Timing(number, 0.5, 0.25), 100, serving, None)
+        costs = (Entry(number, "training", 40, 100, 200), Entry(number, "drift", 0, 0, 80))
+        members = (Membership(number, 7, number), Membership(number, 8, None))
+        timing = Timing(number, 0.5, 0.25)
+        yield Round(figures, groups, costs, members, timing, 100, serving, None)
 
 
 def test_a_line_for_each_round_before_it_is_handed_on(tmp_path: Path) -> None:
@@ -37,14 +41,20 @@ def test_a_line_for_each_round_before_it_is_handed_on(tmp_path: Path) -> None:
         assert lines[0] == HEADER
         assert len(lines) == number + 1
     assert lines[1:] == [
-        "1,0.3333333333333333,,0.25,0.1,,20,80,100,200",
-        "2,,,0.25,0.1,,20,80,100,200",
+        "1,0.3333333333333333,,0.25,0.1,,20,80,4,3,2,1,40,100,200",
+        "2,,,0.25,0.1,,20,80,4,3,2,1,40,100,200",
     ]
     assert (tmp_path / "groups.csv").read_text().splitlines() == [
         "round,group,accuracy,loss,clients,discrepancy",
         *("1,0,0.3333333333333333,,40,0.5", "1,1,0.3333333333333333,,40,0.5"),
         *("2,0,,,40,0.5", "2,1,,,40,0.5"),
     ]
+    assert (tmp_path / "ledger.csv").read_text().splitlines() == [
+        "round,purpose,transfers,down_bytes,up_bytes",
+        *("1,training,40,100,200", "1,drift,0,0,80", "2,training,40,100,200", "2,drift,0,0,80"),
+    ]
+    members = (tmp_path / "membership.csv").read_text()
+    assert members == "round,client,group\n1,7,1\n1,8,\n2,7,2\n2,8,\n"
     timings = (tmp_path / "timings.csv").read_text()
     assert timings == "round,training,evaluation\n1,0.5,0.25\n2,0.5,0.25\n"
 

@@ -17,6 +17,7 @@ from flexcfl.runner.defaults import defaults
 from flexcfl.runner.experiment import Experiment
 from flexcfl.runner.layers import Layer
 from flexcfl.runner.resolve import resolve
+from flexcfl.shifts import SwapAll
 
 
 def resolved(**tables: dict[str, Any]) -> Experiment:
@@ -48,9 +49,13 @@ def test_a_dataset_brings_the_papers_settings(dataset: str, model: str, rate: fl
     assert chosen(dataset, "fedprox").local.prox == 1
 
 
-def test_the_default_is_fedavg_on_digits() -> None:
+def test_the_default_is_flexcfl_on_digits_that_move() -> None:
     experiment = resolve([]).experiment
-    assert (experiment.data.name, experiment.algorithm.name) == ("digits", "fedavg")
+    assert (experiment.data.name, experiment.algorithm.name) == ("digits", "flexcfl")
+    assert experiment.shift == {"swap-all": SwapAll()}
+    assert experiment.drift.name == "label-share"
+    assert resolved(shift={"name": "none"}).shift == {}
+    assert chosen("mnist").shift == {}
 
 
 def test_any_setting_overrides_the_datasets() -> None:
@@ -81,7 +86,7 @@ def test_what_is_written_is_complete_and_reads_back_as_the_same(
         ({"data": {"name": "minst"}}, "There is no dataset 'minst': did you mean 'mnist'?"),
         ({"data": {"name": 3}}, "[data] name must be a text, not 3."),
         ({"algorithm": {"name": "fedavgg"}}, "no algorithm 'fedavgg': did you mean 'fedavg'?"),
-        ({"algorithm": {"alpha": 1}}, "[algorithm] has no setting 'alpha'"),
+        ({"algorithm": {"name": "fedavg", "alpha": 1}}, "[algorithm] has no setting 'alpha'"),
         ({"data": {"clinets": 3}}, "[data] has no setting 'clinets': did you mean 'clients'?"),
         ({"model": {"name": 5}}, "[model] name must be a text, not 5."),
         ({"model": {"layers": 5}}, "[model] has no setting 'layers'"),

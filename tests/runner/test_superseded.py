@@ -8,6 +8,7 @@ import pytest
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import DATASETS
 from flexcfl.errors import SettingsError
+from flexcfl.runner import experiment as experiments
 from flexcfl.runner import resolve as resolving
 from flexcfl.runner import superseded as rules
 from flexcfl.runner.experiment import Experiment
@@ -47,7 +48,9 @@ def test_another_dataset_or_algorithm_brings_all_that_it_would_bring_by_itself(
         {"run.rounds": 7, "run.seed": 3},
         {"model.name": "mlp"},
         {"local.steps": 3, "local.l2": 0.1},
-        {"run.cohorts": "round-robin-then-uniform"},
+        {"algorithm.name": "fedavg", "run.cohorts": "round-robin-then-uniform"},
+        {"shift.name": ["swap-part"], "shift.probability": 0.2},
+        {"drift.name": "wasserstein", "drift.threshold": 0.3},
         {"data.arrivals": ARRIVALS},
     ],
 )
@@ -58,10 +61,11 @@ def test_what_somebody_chose_outlives_the_dataset_and_the_algorithm(chosen: dict
 
 def test_the_cohorts_of_an_algorithm_go_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     other = replace(ALGORITHMS["fedavg"], cohorts="round-robin-then-uniform")
-    for module in (resolving, rules):
+    for module in (experiments, resolving, rules):
         monkeypatch.setattr(module, "ALGORITHMS", {**ALGORITHMS, "other": other})
     cohorts = "round-robin-then-uniform"
-    assert varied({}, {"algorithm.name": "other"}).run.cohorts == cohorts
+    fedavg = {"algorithm.name": "fedavg"}
+    assert varied(fedavg, {"algorithm.name": "other"}).run.cohorts == cohorts
     assert varied({"algorithm.name": "other"}, {"algorithm.name": "fedavg"}).run.cohorts == (
         "uniform"
     )
@@ -147,3 +151,24 @@ def test_names_that_are_none_are_left_for_others_to_tell(key: str, name: object)
     good = {"data.name": "mnist", "algorithm.name": "fedprox", "data.partition": "iid"}
     superseded({key: name}, good)
     superseded(good, {key: name})
+
+
+def test_another_shift_or_detector_leaves_the_options_of_the_first_without_a_meaning() -> None:
+    gradual = {"data.name": "mnist", "shift.name": ["gradual"], "shift.duration": 7}
+    kept = {**gradual, "shift.probability": 0.2}
+    assert varied(kept, {"shift.name": "swap-all"}) == resolved(
+        {"data.name": "mnist", "shift.name": "swap-all", "shift.probability": 0.2}
+    )
+    assert varied(gradual, {"shift.name": "none"}) == resolved({"data.name": "mnist"})
+    watched = {"drift.name": "wasserstein", "drift.threshold": 0.3}
+    assert varied(watched, {"drift.name": "label-share"}) == resolved({})
+    with pytest.raises(SettingsError, match="no setting 'threshold'"):
+        resolved({"drift.threshold": 0.3})
+
+
+def test_the_world_that_a_dataset_brings_goes_with_it() -> None:
+    moving = {"data.name": "digits", "shift.probability": 0.2}
+    assert varied(moving, {"data.name": "mnist"}) == resolved({"data.name": "mnist"})
+    assert varied({"data.name": "mnist"}, {"data.name": "digits"}) == resolved({})
+    still = {"data.name": "digits", "shift.name": "none"}
+    assert varied(still, {"run.seed": 3}).shift == {}

@@ -11,10 +11,11 @@ from flexcfl.algorithms.cfl import CFL, CflOptions
 from flexcfl.algorithms.fedavg import FedAvg
 from flexcfl.algorithms.fedgroup import fedgroup
 from flexcfl.algorithms.fedprox import fedprox
-from flexcfl.algorithms.fesem import FeSEM, FesemOptions
-from flexcfl.algorithms.flexcfl import FlexCFL, FlexcflOptions, RccOptions
+from flexcfl.algorithms.fesem import FeSEM, FesemOptions, fesem_mig
+from flexcfl.algorithms.flexcfl import FlexCFL
+from flexcfl.algorithms.flexcfl_options import FlexcflOptions, RccOptions
 from flexcfl.algorithms.flhc import FLHC, FlhcOptions
-from flexcfl.algorithms.ifca import IFCA, IfcaOptions
+from flexcfl.algorithms.ifca import IFCA, IfcaOptions, ifca_mig
 from flexcfl.algorithms.options import NoOptions
 from flexcfl.cohorts import Policy
 from flexcfl.protocol import Algorithm, Local
@@ -37,6 +38,8 @@ __all__ = [
     "RccOptions",
     "fedgroup",
     "fedprox",
+    "fesem_mig",
+    "ifca_mig",
     "random_assignment",
     "random_centres",
 ]
@@ -49,8 +52,9 @@ class Entry:
     ``make(options, local)`` builds the algorithm from an ``options`` instance. ``proximal`` says
     that the dataset's FedProx weight is its default for ``local.prox``, ``cohorts`` which clients
     it is given where the experiment does not say (clustered methods want to see everybody once).
-    ``memory(options, clients, parameters)`` is about how many bytes it keeps or gathers at once
-    beyond a few models and one cohort's updates.
+    ``migrates`` says that clients whose data have drifted are placed again. ``memory(options,
+    clients, parameters)`` is about how many bytes it keeps or gathers at once beyond a few models
+    and one cohort's updates.
     """
 
     summary: str
@@ -58,6 +62,7 @@ class Entry:
     options: type = NoOptions
     proximal: bool = False
     cohorts: Policy = "round-robin-then-uniform"
+    migrates: bool = False
     memory: Callable[[Any, int, int], int] = lambda options, clients, parameters: 0
 
 
@@ -81,20 +86,23 @@ ALGORITHMS: Mapping[str, Entry] = MappingProxyType(
             memory=flexcfl.memory,
         ),
         "flexcfl": Entry(
-            "groups founded by clustering updates; newcomers join the group they align with",
+            "groups found by clustering updates; who is new or drifted joins the best aligned",
             make=lambda options, local: FlexCFL(local, options),
             options=FlexcflOptions,
+            migrates=True,
             memory=flexcfl.memory,
         ),
         "flexcfl-rcc": Entry(
             "FlexCFL with random clients for the groups' centres, an ablation",
             make=lambda options, local: random_centres(local, options),
             options=RccOptions,
+            migrates=True,
         ),
         "flexcfl-rac": Entry(
             "FlexCFL that places newcomers at random, an ablation",
             make=lambda options, local: random_assignment(local, options),
             options=FlexcflOptions,
+            migrates=True,
             memory=flexcfl.memory,
         ),
         "ifca": Entry(
@@ -102,10 +110,23 @@ ALGORITHMS: Mapping[str, Entry] = MappingProxyType(
             make=lambda options, local: IFCA(local, options),
             options=IfcaOptions,
         ),
+        "ifca-mig": Entry(
+            "IFCA whose clients choose anew, from all models, when their data have drifted",
+            make=lambda options, local: ifca_mig(local, options),
+            options=IfcaOptions,
+            migrates=True,
+        ),
         "fesem": Entry(
             "each client joins the group model nearest to its own last model",
             make=lambda options, local: FeSEM(local, options),
             options=FesemOptions,
+            memory=fesem.memory,
+        ),
+        "fesem-mig": Entry(
+            "FeSEM that assigns clients anew when their data have drifted",
+            make=lambda options, local: fesem_mig(local, options),
+            options=FesemOptions,
+            migrates=True,
             memory=fesem.memory,
         ),
         "cfl": Entry(

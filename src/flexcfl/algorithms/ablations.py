@@ -4,7 +4,8 @@ Duan et al.: Flexible Clustered Federated Learning for Client-Level Data Distrib
 TPDS 2022, Section 5.2 (RCC and RAC in Table 3).
 """
 
-from flexcfl.algorithms.flexcfl import FlexCFL, FlexcflOptions, RccOptions
+from flexcfl.algorithms.flexcfl import FlexCFL
+from flexcfl.algorithms.flexcfl_options import FlexcflOptions, RccOptions
 from flexcfl.protocol import Local
 
 __all__ = ["random_assignment", "random_centres"]
@@ -19,5 +20,8 @@ def random_centres(local: Local, options: RccOptions) -> FlexCFL:
 
 
 def random_assignment(local: Local, options: FlexcflOptions) -> FlexCFL:
-    """Return FlexCFL-RAC: founders keep their groups, all others are placed at random."""
-    return FlexCFL(local, options, newcomers="random")
+    """Return FlexCFL-RAC: founders keep their groups, all others are placed at random.
+
+    So is whoever has drifted: a migration redoes the cold start.
+    """
+    return FlexCFL(local, options, placement="random")

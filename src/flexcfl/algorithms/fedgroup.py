@@ -4,7 +4,8 @@ Duan, Liu, Ji, Liu, Liang, Chen, Tan: FedGroup: Efficient Clustered Federated Le
 Decomposed Data-Driven Measure. arXiv 2010.06870, 2020; a version of it at ISPA 2021.
 """
 
-from flexcfl.algorithms.flexcfl import FlexCFL, FlexcflOptions
+from flexcfl.algorithms.flexcfl import FlexCFL
+from flexcfl.algorithms.flexcfl_options import FlexcflOptions
 from flexcfl.protocol import Local
 
 __all__ = ["fedgroup"]
@@ -15,4 +16,4 @@ def fedgroup(local: Local, options: FlexcflOptions) -> FlexCFL:
 
     Where no client's data change there is nothing to migrate for, and the two are the same.
     """
-    return FlexCFL(local, options)
+    return FlexCFL(local, options, migrates=False)

@@ -5,12 +5,13 @@ as Multi-center federated learning: clients clustering for better personalizatio
 26, 2023.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from pydantic.dataclasses import dataclass as settings
 
 from flexcfl.aggregation import Averaging, group_means, weights
+from flexcfl.algorithms.migration import drifted, settled
 from flexcfl.algorithms.options import FORBID, Groups
 from flexcfl.protocol import (
     FLOAT32_BYTES,
@@ -28,7 +29,7 @@ from flexcfl.protocol import (
     ask,
 )
 
-__all__ = ["FeSEM", "FesemOptions", "FesemState", "memory"]
+__all__ = ["FeSEM", "FesemOptions", "FesemState", "fesem_mig", "memory"]
 
 
 @settings(frozen=True, config=FORBID)
@@ -68,10 +69,14 @@ class FeSEM:
     :math:`w_j \leftarrow w_j + \frac{1}{|C_j|} \sum_{i \in C_j} \Delta_i`, that is to the mean of
     their local models; one without members stays as it is. Who stays silent keeps its group and
     its local model.
+
+    One that ``migrates`` is FeSEM-MIG (FlexCFL's paper, Section 5.3): before each round every
+    client whose data have drifted joins the group nearest to its stored local model as well.
     """
 
     local: Local
     options: FesemOptions = field(default_factory=FesemOptions)
+    migrates: bool = False
 
     def start(
         self, initial: Initial, present: Flags, rng: np.random.Generator
@@ -86,8 +91,12 @@ class FeSEM:
         self, state: FesemState, cohort: Ids, present: Flags, rng: np.random.Generator
     ) -> Conversation[FesemState]:
         """Assign the cohort to groups, let it train, and step each model by its mean update."""
+        if self.migrates:
+            state = yield from _migrated(state, present)
         order = Train(cohort, state.models, _assigned(state, cohort, rng), self.local)
         trained = yield from ask(order)
+        if self.migrates:
+            yield from settled(trained.clients)
         counts = weights(self.options.averaging, trained.examples)
         step = group_means(trained.updates, trained.model_of, len(state.models), counts)
         group_of = state.group_of.copy()
@@ -99,6 +108,11 @@ class FeSEM:
         return Serving(state.models, state.group_of)
 
 
+def fesem_mig(local: Local, options: FesemOptions) -> FeSEM:
+    """Return FeSEM-MIG: FeSEM that assigns clients anew when their data have drifted."""
+    return FeSEM(local, options, migrates=True)
+
+
 def memory(options: FesemOptions, clients: int, parameters: int) -> int:
     """Return the bytes of all local models once every client has trained.
 
@@ -106,6 +120,17 @@ def memory(options: FesemOptions, clients: int, parameters: int) -> int:
     31400000
     """
     return clients * parameters * FLOAT32_BYTES
+
+
+def _migrated(state: FesemState, present: Flags) -> Conversation[FesemState]:
+    """Assign who has drifted to the nearest group, for which nobody need be asked."""
+    due = yield from drifted(state.group_of, present)
+    group_of = state.group_of.copy()
+    for client in due:
+        own = state.local_models[client]
+        group_of[client] = group_of[client] if own is None else _nearest(own, state.models)
+    yield from settled(due)
+    return replace(state, group_of=group_of)
 
 
 def _assigned(state: FesemState, cohort: Ids, rng: np.random.Generator) -> Ids:

@@ -1,19 +1,18 @@
-"""FlexCFL: groups founded once by clustering updates; newcomers join the group they align with.
+"""FlexCFL: groups founded by clustering updates; who is new or has drifted joins the best aligned.
 
 Duan, Liu, Ji, Wu, Liang, Chen, Tan: Flexible Clustered Federated Learning for Client-Level Data
 Distribution Shift. IEEE TPDS 2022, Algorithms 2 and 3, Equations 6 to 8.
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
-from pydantic import Field
-from pydantic.dataclasses import dataclass as settings
 
-from flexcfl.aggregation import Sharing, group_means, shared
+from flexcfl.aggregation import group_means, shared
 from flexcfl.algorithms.cold_start import Founded, clustered, each_its_own, pretrained
-from flexcfl.algorithms.options import FORBID, Count, Groups
+from flexcfl.algorithms.flexcfl_options import FlexcflOptions, RccOptions
+from flexcfl.algorithms.migration import drifted, settled
 from flexcfl.errors import SettingsError
 from flexcfl.protocol import (
     FLOAT32_BYTES,
@@ -25,6 +24,7 @@ from flexcfl.protocol import (
     Initial,
     Keep,
     Local,
+    Migrate,
     Place,
     Serving,
     Train,
@@ -33,66 +33,20 @@ from flexcfl.protocol import (
     ask,
 )
 
-__all__ = ["FlexCFL", "FlexcflOptions", "FlexcflState", "GroupOptions", "RccOptions", "memory"]
-
-Rate = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
-
-
-@settings(frozen=True, config=FORBID)
-class GroupOptions:
-    """How clients pre-train to find their group, and how groups begin and share.
-
-    ``pretraining_steps`` is a number of mini-batches; ``pretraining_epochs``, where given, takes
-    its place. ``first_model`` is where a group begins: at the mean of its founders' ``pretrained``
-    models, or at the ``origin``. ``eta_g`` is the rate of inter-group aggregation; ``sharing`` is
-    ``convex``, a weighted mean of models, or ``additive``, the paper's sum.
-    """
-
-    pretraining_steps: Count = 50
-    pretraining_epochs: Count | None = None
-    first_model: Literal["pretrained", "origin"] = "pretrained"
-    eta_g: Rate = 0.0
-    sharing: Sharing = "convex"
-
-    def pretraining(self, local: Local) -> Local:
-        """Return how clients pre-train, where they otherwise train as ``local`` says.
-
-        The proximal term is for training inside groups: here clients are to show where they go.
-        """
-        if self.pretraining_epochs is not None:
-            return replace(local, epochs=self.pretraining_epochs, steps=None, prox=0.0)
-        return replace(local, steps=self.pretraining_steps, prox=0.0)
-
-
-@settings(frozen=True, config=FORBID)
-class RccOptions(GroupOptions):
-    """The options of FlexCFL with random cluster centres: ``groups`` is their number."""
-
-    groups: Groups = 5
-
-
-@settings(frozen=True, config=FORBID)
-class FlexcflOptions(GroupOptions):
-    """The options of FlexCFL.
-
-    ``groups`` is their number, or ``auto`` to choose it, up to ``most_groups``, from the founders'
-    own structure. There are ``alpha`` founders for each group (with ``auto`` for each of
-    ``most_groups``), at most all clients. ``measure`` is how their updates are compared: ``edc``
-    (Equation 7, then K-means++) or ``madc`` (Equation 6, then complete linkage).
-    """
-
-    groups: Groups | Literal["auto"] = 5
-    alpha: Count = 20
-    measure: Literal["edc", "madc"] = "edc"
-    most_groups: Groups = 10
+__all__ = ["FlexCFL", "FlexcflState", "memory"]
 
 
 @dataclass(frozen=True, eq=False)
 class FlexcflState:
-    """The groups' models and directions, the common origin, and every client's group."""
+    """The groups' models and directions, the common origin, and every client's group.
+
+    ``drifted`` has a flag for every client: whether its data have changed and it is still to be
+    placed again.
+    """
 
     models: Vectors
     group_of: Ids
+    drifted: Flags
     origin: Vector
     directions: Vectors
     clustering: Clustering | None
@@ -107,14 +61,18 @@ class FlexCFL:
     pre-trains from :math:`w_0` too and joins the group whose direction has the largest cosine to
     its update (Equation 8). Inside a group there is FedAvg, between them
     ``flexcfl.aggregation.shared``. A group none of whose clients was selected keeps its model.
+    Before each round the clients whose data have drifted find their group anew, by themselves, from
+    the :math:`w_0` and the directions that they keep.
 
     The paper's ablations (Section 5.2) are fields: with ``RccOptions`` the centres are random
-    clients and not clusters of founders, and ``newcomers`` may be placed at random.
+    clients and not clusters of founders, and ``placement`` may be random. One that does not
+    ``migrate`` is FedGroup.
     """
 
     local: Local
     options: FlexcflOptions | RccOptions = field(default_factory=FlexcflOptions)
-    newcomers: Literal["aligned", "random"] = "aligned"
+    placement: Literal["aligned", "random"] = "aligned"
+    migrates: bool = True
 
     def start(
         self, initial: Initial, present: Flags, rng: np.random.Generator
@@ -122,19 +80,27 @@ class FlexCFL:
         """Found the groups (Algorithm 3), and give their founders what migration needs."""
         origin = initial(rng)
         founded = yield from self._found(origin, present, rng)
-        founders = np.flatnonzero(founded.group_of != NO_GROUP)
-        yield from ask(Keep(founders, origin, founded.directions))
+        group_of = yield from self._kept(founded, origin)
         ahead = founded.directions if self.options.first_model == "pretrained" else 0
-        models = np.tile(origin, (len(founded.directions), 1)) + ahead
         return FlexcflState(
-            models, founded.group_of, origin, founded.directions, founded.clustering
+            models=np.tile(origin, (len(founded.directions), 1)) + ahead,
+            group_of=group_of,
+            drifted=np.zeros(len(group_of), dtype=np.bool_),
+            origin=origin,
+            directions=founded.directions,
+            clustering=founded.clustering,
         )
 
     def round(
         self, state: FlexcflState, cohort: Ids, present: Flags, rng: np.random.Generator
     ) -> Conversation[FlexcflState]:
-        """Place the cohort's newcomers, train inside the groups, then share between them."""
-        state = yield from self._place(state, cohort[state.group_of[cohort] == NO_GROUP], rng)
+        """Place who has drifted and who is new, train inside the groups, share between them."""
+        # Drawn for all clients, so that a client's group does not depend on who else is placed.
+        drawn = rng.integers(len(state.models), size=len(state.group_of))
+        if self.migrates:
+            state = yield from self._migrate(state, present, drawn)
+        newcomers = cohort[state.group_of[cohort] == NO_GROUP]
+        state = yield from self._place(state, newcomers, drawn)
         members = cohort[state.group_of[cohort] != NO_GROUP]
         order = Train(members, state.models, state.group_of[members], self.local)
         trained = yield from ask(order)
@@ -147,7 +113,10 @@ class FlexCFL:
     def serving(self, state: FlexcflState) -> Serving:
         """Serve each client its group's model; the auxiliary global model is their mean."""
         auxiliary = state.models.mean(axis=0, dtype=np.float64).astype(np.float32)
-        return Serving(state.models, state.group_of, auxiliary, state.clustering)
+        exchanged = len(state.models) if self.options.eta_g else 0
+        return Serving(
+            state.models, state.group_of, auxiliary, state.clustering, exchanged=exchanged
+        )
 
     def _found(
         self, origin: Vector, present: Flags, rng: np.random.Generator
@@ -165,23 +134,48 @@ class FlexCFL:
         return clustered(founders, groups, most_groups, options.measure, len(present), rng)
 
     def _check_newcomers(self, founders: int, present: Flags) -> None:
-        if self.newcomers == "random" and min(founders, present.sum()) == len(present):
+        if self.placement == "random" and min(founders, present.sum()) == len(present):
             raise SettingsError(
                 f"All {len(present)} clients would be founders and nobody is left to be placed at "
                 "random: lower the founders per group (--set algorithm.alpha=N) or the groups."
             )
 
-    def _place(
-        self, state: FlexcflState, newcomers: Ids, rng: np.random.Generator
+    def _kept(self, founded: Founded, origin: Vector) -> Conversation[Ids]:
+        """Let the founders keep what migration needs; who does not answer is a newcomer again."""
+        founders = np.flatnonzero(founded.group_of != NO_GROUP)
+        if self.migrates and self.placement == "random":
+            yield from settled(founders)
+        elif self.migrates:
+            kept = yield from ask(Keep(founders, origin, founded.directions))
+            return _without(founded.group_of, np.setdiff1d(founders, kept.clients))
+        return founded.group_of
+
+    def _migrate(
+        self, state: FlexcflState, present: Flags, drawn: Ids
     ) -> Conversation[FlexcflState]:
-        if not len(newcomers):
+        """Let clients that have drifted redo their cold start (Algorithm 2, lines 4 to 6).
+
+        A verdict stands until its client has been placed, whatever reply is lost.
+        """
+        found = yield from drifted(state.group_of, present)
+        state = replace(state, drifted=_flagged(state.drifted, found))
+        due = np.flatnonzero(state.drifted & present)
+        if not len(due):
             return state
-        if self.newcomers == "random":
-            # Drawn for all clients, so that a client's group does not depend on who else is new.
-            drawn = rng.integers(len(state.models), size=len(state.group_of))
-            return _joined(state, newcomers, drawn[newcomers])
+        if self.placement == "random":
+            return (yield from self._place(state, due, drawn))
+        placed = yield from ask(Migrate(due, self.options.pretraining(self.local)))
+        return _joined(state, placed.clients, placed.group_of)
+
+    def _place(self, state: FlexcflState, clients: Ids, drawn: Ids) -> Conversation[FlexcflState]:
+        if not len(clients):
+            return state
+        if self.placement == "random":
+            if self.migrates:
+                yield from settled(clients)
+            return _joined(state, clients, drawn[clients])
         local = self.options.pretraining(self.local)
-        placed = yield from ask(Place(newcomers, state.origin, state.directions, local))
+        placed = yield from ask(Place(clients, state.origin, state.directions, local))
         return _joined(state, placed.clients, placed.group_of)
 
 
@@ -197,6 +191,18 @@ def memory(options: FlexcflOptions, clients: int, parameters: int) -> int:
 
 
 def _joined(state: FlexcflState, clients: Ids, groups: Ids) -> FlexcflState:
-    group_of = state.group_of.copy()
-    group_of[clients] = groups
-    return replace(state, group_of=group_of)
+    group_of, still = state.group_of.copy(), state.drifted.copy()
+    group_of[clients], still[clients] = groups, False
+    return replace(state, group_of=group_of, drifted=still)
+
+
+def _without(group_of: Ids, clients: Ids) -> Ids:
+    left = group_of.copy()
+    left[clients] = NO_GROUP
+    return left
+
+
+def _flagged(flags: Flags, clients: Ids) -> Flags:
+    more = flags.copy()
+    more[clients] = True
+    return more

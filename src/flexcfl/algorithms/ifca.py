@@ -4,16 +4,18 @@ Ghosh, Chung, Yin, Ramchandran: An Efficient Framework for Clustered Federated L
 2020, Algorithm 1 with model averaging.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from pydantic.dataclasses import dataclass as settings
 
 from flexcfl.aggregation import Averaging, group_means, weights
+from flexcfl.algorithms.migration import drifted
 from flexcfl.algorithms.options import FORBID, Groups
 from flexcfl.protocol import (
     LOWEST_LOSS,
     NO_GROUP,
+    Choose,
     Conversation,
     Flags,
     Ids,
@@ -21,10 +23,11 @@ from flexcfl.protocol import (
     Local,
     Serving,
     Train,
+    Vectors,
     ask,
 )
 
-__all__ = ["IFCA", "IfcaOptions"]
+__all__ = ["IFCA", "IfcaOptions", "IfcaState", "ifca_mig"]
 
 
 @settings(frozen=True, config=FORBID)
@@ -40,6 +43,19 @@ class IfcaOptions:
     averaging: Averaging = "simple"
 
 
+@dataclass(frozen=True, eq=False)
+class IfcaState:
+    """The models, which of them each client chose last, and who has drifted since.
+
+    ``drifted`` has a flag for every client: whether its data have changed and it has not chosen
+    again yet.
+    """
+
+    models: Vectors
+    model_of: Ids
+    drifted: Flags
+
+
 @dataclass(frozen=True)
 class IFCA:
     r"""Clustered training in which clients estimate their own group by its loss.
@@ -50,31 +66,62 @@ class IFCA:
     :math:`w_j \leftarrow w_j + \frac{1}{|C_j|} \sum_{i \in C_j} \Delta_i`; one that nobody chose
     stays as it is. A client uses the model that it chose last, and none before it first answered.
 
-    The models in service and who uses which are all there is to know between rounds.
+    One that ``migrates`` is IFCA-MIG (FlexCFL's paper, Section 5.3): before each round every client
+    whose data have drifted receives all models too, and chooses anew.
     """
 
     local: Local
     options: IfcaOptions = field(default_factory=IfcaOptions)
+    migrates: bool = False
 
     def start(
         self, initial: Initial, present: Flags, rng: np.random.Generator
-    ) -> Conversation[Serving]:
+    ) -> Conversation[IfcaState]:
         """Begin with different random models, used by nobody yet."""
         yield from ()  # nobody need be asked
         models = np.stack([initial(rng) for _ in range(self.options.groups)])
-        return Serving(models, model_of=np.full(len(present), NO_GROUP, dtype=np.int64))
+        clients = len(present)
+        model_of = np.full(clients, NO_GROUP, dtype=np.int64)
+        return IfcaState(models, model_of, np.zeros(clients, dtype=np.bool_))
 
     def round(
-        self, state: Serving, cohort: Ids, present: Flags, rng: np.random.Generator
-    ) -> Conversation[Serving]:
+        self, state: IfcaState, cohort: Ids, present: Flags, rng: np.random.Generator
+    ) -> Conversation[IfcaState]:
         """Let the cohort choose and train, and step each model by the mean of its updates."""
+        if self.migrates:
+            state = yield from _migrated(state, present)
         trained = yield from ask(Train(cohort, state.models, LOWEST_LOSS, self.local))
         counts = weights(self.options.averaging, trained.examples)
         step = group_means(trained.updates, trained.model_of, len(state.models), counts)
-        model_of = state.model_of.copy()
-        model_of[trained.clients] = trained.model_of
-        return replace(state, models=state.models + step, model_of=model_of)
+        return _chose(state, state.models + step, trained.clients, trained.model_of)
 
-    def serving(self, state: Serving) -> Serving:
+    def serving(self, state: IfcaState) -> Serving:
         """Serve each client the model that it chose last."""
+        return Serving(state.models, state.model_of)
+
+
+def ifca_mig(local: Local, options: IfcaOptions) -> IFCA:
+    """Return IFCA-MIG: IFCA whose clients choose anew when their data have drifted."""
+    return IFCA(local, options, migrates=True)
+
+
+def _migrated(state: IfcaState, present: Flags) -> Conversation[IfcaState]:
+    found = yield from drifted(state.model_of, present)
+    due = np.union1d(found, np.flatnonzero(state.drifted & present))
+    if not len(due):
         return state
+    flags = state.drifted.copy()
+    flags[due] = True  # until it has answered, whatever it may say later
+    chosen = yield from ask(Choose(due, state.models))
+    return _chose(
+        IfcaState(state.models, state.model_of, flags),
+        state.models,
+        chosen.clients,
+        chosen.model_of,
+    )
+
+
+def _chose(state: IfcaState, models: Vectors, clients: Ids, chosen: Ids) -> IfcaState:
+    model_of, still = state.model_of.copy(), state.drifted.copy()
+    model_of[clients], still[clients] = chosen, False
+    return IfcaState(models, model_of, still)

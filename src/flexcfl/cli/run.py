@@ -17,8 +17,9 @@ def run(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="fedavg, fedprox, fedgroup, flexcfl, flexcfl-rcc, flexcfl-rac, ifca, fesem, cfl "
-            "or flhc; 'flexcfl algorithms' says what they are. [default: fedavg]",
+            help="fedavg, fedprox, fedgroup, flexcfl, flexcfl-rcc, flexcfl-rac, ifca, ifca-mig, "
+            "fesem, fesem-mig, cfl or flhc; 'flexcfl algorithms' says what they are. "
+            "[default: flexcfl]",
         ),
     ] = None,
     dataset: Annotated[
@@ -60,6 +61,23 @@ def run(
             "fedavg and fedprox have one, cfl finds its own.",
         ),
     ] = None,
+    shift: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="How clients' data change: swap-all, swap-part, incremental, label-permutation, "
+            "rotation, gradual, recurring, or none; may be repeated. [default: swap-all for "
+            "digits, else none]",
+        ),
+    ] = None,
+    drift: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="How clients notice that their data have drifted: label-share, wasserstein, "
+            "wasserstein-counts or mmd. [default: label-share]",
+        ),
+    ] = None,
     seed: Annotated[
         int | None,
         typer.Option(
@@ -97,7 +115,8 @@ def run(
 ) -> None:
     """Train one federation and leave a folder with its settings, figures and models.
 
-    Without arguments it runs FedAvg on a small federation that needs no download.
+    Without arguments it runs FlexCFL on a small federation that needs no download, some of whose
+    clients exchange their data before each round.
     EXPERIMENT.toml is a file of settings, such as every run leaves in its folder. Settings come
     from the dataset's defaults, then the file, then the options, then --set; the later one wins.
     With another dataset or algorithm than the file's, values of the file that equal the defaults
@@ -117,11 +136,22 @@ def run(
                    first_model, eta_g, sharing;
                  flexcfl-rcc: groups, pretraining_steps, pretraining_epochs,
                    first_model, eta_g, sharing;
-                 ifca, fesem: groups, averaging;
+                 ifca, ifca-mig, fesem, fesem-mig: groups, averaging;
                  cfl: eps1, eps2, gamma, least, rounds_before, participation;
                  flhc: rounds_before, groups, threshold, metric, linkage,
                    sample
       local      epochs or steps, batch, rate, l2, prox
+      shift      name, one or a list; others depend on the shifts:
+                 swap-all, swap-part, rotation: probability;
+                 incremental: schedule;
+                 label-permutation: probability, labellings;
+                 gradual: probability, duration;
+                 recurring: probability, period
+      drift      name; others depend on the detector:
+                 label-share: fraction, level;
+                 wasserstein: threshold;
+                 wasserstein-counts: fraction;
+                 mmd: level, least, fraction, features, bandwidth
       run        rounds, cohort, cohorts, seed, evaluate_every, device, data
 
     With arrivals some clients appear later: --set 'data.arrivals=[{round=100,share=0.2}]' holds
@@ -146,6 +176,8 @@ def run(
         "epochs": epochs,
         "batch": batch,
         "rate": rate,
+        "shift": shift,
+        "drift": drift,
         **number_or_word,
         "seed": seed,
         "data": data,

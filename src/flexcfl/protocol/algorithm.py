@@ -50,7 +50,8 @@ class Serving:
     ``auxiliary`` is one model for everybody beside them, where the algorithm keeps one, and
     ``clustering`` how the groups were found, where they were found by clustering updates.
     ``waiting`` are the numbers of models that are no groups: they serve clients that were away
-    when a group was divided, until these follow.
+    when a group was divided, until these follow. ``exchanged`` counts the models that groups hand
+    to each other in a round, where they share.
     """
 
     models: Vectors
@@ -58,6 +59,7 @@ class Serving:
     auxiliary: Vector | None = None
     clustering: Clustering | None = None
     waiting: tuple[int, ...] = ()
+    exchanged: int = 0
 
     @property
     def groups(self) -> Ids:

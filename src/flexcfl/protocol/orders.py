@@ -1,4 +1,8 @@
-"""Orders to clients and their replies: frozen values that know what they send and bring back."""
+"""Orders to clients and their replies: frozen values that know what they send and bring back.
+
+Here are what an order is, and the orders to train and to evaluate; those by which clients find
+their group, and find it again, are in ``placing``.
+"""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -8,22 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexcfl.protocol.local import Local
-from flexcfl.protocol.vectors import FIGURE_BYTES, FLOAT32_BYTES, Ids, Vector, Vectors
+from flexcfl.protocol.vectors import FIGURE_BYTES, FLOAT32_BYTES, Ids, Vectors
 
 __all__ = [
     "LOWEST_LOSS",
     "Evaluate",
     "Evaluated",
     "Exchange",
-    "Keep",
-    "Kept",
     "Order",
-    "Place",
-    "Placed",
     "Purpose",
     "Reply",
     "Train",
     "Trained",
+    "check_models",
 ]
 
 # Why clients train: for the round itself, to find their group from the common origin, or to follow
@@ -34,7 +35,7 @@ LOWEST_LOSS: Final = "lowest-loss"
 ReplyT_co = TypeVar("ReplyT_co", covariant=True)
 
 
-def _check_models(models: Vectors, model_of: Ids | str) -> None:
+def check_models(models: Vectors, model_of: Ids | str) -> None:
     """Find out early that an algorithm's arithmetic has promoted its models or lost a group."""
     if models.dtype != np.float32:
         raise TypeError(f"models travel as float32, not {models.dtype}")
@@ -101,7 +102,7 @@ class Train(Order[Trained]):
     purpose: Purpose = "training"
 
     def __post_init__(self) -> None:
-        _check_models(self.models, self.model_of)
+        check_models(self.models, self.model_of)
 
     @property
     def down_bytes(self) -> int:
@@ -135,71 +136,9 @@ class Evaluate(Order[Evaluated]):
     split: Literal["train", "test"] = "test"
 
     def __post_init__(self) -> None:
-        _check_models(self.models, self.model_of)
+        check_models(self.models, self.model_of)
 
     @property
     def down_bytes(self) -> int:
         """One model to every client asked."""
         return int(len(self.clients) * self.models.shape[1] * FLOAT32_BYTES)
-
-
-@dataclass(frozen=True, eq=False)
-class Placed:
-    """The group that each client chose, and the cosine of its update to that group's direction."""
-
-    clients: Ids
-    group_of: Ids
-    cosine: NDArray[np.float64]
-
-    @property
-    def up_bytes(self) -> int:
-        """Two figures from every client that answered."""
-        return len(self.clients) * 2 * FIGURE_BYTES
-
-
-@dataclass(frozen=True, eq=False)
-class Place(Order[Placed]):
-    """Ask clients to pre-train from the origin and to choose the group best aligned (Eq. 8).
-
-    They keep the origin and the directions, so that they can do it again by themselves.
-    """
-
-    clients: Ids
-    origin: Vector
-    directions: Vectors
-    local: Local
-
-    def __post_init__(self) -> None:
-        _check_models(self.directions, "any")
-
-    @property
-    def down_bytes(self) -> int:
-        """The origin and all directions to every client asked."""
-        vectors = 1 + len(self.directions)
-        return int(len(self.clients) * vectors * len(self.origin) * FLOAT32_BYTES)
-
-
-@dataclass(frozen=True, eq=False)
-class Kept:
-    """Who keeps what was sent."""
-
-    clients: Ids
-
-    @property
-    def up_bytes(self) -> int:
-        """Nothing but that they answered."""
-        return 0
-
-
-@dataclass(frozen=True, eq=False)
-class Keep(Order[Kept]):
-    """Ask clients to keep the directions of the groups, beside the origin that they have."""
-
-    clients: Ids
-    origin: Vector
-    directions: Vectors
-
-    @property
-    def down_bytes(self) -> int:
-        """All directions to every client asked; the origin came when they pre-trained from it."""
-        return int(len(self.clients) * self.directions.size * FLOAT32_BYTES)

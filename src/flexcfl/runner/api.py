@@ -1,6 +1,6 @@
 """``flexcfl.run``: what the command does, from Python."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from rich.console import Console
 
 from flexcfl.data import Federation
+from flexcfl.drift import Detector
 from flexcfl.errors import SettingsError
 from flexcfl.runner import toml
 from flexcfl.runner.conduct import conduct
@@ -33,6 +34,8 @@ def run(
     epochs: int | None = None,
     batch: int | None = None,
     rate: float | None = None,
+    shift: str | Sequence[str] | None = None,
+    drift: str | Detector | None = None,
     seed: int | None = None,
     data: str | Path | None = None,
     device: str | None = None,
@@ -54,6 +57,10 @@ def run(
         epochs: How often a client goes through its own data in a round.
         batch: How many examples make a mini-batch.
         rate: The clients' learning rate.
+        shift: How clients' data change, such as ``"swap-all"``; several act together, ``"none"``
+            keeps them as they are.
+        drift: How clients notice that their data have drifted: a name such as ``"label-share"``, or
+            a detector of your own.
         seed: What all randomness derives from.
         data: The folder in which the dataset's files are looked for first.
         device: Where to compute, such as ``"cpu"`` or ``"cuda"``.
@@ -71,6 +78,7 @@ def run(
     """
     federation = dataset if isinstance(dataset, Federation) else None
     factory = model if callable(model) else None
+    detector = None if isinstance(drift, str) else drift
     given = {
         "algorithm": algorithm,
         "dataset": federation.name if federation else dataset,
@@ -81,6 +89,8 @@ def run(
         "epochs": epochs,
         "batch": batch,
         "rate": rate,
+        "shift": shift,
+        "drift": _label(type(detector)) if detector is not None else drift,
         "seed": seed,
         "data": data,
         "device": device,
@@ -92,6 +102,7 @@ def run(
         file=Path(experiment) if isinstance(experiment, str | Path) else None,
         federation=federation,
         factory=factory,
+        detector=detector,
     )
 
 
@@ -114,8 +125,8 @@ def _assigned(settings: Mapping[str, object] | None) -> Mapping[str, object]:
     return settings or {}
 
 
-def _label(factory: "Callable[[], nn.Module]") -> str:
-    """Return a factory's name in the form in which a TOML file could name it."""
+def _label(factory: "Callable[[], object]") -> str:
+    """Return the name of a factory or a class in the form in which a TOML file could name it."""
     while isinstance(factory, partial):
         factory = factory.func
     name = getattr(factory, "__qualname__", type(factory).__qualname__)

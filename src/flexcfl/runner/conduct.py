@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from rich.console import Console
 
 from flexcfl.data import Federation
+from flexcfl.drift import Detector
 from flexcfl.runner import display
 from flexcfl.runner.claim import check_free, claimed
 from flexcfl.runner.execute import execute
@@ -35,13 +36,14 @@ def conduct(
     file: Path | None = None,
     federation: Federation | None = None,
     factory: "Callable[[], nn.Module] | None" = None,
+    detector: Detector | None = None,
 ) -> Run:
     """Check everything, then train, writing into ``folder`` and showing on ``console``.
 
-    ``file`` is shown as where settings come from. A federation or a factory of the caller's own
-    takes the place of the experiment's.
+    ``file`` is shown as where settings come from. A federation, a factory or a detector of drift of
+    the caller's own takes the place of the experiment's.
     """
-    resolved = resolve(layers, federation)
+    resolved = resolve(layers, federation, detector)
     if isinstance(folder, Path):
         check_free(folder)
     display.show(display.settings(resolved, file), console)

@@ -7,11 +7,12 @@ from dataclasses import dataclass, fields
 
 from flexcfl.algorithms import Entry
 from flexcfl.runner.experiment import Tables
+from flexcfl.runner.moving import DETECTOR
 
 __all__ = ["ALGORITHM", "DATASET", "OTHERS", "Defaults", "defaults"]
 
 DATASET = "digits"
-ALGORITHM = "fedavg"
+ALGORITHM = "flexcfl"
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,8 @@ class Defaults:
     """Settings that suit one dataset.
 
     ``prox``, ``groups`` and ``alpha`` (founders per group) are for algorithms that use them; an
-    algorithm has its own default for an ``alpha`` of None.
+    algorithm has its own default for an ``alpha`` of None. ``shift`` names how its clients' data
+    change.
     """
 
     model: str = "mclr"
@@ -31,6 +33,7 @@ class Defaults:
     cohort: int = 20
     epochs: int = 10
     batch: int = 10
+    shift: tuple[str, ...] = ()
 
 
 PAPER = {
@@ -39,9 +42,10 @@ PAPER = {
     "synthetic": Defaults(groups=5, rate=0.01),
     "fashion-mnist": Defaults(groups=5, rate=0.005, model="cnn"),
 }
-# Ten founders for each group leave a part of the clients to come as newcomers.
+# Ten founders for each group leave a part of the clients to come as newcomers. The digits are for
+# a first look, and what there is to see is a world that moves.
 OURS = {
-    "digits": Defaults(groups=5, alpha=10, rate=0.1, rounds=100),
+    "digits": Defaults(groups=5, alpha=10, rate=0.1, rounds=100, shift=("swap-all",)),
     "clusters": Defaults(groups=3, alpha=10, rate=0.1, rounds=100),
 }
 OTHERS = Defaults()
@@ -60,5 +64,7 @@ def defaults(dataset: str, algorithm: Entry) -> Tables:
             name: value for name, value in options.items() if name in has and value is not None
         },
         "local": {"epochs": own.epochs, "batch": own.batch, "rate": own.rate, "prox": prox},
+        "shift": {"name": list(own.shift)},
+        "drift": {"name": DETECTOR},
         "run": {"rounds": own.rounds, "cohort": own.cohort, "cohorts": algorithm.cohorts},
     }

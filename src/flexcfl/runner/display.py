@@ -12,6 +12,7 @@ from rich.text import Text
 
 from flexcfl.protocol import NO_GROUP
 from flexcfl.runner import memory
+from flexcfl.runner.moving import NONE
 from flexcfl.runner.prepare import Prepared
 from flexcfl.runner.resolve import Resolved
 from flexcfl.runner.result import Run
@@ -47,8 +48,13 @@ def settings(resolved: Resolved, file: Path | None) -> Rows:
 
 
 def _setting(key: str, value: Any, source: str | None) -> Text:
-    text = str(value) if key == "name" else f"{key} {_plain(value)}"
+    text = _named(value) if key == "name" else f"{key} {_plain(value)}"
     return Text(f"{text} ({source})", style="bold") if source else Text(text)
+
+
+def _named(value: str | list[str]) -> str:
+    """Return a name, or the names of shifts that act together."""
+    return value if isinstance(value, str) else " and ".join(value) or NONE
 
 
 def _plain(value: Any) -> str:
@@ -87,6 +93,8 @@ def results(run: Run) -> Rows:
         "loss": f"{_number(summary['loss'])} in the last ten rounds",
         "discrepancy": f"{_number(summary['discrepancy']['mean'])} over all rounds",
         "groups": _groups(run),
+        "drift": _drift(summary),
+        "traffic": _traffic(summary["traffic"]),
         "time": f"{summary['seconds']:.1f} s",
         "folder": str(run.folder) if run.folder else "none",
     }
@@ -118,6 +126,26 @@ def _groups(run: Run) -> str:
     if summary["clustering"] and summary["clustering"]["silhouette"] is not None:
         words.append(f"silhouette of the clustering {summary['clustering']['silhouette']:.2f}")
     return ", ".join(words)
+
+
+def _drift(summary: Mapping[str, Any]) -> str:
+    """Return how often data changed and what came of it, or nothing where they did not."""
+    counts = {
+        "shifted": summary["shifted"],
+        "detected": summary["detected"],
+        "placed again": summary["placed_again"],
+        "migrated": summary["migrations"],
+    }
+    if summary["shift"] is None and not summary["detected"]:
+        return ""
+    told = ", ".join(f"{number:,} {what}" for what, number in counts.items())
+    return f"{told} (clients, over all rounds)"
+
+
+def _traffic(traffic: Mapping[str, Any]) -> str:
+    down, up = memory.spelt(traffic["down_bytes"]), memory.spelt(traffic["up_bytes"])
+    times = f"{traffic['relative_to_fedavg']:.2f} times FedAvg's"
+    return f"{traffic['transfers']:,} model transfers, {times}; {down} down, {up} up"
 
 
 def _clients(numbers: Sequence[int]) -> str:

@@ -1,12 +1,15 @@
 """One run, from a prepared experiment to its result and its folder."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain
 from time import perf_counter
 from typing import TypeAlias
 
+from flexcfl.drift import Watch
 from flexcfl.protocol import Serving
 from flexcfl.runner import leaving, toml
-from flexcfl.runner.figures import Figures, GroupFigures
+from flexcfl.runner.figures import Entry, Figures, GroupFigures, Membership
 from flexcfl.runner.folder import RunFolder
 from flexcfl.runner.loop import Round, train
 from flexcfl.runner.prepare import Prepared
@@ -25,14 +28,17 @@ def execute(prepared: Prepared, view: View = iter, folder: RunFolder | None = No
     if folder:
         folder.begin(toml.written(prepared.experiment, prepared.remarks))
     rounds = _rounds(prepared)
-    figures, groups, serving = _collected(view(folder.record(rounds) if folder else rounds))
-    summary = summarised(prepared, figures, serving, perf_counter() - started)
+    kept = _collected(view(folder.record(rounds) if folder else rounds))
+    serving = kept.serving
+    summary = summarised(prepared, kept.figures, serving, perf_counter() - started)
     if folder:
         folder.finish(leaving.files(prepared, serving, summary), summary)
     return Run(
         experiment=prepared.experiment,
-        rounds=columns(Figures, figures),
-        groups=columns(GroupFigures, groups),
+        rounds=columns(Figures, kept.figures),
+        groups=columns(GroupFigures, kept.groups),
+        ledger=columns(Entry, kept.costs),
+        membership=columns(Membership, kept.members),
         summary=summary,
         models=list(serving.models),
         auxiliary=serving.auxiliary,
@@ -45,17 +51,33 @@ def execute(prepared: Prepared, view: View = iter, folder: RunFolder | None = No
 
 
 def _rounds(prepared: Prepared) -> Iterator[Round]:
-    settings = prepared.experiment.run
-    world = Simulation(prepared.engine, prepared.federation, settings.seed)
+    experiment = prepared.experiment
+    settings = experiment.run
+    watch = Watch(experiment.drift.options, prepared.federation.clients)
+    world = Simulation(
+        prepared.engine, prepared.timeline, settings.seed, watch if experiment.migrates else None
+    )
     return train(prepared.algorithm, world, prepared.engine.initial, prepared.arrival, settings)
 
 
-def _collected(rounds: Iterable[Round]) -> tuple[list[Figures], list[GroupFigures], Serving]:
-    """Keep all figures but only the last models, which may be large."""
-    figures: list[Figures] = []
-    groups: list[GroupFigures] = []
-    for done in rounds:
-        figures.append(done.figures)
-        groups.extend(done.groups)
-        serving = done.serving
-    return figures, groups, serving
+@dataclass(eq=False)
+class _Kept:
+    """All figures of a run, but only the last models, which may be large."""
+
+    serving: Serving
+    figures: list[Figures] = field(default_factory=list)
+    groups: list[GroupFigures] = field(default_factory=list)
+    costs: list[Entry] = field(default_factory=list)
+    members: list[Membership] = field(default_factory=list)
+
+
+def _collected(rounds: Iterator[Round]) -> _Kept:
+    first = next(rounds)
+    kept = _Kept(first.serving)
+    for done in chain([first], rounds):
+        kept.serving = done.serving
+        kept.figures.append(done.figures)
+        kept.groups.extend(done.groups)
+        kept.costs.extend(done.costs)
+        kept.members.extend(done.members)
+    return kept

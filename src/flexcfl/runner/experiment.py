@@ -1,15 +1,18 @@
 """An experiment: every setting of a run, complete, as tables of frozen values."""
 
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass as settings
 
+from flexcfl.algorithms import ALGORITHMS
 from flexcfl.cohorts import Policy
 from flexcfl.protocol import Local
-from flexcfl.runner.arrivals import Arrival, Arrivals
+from flexcfl.runner.arrivals import Arrivals
+from flexcfl.shifts import Shift
 
 __all__ = ["Choice", "Data", "Experiment", "Model", "RunSettings", "Tables"]
 
@@ -30,7 +33,7 @@ class Data:
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """An algorithm by name, with the options that only it has."""
+    """An algorithm or a detector of drift by name, with the options that only it has."""
 
     name: str
     options: Any
@@ -61,28 +64,42 @@ class RunSettings:
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
-    """What is run, table by table."""
+    """What is run, table by table; the shifts act in their order."""
 
     data: Data
     model: Model
     algorithm: Choice
     local: Local
+    shift: Mapping[str, Shift]
+    drift: Choice
     run: RunSettings
+
+    @property
+    def migrates(self) -> bool:
+        """Whether clients are asked if their data have drifted."""
+        return ALGORITHMS[self.algorithm.name].migrates
 
     def tables(self) -> Tables:
         """Return all settings as plain values, as TOML knows them; it has no word for None."""
         tables = {item.name: _table(getattr(self, item.name)) for item in dataclasses.fields(self)}
         if self.local.steps is not None:  # they take the place of the epochs
             del tables["local"]["epochs"]
+        if not self.migrates:  # nobody asks
+            del tables["drift"]
         return tables
 
 
 def _table(part: Any) -> dict[str, Any]:
+    if isinstance(part, Mapping):
+        options = [_table(shift) for shift in part.values()]
+        return {"name": list(part), **{key: own[key] for own in options for key in own}}
     if isinstance(part, Data):
         arrivals = {"arrivals": _plain(part.arrivals)} if part.arrivals else {}
         return {**_table(Choice(part.name, part.options)), **arrivals}
     if isinstance(part, Choice):
         return {"name": part.name, **_table(part.options)}
+    if not dataclasses.is_dataclass(part):  # a detector of one's own
+        return {}
     values = {item.name: getattr(part, item.name) for item in dataclasses.fields(part)}
     return {name: _plain(value) for name, value in values.items() if value is not None}
 
@@ -92,6 +109,6 @@ def _plain(value: Any) -> Any:
         return str(value)
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
-    if isinstance(value, Arrival):
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return dataclasses.asdict(value)
     return value

@@ -1,13 +1,36 @@
-"""The figures of a round: lines of ``rounds.csv``, ``groups.csv`` and ``timings.csv``."""
+"""The figures of a round: lines of the tables that grow with a run."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from flexcfl.metrics import Trainees
-from flexcfl.protocol import Ids
-from flexcfl.runner.evaluation import Evaluation
-from flexcfl.runner.transcript import Cost
+import numpy as np
 
-__all__ = ["Figures", "GroupFigures", "Timing", "of_groups", "of_round"]
+from flexcfl.metrics import PURPOSES, Ledger, Trainees
+from flexcfl.protocol import NO_GROUP, Ids
+from flexcfl.runner.evaluation import Evaluation
+
+__all__ = [
+    "Drift",
+    "Entry",
+    "Figures",
+    "GroupFigures",
+    "Membership",
+    "Timing",
+    "of_groups",
+    "of_ledger",
+    "of_members",
+    "of_round",
+]
+
+
+@dataclass(frozen=True)
+class Drift:
+    """How many clients, in a round, were touched by change, as ``Figures`` says of each number."""
+
+    shifted: int
+    detected: int
+    placed_again: int
+    migrated: int
 
 
 @dataclass(frozen=True)
@@ -17,8 +40,11 @@ class Figures:
     ``accuracy`` is over all clients that have arrived, each with its group's model, and None until
     every one of them has a group. ``newcomers_accuracy`` is over those with a group that arrived
     after the start, ``auxiliary_accuracy`` that of the one model beside the groups' on everybody.
-    ``cohort`` counts the clients asked to train, ``placed`` those present that have a group. The
-    bytes are those of the algorithm's own orders; the first round's are with those of the start,
+    ``cohort`` counts the clients asked to train, ``placed`` those present that have a group. Of all
+    clients ``shifted`` counts those whose data changed, ``detected`` those with a verdict of drift,
+    ``placed_again`` those that were placed anew, whatever came of it, and ``migrated`` those that
+    had a group and have another one now. ``transfers`` are of models as the paper counts them, the
+    bytes those of the algorithm's own orders; both are with those of the start in the first round,
     and what the evaluation of the models would cost is not among them.
     """
 
@@ -30,6 +56,11 @@ class Figures:
     discrepancy: float | None
     cohort: int
     placed: int
+    shifted: int
+    detected: int
+    placed_again: int
+    migrated: int
+    transfers: int
     down_bytes: int
     up_bytes: int
 
@@ -51,6 +82,26 @@ class GroupFigures:
 
 
 @dataclass(frozen=True)
+class Entry:
+    """What a round cost for one purpose: one line of ``ledger.csv``; the start is in the first."""
+
+    round: int
+    purpose: str
+    transfers: int
+    down_bytes: int
+    up_bytes: int
+
+
+@dataclass(frozen=True)
+class Membership:
+    """A client's group from a round on (0 is the start): one line of ``membership.csv``."""
+
+    round: int
+    client: int
+    group: int | None
+
+
+@dataclass(frozen=True)
 class Timing:
     """What a round took, in seconds: one line of ``timings.csv``; the start is in the first."""
 
@@ -65,9 +116,11 @@ def of_round(
     members: Ids,
     trainees: Trainees,
     evaluation: Evaluation,
-    cost: Cost,
+    drift: Drift,
+    ledger: Ledger,
 ) -> Figures:
     """Return the figures of a whole round; ``members`` counts the clients present by group."""
+    cost = ledger.total
     return Figures(
         round=number,
         accuracy=evaluation.accuracy,
@@ -77,9 +130,30 @@ def of_round(
         discrepancy=trainees.discrepancy,
         cohort=cohort,
         placed=int(members.sum()),
-        down_bytes=cost.down,
-        up_bytes=cost.up,
+        shifted=drift.shifted,
+        detected=drift.detected,
+        placed_again=drift.placed_again,
+        migrated=drift.migrated,
+        transfers=cost.transfers,
+        down_bytes=cost.down_bytes,
+        up_bytes=cost.up_bytes,
     )
+
+
+def of_ledger(number: int, ledger: Ledger) -> tuple[Entry, ...]:
+    """Return what a round cost, for every purpose that it cost something for."""
+    costs = ((purpose, ledger.costs[purpose]) for purpose in PURPOSES if purpose in ledger.costs)
+    return tuple(
+        Entry(number, purpose, cost.transfers, cost.down_bytes, cost.up_bytes)
+        for purpose, cost in costs
+    )
+
+
+def of_members(number: int, before: Ids, after: Ids) -> Iterator[Membership]:
+    """Return a line for every client whose group is another one than before."""
+    for client in np.flatnonzero(before != after).tolist():
+        group = int(after[client])
+        yield Membership(number, client, None if group == NO_GROUP else group)
 
 
 def of_groups(

@@ -10,17 +10,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from flexcfl.errors import TrainingError
 from flexcfl.runner import tables
-from flexcfl.runner.figures import Figures, GroupFigures, Timing
+from flexcfl.runner.figures import Entry, Figures, GroupFigures, Membership, Timing
 from flexcfl.runner.loop import Round
 
 __all__ = ["EXPERIMENT", "ROUNDS", "RunFolder"]
 
 EXPERIMENT, SUMMARY = "experiment.toml", "summary.json"
 ROUNDS, GROUPS, TIMINGS = "rounds.csv", "groups.csv", "timings.csv"
+LEDGER, MEMBERSHIP = "ledger.csv", "membership.csv"
+
+Rows: TypeAlias = Sequence[Figures | GroupFigures | Entry | Membership | Timing]
 
 
 @dataclass(frozen=True)
@@ -36,12 +39,18 @@ class RunFolder:
     def record(self, rounds: Iterable[Round]) -> Iterator[Round]:
         """Hand on the rounds, each once it is written down."""
         for done in rounds:
+            grown: Mapping[str, Rows] = {
+                ROUNDS: [done.figures],
+                GROUPS: done.groups,
+                LEDGER: done.costs,
+                MEMBERSHIP: done.members,
+                TIMINGS: [done.timing],
+            }
             with ExitStack() as kept:
-                for name in (ROUNDS, GROUPS, TIMINGS):
+                for name in grown:
                     kept.enter_context(_all_or_nothing(self.path / name))
-                self._append(ROUNDS, [done.figures])
-                self._append(GROUPS, done.groups)
-                self._append(TIMINGS, [done.timing])
+                for name, rows in grown.items():
+                    self._append(name, rows)
             yield done
 
     def finish(self, files: Iterable[tuple[str, bytes]], summary: Mapping[str, Any]) -> None:
@@ -50,7 +59,9 @@ class RunFolder:
             self._write(name, content)
         self._write(SUMMARY, f"{json.dumps(summary, indent=2, allow_nan=False)}\n".encode())
 
-    def _append(self, name: str, rows: Sequence[Figures | GroupFigures | Timing]) -> None:
+    def _append(self, name: str, rows: Rows) -> None:
+        if not rows:
+            return
         with _told(self.path / name) as path, path.open("a", newline="", encoding="ascii") as file:
             head = [] if file.tell() else [[item.name for item in fields(rows[0])]]
             file.write(tables.written([*head, *map(astuple, rows)]))

@@ -6,20 +6,25 @@ from typing import Any
 
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import DATASETS
+from flexcfl.drift import DETECTORS
 from flexcfl.errors import SettingsError, unknown
 from flexcfl.protocol import Local
 from flexcfl.runner.arrivals import SETTING
 from flexcfl.runner.experiment import Experiment, RunSettings, Tables
 from flexcfl.runner.superseded import Flat, superseded
+from flexcfl.shifts import SHIFTS
 
 __all__ = ["Given", "Layer", "dotted", "merged", "spoken"]
 
+SHORT = ("shift", "drift")  # tables whose name alone may stand for them: shift = "swap-all"
 TABLES = tuple(item.name for item in fields(Experiment))
 OPTIONS = {
     "algorithm": "algorithm.name",
     "groups": "algorithm.groups",
     "dataset": "data.name",
     "model": "model.name",
+    "shift": "shift.name",
+    "drift": "drift.name",
     "rounds": "run.rounds",
     "cohort": "run.cohort",
     "seed": "run.seed",
@@ -62,6 +67,9 @@ def dotted(assignments: Mapping[str, object]) -> Tables:
     tables: Tables = {}
     for name, value in assignments.items():
         table, dot, key = name.partition(".")
+        if table in SHORT and not dot and not isinstance(value, Mapping):
+            tables.setdefault(table, {})["name"] = value
+            continue
         if isinstance(value, Mapping) and not dot:
             tables.setdefault(table, {}).update(value)
             continue
@@ -78,9 +86,11 @@ def _home(key: str) -> str:
     """Return where a setting belongs, or may belong, or else an example of where one does."""
     if key == SETTING:
         return f"data.{key}"
-    homes = [("local", Local), ("run", RunSettings)]
+    homes: list[tuple[str, Any]] = [("local", Local), ("run", RunSettings)]
     homes += [("data", dataset.options) for dataset in DATASETS.values()]
     homes += [("algorithm", entry.options) for entry in ALGORITHMS.values()]
+    homes += [("shift", entry.shift) for entry in SHIFTS.values()]
+    homes += [("drift", entry.detector) for entry in DETECTORS.values()]
     found = [table for table, type_ in homes if key in {f.name for f in fields(type_)}]
     names = [f"{table}.{key}" for table in dict.fromkeys(found)]
     return OPTIONS.get(key) or " or ".join(names) or "local.rate"
@@ -100,8 +110,11 @@ def merged(layers: Iterable[Layer]) -> Given:
 
 
 def _flat(tables: Mapping[str, Any]) -> dict[str, Any]:
-    flat = {}
+    flat: dict[str, Any] = {}
     for table, keys in tables.items():
+        if table in SHORT and not isinstance(keys, Mapping):
+            flat[f"{table}.name"] = keys
+            continue
         if not isinstance(keys, Mapping):
             raise SettingsError(
                 f"'{table}' stands outside a table: "

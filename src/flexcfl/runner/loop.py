@@ -4,13 +4,13 @@ The loop trains, measures and yields; writing, showing and collecting is done by
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
 from flexcfl import cohorts, seeds
-from flexcfl.metrics import Trainees
+from flexcfl.metrics import Ledger, Trainees
 from flexcfl.protocol import (
     NO_GROUP,
     Algorithm,
@@ -25,17 +25,24 @@ from flexcfl.protocol import (
 from flexcfl.runner import figures
 from flexcfl.runner.evaluation import NOT_EVALUATED, Evaluation, evaluate
 from flexcfl.runner.experiment import RunSettings
-from flexcfl.runner.figures import Figures, GroupFigures, Timing
-from flexcfl.runner.transcript import Cost, Held, hold, timed
+from flexcfl.runner.figures import Drift, Entry, Figures, GroupFigures, Membership, Timing
+from flexcfl.runner.transcript import Held, Transcript, hold, timed
 
 __all__ = ["Round", "World", "train"]
 
 
 class World(Protocol):
-    """Where the clients are: gives an executor for the orders of each round."""
+    """Where the clients are: gives an executor for the orders of each round.
+
+    Whatever happens to their data happens before the round.
+    """
 
     def at(self, number: int) -> Executor:
         """Return the executor of round ``number``; the start is round 0."""
+        ...
+
+    def shifted(self, number: int) -> Ids:
+        """Return the clients whose data changed when round ``number`` began."""
         ...
 
 
@@ -43,11 +50,14 @@ class World(Protocol):
 class Round:
     """One finished round: its figures, the models in service and the algorithm's whole state.
 
-    ``present`` counts the clients that have arrived.
+    ``present`` counts the clients that have arrived. ``members`` are the clients whose group is
+    not what it was, those that the start placed being in the first round.
     """
 
     figures: Figures
     groups: tuple[GroupFigures, ...]
+    costs: tuple[Entry, ...]
+    members: tuple[Membership, ...]
     timing: Timing
     present: int
     serving: Serving
@@ -63,13 +73,22 @@ def train(
     costs is counted with the first round.
     """
     course = _Course(algorithm, world, arrival, settings)
-    started = course.start(initial)
-    state, before = started.result, started.cost
-    del started  # and with it what the start may have trained
+    past = course.start(initial)
     for number in range(1, settings.rounds + 1):
-        done = course.round(state, number, before)
+        done = course.round(past, number)
         yield done
-        state, before = done.state, Cost()
+        past = _Past(done.state, done.serving.model_of)
+
+
+@dataclass(frozen=True, eq=False)
+class _Past:
+    """What a round finds: the state and every client's group, and what the start has cost."""
+
+    state: Any
+    model_of: Ids
+    ledger: Ledger = field(default_factory=Ledger)
+    seconds: float = 0.0
+    members: tuple[Membership, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,24 +100,34 @@ class _Course:
     arrival: Ids
     settings: RunSettings
 
-    def start(self, initial: Initial) -> Held[Any]:
+    def start(self, initial: Initial) -> _Past:
         rng = seeds.generator(self.settings.seed, "start")
         talk = self.algorithm.start(initial, cohorts.present(self.arrival, 0), rng)
-        return hold(talk, self.world.at(0), 0)
+        held = hold(talk, self.world.at(0), 0)
+        model_of = self.algorithm.serving(held.result).model_of
+        members = figures.of_members(0, np.full_like(model_of, NO_GROUP), model_of)
+        return _Past(held.result, model_of, held.ledger, held.seconds, tuple(members))
 
-    def round(self, state: Any, number: int, before: Cost) -> Round:
+    def round(self, past: _Past, number: int) -> Round:
         executor, present = self.world.at(number), cohorts.present(self.arrival, number)
         rng = seeds.generator(self.settings.seed, "round", number)
-        talk = self.algorithm.round(state, self._cohort(number), present, rng)
+        talk = self.algorithm.round(past.state, self._cohort(number), present, rng)
         held = hold(talk, executor, number)
         serving = self.algorithm.serving(held.result)
-        evaluation, seconds = timed(lambda: self._evaluated(serving, present, number, executor))
-        trainees, cost = Trainees.of(held.training, serving), held.cost + before
-        members, cohort = _members(serving, present), _asked(held.training)
+        listening = Transcript(executor, number)
+        evaluation, seconds = timed(lambda: self._evaluated(serving, present, number, listening))
+        shared = Ledger.between_groups(serving.exchanged if held.training else 0)
+        ledger = past.ledger + held.ledger + shared + listening.ledger
+        trainees, members = Trainees.of(held.training, serving), _members(serving, present)
+        drift = _drift(self.world.shifted(number), held, past.model_of, serving.model_of)
+        asked = _asked(held.training)
+        moved = figures.of_members(number, past.model_of, serving.model_of)
         return Round(
-            figures.of_round(number, cohort, members, trainees, evaluation, cost),
+            figures.of_round(number, asked, members, trainees, evaluation, drift, ledger),
             figures.of_groups(number, members, trainees, evaluation),
-            Timing(number, cost.seconds, seconds),
+            figures.of_ledger(number, ledger),
+            (*past.members, *moved),
+            Timing(number, past.seconds + held.seconds, seconds),
             present=int(present.sum()),
             serving=serving,
             state=held.result,
@@ -119,6 +148,16 @@ class _Course:
     ) -> Evaluation:
         due = number % self.settings.evaluate_every == 0 or number == self.settings.rounds
         return evaluate(serving, present, self.arrival > 0, executor) if due else NOT_EVALUATED
+
+
+def _drift(shifted: Ids, held: Held[Any], before: Ids, after: Ids) -> Drift:
+    known = before != NO_GROUP
+    return Drift(
+        shifted=len(shifted),
+        detected=held.detected,
+        placed_again=int(known[held.placed].sum()),
+        migrated=int((known & (before != after)).sum()),
+    )
 
 
 def _asked(training: Sequence[Exchange]) -> int:

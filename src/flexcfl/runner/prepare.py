@@ -5,13 +5,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from flexcfl import __version__
+from flexcfl import __version__, cohorts
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import DATASETS, Federation
+from flexcfl.data.variants import Variants
+from flexcfl.drift import DETECTORS
 from flexcfl.errors import SettingsError
 from flexcfl.protocol import Algorithm, Ids
 from flexcfl.runner import arrivals, memory
 from flexcfl.runner.experiment import Experiment
+from flexcfl.shifts import Timeline
 
 if TYPE_CHECKING:
     from torch import nn
@@ -25,14 +28,15 @@ __all__ = ["Prepared", "prepare"]
 class Prepared:
     """An experiment with its clients, its model and its algorithm.
 
-    ``arrival`` has for every client the round in which it appears, ``memory`` is about how many
-    bytes the algorithm needs beside models and a cohort's updates, and ``remarks`` say, in its
-    ``experiment.toml``, how to run it again.
+    ``arrival`` has for every client the round in which it appears, ``timeline`` which data each
+    client has in every round. ``memory`` is about how many bytes the algorithm needs beside models
+    and a cohort's updates, and ``remarks`` say, in its ``experiment.toml``, how to run it again.
     """
 
     experiment: Experiment
     federation: Federation
     arrival: Ids
+    timeline: Timeline
     engine: "Engine"
     algorithm: Algorithm[Any]
     memory: int
@@ -48,22 +52,31 @@ def prepare(
 
     A federation or a factory of the caller's own takes the place of the experiment's.
     """
-    remarks = _remarks(federation is not None, factory is not None)
+    own_detector = experiment.migrates and experiment.drift.name not in DETECTORS
+    remarks = _remarks(federation is not None, factory is not None, own_detector)
     if federation is None:
         dataset = DATASETS[experiment.data.name]
         federation = dataset.load(experiment.data.options, experiment.run.data)
     arrival = arrivals.drawn(experiment.data.arrivals, federation.clients, experiment.run.seed)
     _check_cohort(experiment.run.cohort, federation, arrival)
-    engine = _engine(experiment, federation, factory)
+    timeline = _timeline(experiment, federation, arrival)
+    engine = _engine(experiment, federation, timeline.variants, factory)
     return Prepared(
         experiment=experiment,
         federation=federation,
         arrival=arrival,
+        timeline=timeline,
         engine=engine,
         algorithm=_algorithm(experiment),
         memory=_memory(experiment, federation.clients, engine.parameters),
         remarks=remarks,
     )
+
+
+def _timeline(experiment: Experiment, federation: Federation, arrival: Ids) -> Timeline:
+    run = experiment.run
+    visited = partial(cohorts.visited, seed=run.seed, arrival=arrival, size=run.cohort)
+    return Timeline(federation, experiment.shift, run.seed, lambda number: visited(number=number))
 
 
 def _algorithm(experiment: Experiment) -> Algorithm[Any]:
@@ -78,9 +91,10 @@ def _memory(experiment: Experiment, clients: int, parameters: int) -> int:
     return needed
 
 
-def _remarks(own_data: bool, own_model: bool) -> tuple[str, ...]:
+def _remarks(own_data: bool, own_model: bool, own_detector: bool) -> tuple[str, ...]:
     made = f"Made by flexcfl {__version__}"
-    own = [what for what, is_own in (("data", own_data), ("model", own_model)) if is_own]
+    parts = (("data", own_data), ("model", own_model), ("detector", own_detector))
+    own = [what for what, is_own in parts if is_own]
     if own:
         return (f"{made} from Python, which alone has its {' and '.join(own)}.",)
     return (f"{made}. To run it again: flexcfl run experiment.toml",)
@@ -102,7 +116,10 @@ def _check_cohort(cohort: int, federation: Federation, arrival: Ids) -> None:
 
 
 def _engine(
-    experiment: Experiment, federation: Federation, factory: "Callable[[], nn.Module] | None"
+    experiment: Experiment,
+    federation: Federation,
+    variants: Variants | None,
+    factory: "Callable[[], nn.Module] | None",
 ) -> "Engine":
     # Here and not above, so that settings are read and mistakes told without waiting for torch.
     from flexcfl.engine import Engine
@@ -111,4 +128,5 @@ def _engine(
     data, name = federation, experiment.model.name
     own = custom.checked(factory, name) if factory is not None else None
     make = own or partial(build, data.name, name, data.shape, data.classes)
-    return Engine(make, data.x, data.y, data.classes, device=experiment.run.device)
+    device = experiment.run.device
+    return Engine(make, data.x, data.y, data.classes, device=device, variants=variants)

@@ -7,9 +7,10 @@ from typing import Any
 
 from flexcfl.algorithms import ALGORITHMS, Entry, NoOptions
 from flexcfl.data import DATASETS, Federation
+from flexcfl.drift import Detector
 from flexcfl.errors import SettingsError, nearest, unknown
 from flexcfl.protocol import Local
-from flexcfl.runner import arrivals
+from flexcfl.runner import arrivals, moving
 from flexcfl.runner.arrivals import SETTING
 from flexcfl.runner.defaults import ALGORITHM, DATASET, defaults
 from flexcfl.runner.experiment import Choice, Data, Experiment, Model, RunSettings, Tables
@@ -27,8 +28,15 @@ class Resolved:
     sources: dict[str, str]
 
 
-def resolve(layers: Iterable[Layer], federation: Federation | None = None) -> Resolved:
-    """Return the experiment that the layers describe; the data may be a federation of one's own."""
+def resolve(
+    layers: Iterable[Layer],
+    federation: Federation | None = None,
+    detector: Detector | None = None,
+) -> Resolved:
+    """Return the experiment that the layers describe.
+
+    The data may be a federation, and the detector of drift an object, of one's own.
+    """
     given = merged(layers)
     dataset = _chosen("data", given.tables, DATASET)
     algorithm = _chosen("algorithm", given.tables, ALGORITHM)
@@ -48,6 +56,8 @@ def resolve(layers: Iterable[Layer], federation: Federation | None = None) -> Re
         model=validated(Model, tables["model"], "[model]"),
         algorithm=Choice(algorithm, _options(tables["algorithm"], "[algorithm]", entry.options)),
         local=validated(Local, tables["local"], "[local]"),
+        shift=moving.shifts(tables["shift"]),
+        drift=_watching(tables["drift"], detector),
         run=_anchored(validated(RunSettings, tables["run"], "[run]")),
     )
     arrivals.check_rounds(data.arrivals, experiment.run.rounds)
@@ -61,6 +71,12 @@ def _fitting(brought: Tables, later: arrivals.Arrivals, federation: Federation |
     there = arrivals.numbers(later, federation.clients)[0]
     cohort = min(brought["run"]["cohort"], max(there, 1))
     return {**brought, "run": {**brought["run"], "cohort": cohort}}
+
+
+def _watching(table: dict[str, Any], detector: Detector | None) -> Choice:
+    if detector is not None:
+        return Choice(str(table["name"]), detector)
+    return Choice(*moving.detectors(table))
 
 
 def _chosen(table: str, tables: Tables, default: str) -> str:

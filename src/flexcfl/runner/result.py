@@ -25,18 +25,20 @@ __all__ = ["Run", "columns"]
 class Run:
     """A finished run.
 
-    ``rounds`` and ``groups`` hold one array per column of ``rounds.csv`` and ``groups.csv``, NaN
-    where there is no figure; ``summary`` is ``summary.json``. ``models`` are flat vectors, one per
-    group, ``auxiliary`` the one for everybody beside them, and ``group_of`` is every client's group
-    (-1: none). ``clustering`` is how the groups were found, with the points to draw; it is None,
-    like ``auxiliary``, where the algorithm has none. ``folder`` is None where nothing was written.
-    ``waiting`` are the numbers of models that are no groups: they serve clients that were away
-    when a group was divided, and have not followed yet.
+    ``rounds``, ``groups``, ``ledger`` and ``membership`` hold one array per column of the files of
+    these names, NaN where there is no figure; ``summary`` is ``summary.json``. ``models`` are flat
+    vectors, one per group, ``auxiliary`` the one for everybody beside them, and ``group_of`` is
+    every client's group (-1: none). ``clustering`` is how the groups were found, with the points to
+    draw; it is None, like ``auxiliary``, where the algorithm has none. ``folder`` is None where
+    nothing was written. ``waiting`` are the numbers of models that are no groups: they serve
+    clients that were away when a group was divided, and have not followed yet.
     """
 
     experiment: Experiment
     rounds: Mapping[str, NDArray[Any]]
     groups: Mapping[str, NDArray[Any]]
+    ledger: Mapping[str, NDArray[Any]]
+    membership: Mapping[str, NDArray[Any]]
     summary: Mapping[str, Any]
     models: Sequence[Vector]
     auxiliary: Vector | None
@@ -71,5 +73,7 @@ def columns(kind: type[Any], rows: Sequence[Any]) -> dict[str, NDArray[Any]]:
 
 def _column(rows: Sequence[Any], name: str) -> NDArray[Any]:
     values = [getattr(row, name) for row in rows]
+    if any(isinstance(value, str) for value in values):
+        return np.array(values)
     whole = all(isinstance(value, int) for value in values)
     return np.array(values, dtype=np.int64 if whole else np.float64)  # None becomes NaN

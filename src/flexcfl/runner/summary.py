@@ -30,7 +30,7 @@ def summarised(
         "algorithm": experiment.algorithm.name,
         "dataset": experiment.data.name,
         "model": experiment.model.name,
-        "shift": None,
+        "shift": "+".join(experiment.shift) or None,
         "seed": experiment.run.seed,
         "rounds": len(rounds),
         "clients": federation.clients,
@@ -41,12 +41,19 @@ def summarised(
         "rounds_to": metrics.rounds_to(accuracy),
         "discrepancy": asdict(metrics.Spread.of([figures.discrepancy for figures in rounds])),
         "loss": metrics.final([figures.loss for figures in rounds]),
+        "traffic": _traffic(rounds, experiment.run.cohort),
+        "shifted": sum(figures.shifted for figures in rounds),
+        "detected": sum(figures.detected for figures in rounds),
+        "placed_again": sum(figures.placed_again for figures in rounds),
+        "migrations": sum(figures.migrated for figures in rounds),
         "groups": len(serving.groups),
         "placed": rounds[-1].placed,
         "waiting": int(waiting.sum()),
         "clustering": _clustering(serving.clustering),
         "adjusted_rand_index": metrics.adjusted_rand_index(
-            federation.structure, np.where(waiting, NO_GROUP, serving.model_of)
+            # Where data move from client to client, the clusters of the start mean nothing.
+            None if experiment.shift else federation.structure,
+            np.where(waiting, NO_GROUP, serving.model_of),
         ),
         "seconds": round(seconds, 3),
         "versions": _versions(),
@@ -57,6 +64,17 @@ def _accuracy(curve: metrics.Curve) -> dict[str, float] | None:
     """Sum up a curve of accuracies, or return None if there is not one."""
     summed = metrics.Accuracy.of(curve)
     return None if summed.best is None else asdict(summed)
+
+
+def _traffic(rounds: Sequence[Figures], cohort: int) -> dict[str, float]:
+    """Sum up what the run sent; FedAvg sends each client of a cohort a model and gets one back."""
+    transfers = sum(figures.transfers for figures in rounds)
+    return {
+        "transfers": transfers,
+        "relative_to_fedavg": transfers / (2 * cohort * len(rounds)),
+        "down_bytes": sum(figures.down_bytes for figures in rounds),
+        "up_bytes": sum(figures.up_bytes for figures in rounds),
+    }
 
 
 def _clustering(found: Clustering | None) -> dict[str, float | None] | None:

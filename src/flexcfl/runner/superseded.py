@@ -15,6 +15,7 @@ from flexcfl.data import DATASETS
 from flexcfl.data.options import PoolOptions
 from flexcfl.runner.arrivals import SETTING
 from flexcfl.runner.defaults import ALGORITHM, DATASET, defaults
+from flexcfl.runner.moving import detector_options, names, shift_options
 
 __all__ = ["Flat", "superseded"]
 
@@ -42,7 +43,20 @@ def superseded(below: Flat, above: Flat) -> set[str]:
         gone |= _not_taken(after)
     if "local.epochs" in above:
         gone.add("local.steps")
-    return gone
+    left = {name: value for name, value in before.items() if name not in gone} | dict(above)
+    return gone | _without_meaning(below, left)
+
+
+def _without_meaning(below: Flat, after: Flat) -> set[str]:
+    """Return the options of shifts and detectors that are no longer chosen."""
+    brought = _brought(after)
+    chosen = {name: after.get(name, brought[name]) for name in ("shift.name", "drift.name")}
+    taken = {f"shift.{key}" for key in shift_options(names(chosen["shift.name"]))}
+    taken |= {f"drift.{key}" for key in detector_options(str(chosen["drift.name"]))}
+    changed = {name.split(".")[0] for name in chosen if below.get(name) != chosen[name]}
+    return {
+        name for name in below if name.split(".")[0] in changed and name not in {*taken, *chosen}
+    }
 
 
 def _brought(settings: Flat) -> Flat:

@@ -1,46 +1,62 @@
-"""A conversation held with clients: what came of it, what it cost, and who trained."""
+"""A conversation held with clients: what came of it, what it cost, who trained and who drifted."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Generic, TypeVar
 
-from flexcfl.metrics import traffic
-from flexcfl.protocol import Conversation, Exchange, Executor, Order, Train, drive
+import numpy as np
+
+from flexcfl.metrics import Ledger
+from flexcfl.protocol import (
+    Checked,
+    Choose,
+    Conversation,
+    Exchange,
+    Executor,
+    Ids,
+    Migrate,
+    Order,
+    Settle,
+    Train,
+    drive,
+)
 from flexcfl.runner import guard
 
-__all__ = ["Cost", "Held", "hold", "timed"]
+__all__ = ["Held", "Transcript", "hold", "timed"]
 
 ReplyT = TypeVar("ReplyT")
 ResultT = TypeVar("ResultT")
 
 
-@dataclass(frozen=True)
-class Cost:
-    """Bytes down to and up from clients, and seconds."""
-
-    down: int = 0
-    up: int = 0
-    seconds: float = 0.0
-
-    def __add__(self, other: "Cost") -> "Cost":
-        return Cost(self.down + other.down, self.up + other.up, self.seconds + other.seconds)
-
-
 @dataclass(frozen=True, eq=False)
 class Held(Generic[ResultT]):
-    """The result of a conversation, its cost, and the exchanges in which clients trained."""
+    """The result of a conversation, with its cost and what one needs to know of its course.
+
+    ``training`` are the exchanges in which clients trained for the round, ``detected`` counts the
+    verdicts of drift, and ``placed`` are those clients that were placed other than as newcomers.
+    """
 
     result: ResultT
-    cost: Cost
+    ledger: Ledger
+    seconds: float
     training: list[Exchange]
+    detected: int
+    placed: Ids
 
 
 def hold(talk: Conversation[ResultT], executor: Executor, number: int) -> Held[ResultT]:
     """Hold a conversation of round ``number`` (0 is the start) with an executor."""
-    transcript = _Transcript(executor, number)
+    transcript = Transcript(executor, number)
     result, seconds = timed(lambda: drive(talk, transcript))
-    return Held(result, Cost(transcript.down, transcript.up, seconds), transcript.training)
+    return Held(
+        result,
+        transcript.ledger,
+        seconds,
+        transcript.training,
+        transcript.detected,
+        np.unique(np.concatenate([np.empty(0, np.int64), *transcript.placed])),
+    )
 
 
 def timed(work: Callable[[], ResultT]) -> tuple[ResultT, float]:
@@ -50,24 +66,29 @@ def timed(work: Callable[[], ResultT]) -> tuple[ResultT, float]:
 
 
 @dataclass
-class _Transcript:
-    """An executor that refuses what is not finite, counts bytes, and remembers the training.
+class Transcript:
+    """An executor that refuses what is not finite, counts costs, and remembers the training.
 
     Everything else that was said is forgotten at once: the updates of founders may be large.
     """
 
     executor: Executor
     number: int
-    down: int = 0
-    up: int = 0
+    ledger: Ledger = field(default_factory=Ledger)
     training: list[Exchange] = field(default_factory=list)
+    detected: int = 0
+    placed: list[Ids] = field(default_factory=list)
 
     def __call__(self, order: Order[ReplyT]) -> ReplyT:
+        """Pass an order on, and note what it brought."""
         reply: Any = self.executor(order)
         guard.check(reply, self.number)
-        down, up = traffic([(order, reply)])
-        self.down, self.up = self.down + down, self.up + up
+        self.ledger += Ledger.of((order, reply))
         if isinstance(order, Train) and order.purpose == "training":
             self.training.append((order, reply))
+        if isinstance(reply, Checked):
+            self.detected += int(reply.drifted.sum())
+        if isinstance(order, Migrate | Choose | Settle):
+            self.placed.append(reply.clients)
         answer: ReplyT = reply
         return answer

@@ -1,0 +1,68 @@
+"""The options of FlexCFL and of its ablations.
+
+Duan et al.: Flexible Clustered Federated Learning for Client-Level Data Distribution Shift. IEEE
+TPDS 2022, Algorithms 2 and 3.
+"""
+
+from dataclasses import replace
+from typing import Annotated, Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass as settings
+
+from flexcfl.aggregation import Sharing
+from flexcfl.algorithms.options import FORBID, Count, Groups
+from flexcfl.protocol import Local
+
+__all__ = ["FlexcflOptions", "GroupOptions", "RccOptions"]
+
+Rate = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
+
+
+@settings(frozen=True, config=FORBID)
+class GroupOptions:
+    """How clients pre-train to find their group, and how groups begin and share.
+
+    ``pretraining_steps`` is a number of mini-batches; ``pretraining_epochs``, where given, takes
+    its place. ``first_model`` is where a group begins: at the mean of its founders' ``pretrained``
+    models, or at the ``origin``. ``eta_g`` is the rate of inter-group aggregation; ``sharing`` is
+    ``convex``, a weighted mean of models, or ``additive``, the paper's sum.
+    """
+
+    pretraining_steps: Count = 50
+    pretraining_epochs: Count | None = None
+    first_model: Literal["pretrained", "origin"] = "pretrained"
+    eta_g: Rate = 0.0
+    sharing: Sharing = "convex"
+
+    def pretraining(self, local: Local) -> Local:
+        """Return how clients pre-train, where they otherwise train as ``local`` says.
+
+        The proximal term is for training inside groups: here clients are to show where they go.
+        """
+        if self.pretraining_epochs is not None:
+            return replace(local, epochs=self.pretraining_epochs, steps=None, prox=0.0)
+        return replace(local, steps=self.pretraining_steps, prox=0.0)
+
+
+@settings(frozen=True, config=FORBID)
+class RccOptions(GroupOptions):
+    """The options of FlexCFL with random cluster centres: ``groups`` is their number."""
+
+    groups: Groups = 5
+
+
+@settings(frozen=True, config=FORBID)
+class FlexcflOptions(GroupOptions):
+    """The options of FlexCFL.
+
+    ``groups`` is their number, or ``auto`` to choose it, up to ``most_groups``, from the founders'
+    own structure. There are ``alpha`` founders for each group (with ``auto`` for each of
+    ``most_groups``), at most all clients. ``measure`` is how their updates are compared: ``edc``
+    (Equation 7, then K-means++) or ``madc`` (Equation 6, then complete linkage).
+    """
+
+    groups: Groups | Literal["auto"] = 5
+    alpha: Count = 20
+    measure: Literal["edc", "madc"] = "edc"
+    most_groups: Groups = 10

@@ -1,0 +1,34 @@
+"""Migration: who is to be placed again, because its data are no longer what they were.
+
+Duan et al.: Flexible Clustered Federated Learning for Client-Level Data Distribution Shift. IEEE
+TPDS 2022, Algorithm 2, lines 4 to 6.
+"""
+
+import numpy as np
+
+from flexcfl.protocol import (
+    NO_GROUP,
+    CheckDrift,
+    Conversation,
+    Flags,
+    Ids,
+    Settle,
+    ask,
+)
+
+__all__ = ["drifted", "settled"]
+
+
+def drifted(group_of: Ids, present: Flags) -> Conversation[Ids]:
+    """Ask everybody who is present and has a group, and return who has drifted."""
+    placed = np.flatnonzero(present & (group_of != NO_GROUP))
+    if not len(placed):
+        return placed
+    checked = yield from ask(CheckDrift(placed))
+    return checked.clients[checked.drifted]
+
+
+def settled(clients: Ids) -> Conversation[None]:
+    """Tell clients that the server has placed them."""
+    if len(clients):
+        yield from ask(Settle(clients))

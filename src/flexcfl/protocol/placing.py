@@ -1,0 +1,181 @@
+"""Orders by which clients find their group, and find it again when their data have changed.
+
+Duan et al.: Flexible Clustered Federated Learning for Client-Level Data Distribution Shift. IEEE
+TPDS 2022, Section 3.4. A client is *placed* when it fulfils one of ``Place``, ``Keep``,
+``Migrate``, ``Choose`` and ``Settle``, or trains the model that it chose itself: it then remembers
+what its data are like, and later verdicts are on what has changed since.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexcfl.protocol.local import Local
+from flexcfl.protocol.orders import Order, check_models
+from flexcfl.protocol.vectors import (
+    FIGURE_BYTES,
+    FLAG_BYTES,
+    FLOAT32_BYTES,
+    Flags,
+    Ids,
+    Vector,
+    Vectors,
+)
+
+__all__ = [
+    "CheckDrift",
+    "Checked",
+    "Choose",
+    "Chosen",
+    "Keep",
+    "Kept",
+    "Migrate",
+    "Place",
+    "Placed",
+    "Settle",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """The group that each client chose, and the cosine of its update to that group's direction."""
+
+    clients: Ids
+    group_of: Ids
+    cosine: NDArray[np.float64]
+
+    @property
+    def up_bytes(self) -> int:
+        """Two figures from every client that answered."""
+        return len(self.clients) * 2 * FIGURE_BYTES
+
+
+@dataclass(frozen=True, eq=False)
+class Place(Order[Placed]):
+    """Ask clients to pre-train from the origin and to choose the group best aligned (Eq. 8).
+
+    They keep the origin and the directions, so that they can do it again by themselves.
+    """
+
+    clients: Ids
+    origin: Vector
+    directions: Vectors
+    local: Local
+
+    def __post_init__(self) -> None:
+        check_models(self.directions, "any")
+
+    @property
+    def down_bytes(self) -> int:
+        """The origin and all directions to every client asked."""
+        vectors = 1 + len(self.directions)
+        return int(len(self.clients) * vectors * len(self.origin) * FLOAT32_BYTES)
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """Who keeps what was sent."""
+
+    clients: Ids
+
+    @property
+    def up_bytes(self) -> int:
+        """Nothing but that they answered."""
+        return 0
+
+
+@dataclass(frozen=True, eq=False)
+class Keep(Order[Kept]):
+    """Ask clients to keep the directions of the groups, beside the origin that they have."""
+
+    clients: Ids
+    origin: Vector
+    directions: Vectors
+
+    @property
+    def down_bytes(self) -> int:
+        """All directions to every client asked; the origin came when they pre-trained from it."""
+        return int(len(self.clients) * self.directions.size * FLOAT32_BYTES)
+
+
+@dataclass(frozen=True, eq=False)
+class Migrate(Order[Placed]):
+    """Ask clients to choose their group anew, from the origin and the directions that they keep."""
+
+    clients: Ids
+    local: Local
+
+    @property
+    def down_bytes(self) -> int:
+        """Nothing: they have what they need."""
+        return 0
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """Which of the order's models each client chose."""
+
+    clients: Ids
+    model_of: Ids
+
+    @property
+    def up_bytes(self) -> int:
+        """One figure from every client that answered."""
+        return len(self.clients) * FIGURE_BYTES
+
+
+@dataclass(frozen=True, eq=False)
+class Choose(Order[Chosen]):
+    """Ask clients which model has the lowest loss on their training data (the first of equals)."""
+
+    clients: Ids
+    models: Vectors
+
+    def __post_init__(self) -> None:
+        check_models(self.models, "any")
+
+    @property
+    def down_bytes(self) -> int:
+        """All models to every client asked."""
+        return int(len(self.clients) * self.models.size * FLOAT32_BYTES)
+
+
+@dataclass(frozen=True, eq=False)
+class Settle(Order[Kept]):
+    """Tell clients that they were placed by others, for the data that they have now."""
+
+    clients: Ids
+
+    @property
+    def down_bytes(self) -> int:
+        """Nothing but the order."""
+        return 0
+
+
+@dataclass(frozen=True, eq=False)
+class Checked:
+    """Whose data have drifted since it was last placed: a verdict from each, and nothing else."""
+
+    clients: Ids
+    drifted: Flags
+
+    @property
+    def up_bytes(self) -> int:
+        """One flag from every client that answered."""
+        return len(self.clients) * FLAG_BYTES
+
+
+@dataclass(frozen=True, eq=False)
+class CheckDrift(Order[Checked]):
+    """Ask clients whether their data have drifted since they were last placed.
+
+    A verdict stands until its client is placed again.
+    """
+
+    clients: Ids
+
+    @property
+    def down_bytes(self) -> int:
+        """Nothing but the question."""
+        return 0

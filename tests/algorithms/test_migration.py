@@ -1,0 +1,235 @@
+"""Clients whose data have drifted are placed again, whatever reply is lost."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from flexcfl.algorithms import ALGORITHMS, IFCA
+from flexcfl.algorithms.fesem import FesemState
+from flexcfl.protocol import (
+    NO_GROUP,
+    Algorithm,
+    CheckDrift,
+    Choose,
+    Ids,
+    Keep,
+    Local,
+    Migrate,
+    Order,
+    Place,
+    Settle,
+    Train,
+    drive,
+)
+
+CLIENTS = 12
+EVERYBODY = np.arange(CLIENTS)
+COHORT = np.array([0, 1, 2, 5])
+MIGRATING = sorted(name for name, entry in ALGORITHMS.items() if entry.migrates)
+TWINS = [("flexcfl", "fedgroup"), ("ifca-mig", "ifca"), ("fesem-mig", "fesem")]
+
+Federation = Any
+Make = Callable[..., Federation]
+
+
+def made(name: str) -> Algorithm[Any]:
+    entry = ALGORITHMS[name]
+    small = {"groups": 3, "alpha": 2}
+    options = {key: small[key] for key in small if hasattr(entry.options(), key)}
+    return entry.make(entry.options(**options), Local(rate=0.5))
+
+
+def started(algorithm: Algorithm[Any], federation: Federation) -> Any:
+    """Start; IFCA with a model near each of the places where clients want to be."""
+    places = iter(8 * np.eye(3, dtype=np.float32))
+    near = isinstance(algorithm, IFCA)
+    rng = np.random.default_rng(0)
+    initial = (lambda rng: next(places)) if near else federation.initial
+    return drive(algorithm.start(initial, federation.present, rng), federation)
+
+
+def advanced(
+    algorithm: Algorithm[Any], state: Any, executor: Any, cohort: Ids, number: int = 0
+) -> Any:
+    present = np.ones(CLIENTS, dtype=np.bool_)
+    talk = algorithm.round(state, cohort, present, np.random.default_rng(number))
+    return drive(talk, executor)
+
+
+def everybody_placed(name: str, parabolas: Make) -> tuple[Algorithm[Any], Any, Federation]:
+    algorithm, federation = made(name), parabolas(CLIENTS)
+    state = advanced(algorithm, started(algorithm, federation), federation, EVERYBODY)
+    for number in range(1, 6):
+        state = advanced(algorithm, state, federation, EVERYBODY, number)
+    federation.exchanges.clear()
+    return algorithm, state, federation
+
+
+def orders(federation: Federation, kind: type[Order[Any]]) -> list[Any]:
+    return [order for order, _ in federation.exchanges if isinstance(order, kind)]
+
+
+@dataclass
+class Lossy:
+    """Clients that do what they are asked, but whose replies to one kind of order are lost."""
+
+    federation: Federation
+    kind: type[Order[Any]]
+
+    def __call__(self, order: Order[Any]) -> Any:
+        reply = self.federation(order)
+        if not isinstance(order, self.kind):
+            return reply
+        fields = {name: value[:0] for name, value in vars(reply).items()}
+        return replace(reply, **fields)
+
+
+@pytest.mark.parametrize("name", MIGRATING)
+def test_everybody_who_has_drifted_is_placed_again_before_the_training(
+    name: str, parabolas: Make
+) -> None:
+    algorithm, state, federation = everybody_placed(name, parabolas)
+    federation.kinds[[3, 5, 7]] = (federation.kinds[[3, 5, 7]] + 1) % 3
+    state = advanced(algorithm, state, federation, COHORT, 9)
+    assert federation.known == dict(enumerate(federation.kinds.tolist()))
+    kinds = [type(order) for order, _ in federation.exchanges]
+    assert kinds[0] is CheckDrift
+    assert kinds.index(Train) > 1
+    again = advanced(algorithm, state, federation, COHORT, 10)
+    assert (algorithm.serving(again).model_of != NO_GROUP).all()
+
+
+@pytest.mark.parametrize("name", ["flexcfl", "flexcfl-rcc", "ifca-mig"])
+def test_a_client_moves_to_the_group_of_those_like_it(name: str, parabolas: Make) -> None:
+    algorithm, state, federation = everybody_placed(name, parabolas)
+    before = algorithm.serving(state).model_of
+    assert len({int(before[client]) for client in range(3)}) == 3
+    federation.kinds[3] = 1  # it was 0
+    after = algorithm.serving(advanced(algorithm, state, federation, COHORT, 9)).model_of
+    assert after[3] == before[1] != before[3]
+    others = np.delete(EVERYBODY, [3, *COHORT])
+    assert np.array_equal(after[others], before[others])
+
+
+def test_migration_is_local_and_whoever_migrates_trains_in_its_new_group(parabolas: Make) -> None:
+    algorithm, state, federation = everybody_placed("flexcfl", parabolas)
+    federation.kinds[5] = 0
+    after = advanced(algorithm, state, federation, COHORT, 9)
+    (migrate,) = orders(federation, Migrate)
+    assert migrate.clients.tolist() == [5]
+    assert migrate.down_bytes == 0
+    assert migrate.local == algorithm.options.pretraining(algorithm.local)  # type: ignore[attr-defined]
+    (train,) = orders(federation, Train)
+    assert train.model_of.tolist() == after.group_of[COHORT].tolist()
+    assert after.group_of[5] == after.group_of[0]
+    assert not orders(federation, Place)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("flexcfl", Migrate), ("ifca-mig", Choose)])
+def test_a_verdict_stands_until_the_client_has_been_placed(
+    name: str, kind: type[Order[Any]], parabolas: Make
+) -> None:
+    algorithm, state, federation = everybody_placed(name, parabolas)
+    before = algorithm.serving(state).model_of.copy()
+    federation.kinds[3] = 1
+    lost = advanced(algorithm, state, Lossy(federation, kind), COHORT, 9)
+    assert algorithm.serving(lost).model_of[3] == before[3]
+    federation.exchanges.clear()
+    # The client has done its part and says that all is well; the server has not forgotten.
+    found = advanced(algorithm, lost, federation, COHORT, 10)
+    ((_, checked), *_) = federation.exchanges
+    assert not checked.drifted.any()
+    assert orders(federation, kind)[0].clients.tolist() == [3]
+    assert algorithm.serving(found).model_of[3] != before[3]
+    federation.exchanges.clear()
+    advanced(algorithm, found, federation, COHORT, 11)
+    assert not orders(federation, kind)
+
+
+@pytest.mark.parametrize("name", MIGRATING)
+def test_a_lost_verdict_is_given_again(name: str, parabolas: Make) -> None:
+    algorithm, state, federation = everybody_placed(name, parabolas)
+    federation.kinds[3] = 1
+    cohort = np.array([0, 1])
+    lost = advanced(algorithm, state, Lossy(federation, CheckDrift), cohort, 9)
+    assert federation.known[3] == 0
+    advanced(algorithm, lost, federation, cohort, 10)
+    assert federation.known[3] == 1
+
+
+@pytest.mark.parametrize("name", MIGRATING)
+def test_only_those_with_a_group_are_asked_and_nobody_where_there_are_none(
+    name: str, parabolas: Make
+) -> None:
+    algorithm, federation = made(name), parabolas(CLIENTS)
+    state = started(algorithm, federation)
+    placed = np.flatnonzero(algorithm.serving(state).model_of != NO_GROUP)
+    federation.exchanges.clear()
+    advanced(algorithm, state, federation, COHORT)
+    asked = [order.clients.tolist() for order in orders(federation, CheckDrift)]
+    assert asked == ([placed.tolist()] if len(placed) else [])
+    assert not orders(federation, Migrate)
+    assert not orders(federation, Choose)
+
+
+@pytest.mark.parametrize("name", sorted(set(ALGORITHMS) - set(MIGRATING)))
+def test_who_does_not_migrate_does_not_ask_either(name: str, parabolas: Make) -> None:
+    algorithm, _, federation = everybody_placed(name, parabolas)
+    federation.kinds[:] = 0
+    advanced(algorithm, started(algorithm, federation), federation, COHORT)
+    for kind in (CheckDrift, Migrate, Choose, Settle, Keep):
+        assert not orders(federation, kind)
+
+
+@pytest.mark.parametrize(("migrating", "plain"), TWINS)
+def test_without_drift_migration_changes_nothing(
+    migrating: str, plain: str, parabolas: Make
+) -> None:
+    one, other = (everybody_placed(name, parabolas) for name in (migrating, plain))
+    mine, theirs = one[0].serving(one[1]), other[0].serving(other[1])
+    assert np.array_equal(mine.models, theirs.models)
+    assert np.array_equal(mine.model_of, theirs.model_of)
+
+
+def test_fesem_mig_joins_the_group_nearest_to_the_stored_model_and_sends_no_model(
+    parabolas: Make,
+) -> None:
+    algorithm, state, federation = everybody_placed("fesem-mig", parabolas)
+    assert isinstance(state, FesemState)
+    stored = list(state.local_models)
+    own = state.models[state.group_of[4]].copy()
+    stored[3] = own
+    state = replace(state, local_models=tuple(stored), group_of=state.group_of * 0 + 2)
+    federation.kinds[3] = 1
+    after = advanced(algorithm, state, federation, np.array([0, 1]), 9)
+    distances = ((state.models - own) ** 2).sum(axis=1)
+    assert after.group_of[3] == distances.argmin()
+    settle, *_ = orders(federation, Settle)
+    assert settle.clients.tolist() == [3]
+    assert {type(order) for order, _ in federation.exchanges} == {CheckDrift, Settle, Train}
+
+
+def test_random_placement_redoes_the_draw_for_who_has_drifted(parabolas: Make) -> None:
+    algorithm, state, federation = everybody_placed("flexcfl-rac", parabolas)
+    moved = set()
+    for number in range(20):
+        federation.kinds[3] = (federation.kinds[3] + 1) % 3
+        state = advanced(algorithm, state, federation, COHORT, number)
+        moved.add(int(state.group_of[3]))
+    assert moved == {0, 1, 2}
+    assert not orders(federation, Place)
+
+
+def test_a_founder_that_did_not_keep_the_directions_is_a_newcomer_again(parabolas: Make) -> None:
+    algorithm = made("flexcfl")
+    heard = started(algorithm, parabolas(CLIENTS))
+    founders = np.flatnonzero(heard.group_of != NO_GROUP)
+    silent = parabolas(CLIENTS, silent=frozenset(founders[:2].tolist()), phase="keep")
+    state = started(algorithm, silent)
+    assert (state.group_of[founders[:2]] == NO_GROUP).all()
+    assert (state.group_of[founders[2:]] == heard.group_of[founders[2:]]).all()
+    later = advanced(algorithm, state, parabolas(CLIENTS), founders)
+    assert (later.group_of[founders] != NO_GROUP).all()

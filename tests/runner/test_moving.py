@@ -1,0 +1,192 @@
+"""Runs whose clients' data change: the tables, the world that all methods share, what is told."""
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flexcfl
+from flexcfl.algorithms import ALGORITHMS
+from flexcfl.data import Federation
+from flexcfl.drift import DETECTORS, Samples
+from flexcfl.errors import SettingsError
+from flexcfl.runner import display, toml
+from flexcfl.runner.layers import Layer, spoken
+from flexcfl.runner.moving import names
+from flexcfl.runner.resolve import resolve
+from flexcfl.shifts import SHIFTS, Incremental, SwapAll, SwapPart
+
+SHORT: dict[str, Any] = {"rounds": 6, "cohort": 10, "epochs": 1}
+OFTEN = {"shift.probability": 0.5}
+
+
+def resolved(**options: Any) -> Any:
+    given = options.pop("set", {})
+    return resolve([spoken(options, given)]).experiment
+
+
+def test_shifts_are_named_by_one_word_or_several_and_act_in_their_order() -> None:
+    assert resolved(shift="swap-part").shift == {"swap-part": SwapPart()}
+    both = resolved(shift=["incremental", "swap-all"]).shift
+    assert list(both.items()) == [("incremental", Incremental()), ("swap-all", SwapAll())]
+    assert resolved(shift="none").shift == {} == resolved(shift=[]).shift
+    assert resolved(shift=["none"]).shift == {}
+
+
+@pytest.mark.parametrize("written", ['shift = ["swap-part", "incremental"]\n',
+                                     '[shift]\nname = ["swap-part", "incremental"]\n'])  # fmt: skip
+def test_a_file_may_name_them_in_one_line(written: str, tmp_path: Path) -> None:
+    (tmp_path / "my.toml").write_text(written)
+    experiment = resolve([Layer("file", toml.read(tmp_path / "my.toml"))]).experiment
+    assert list(experiment.shift) == ["swap-part", "incremental"]
+
+
+def test_an_option_is_for_all_shifts_that_have_it() -> None:
+    shift = resolved(
+        shift=["swap-all", "swap-part", "incremental"], set={"shift.probability": 0.2}
+    ).shift
+    assert shift["swap-all"].probability == shift["swap-part"].probability == 0.2
+    assert shift["incremental"] == Incremental()
+
+
+@pytest.mark.parametrize("detector", sorted(DETECTORS))
+@pytest.mark.parametrize("shift", sorted(SHIFTS))
+def test_what_is_written_reads_back_as_the_same(shift: str, detector: str, tmp_path: Path) -> None:
+    experiment = resolved(dataset="mnist", shift=shift, drift=detector)
+    file = tmp_path / "experiment.toml"
+    file.write_text(toml.written(experiment, []))
+    assert resolve([Layer("file", toml.read(file))]).experiment == experiment
+    written = toml.read(file)
+    assert set(written["shift"]) == {"name", *(f.name for f in fields(SHIFTS[shift].shift))}  # type: ignore[arg-type]
+
+
+def test_who_does_not_migrate_is_told_nothing_of_detectors() -> None:
+    for name, entry in ALGORITHMS.items():
+        told = "drift" in display.settings(resolve([spoken({"algorithm": name}, {})]), None)
+        assert told == entry.migrates
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"shift": "swap"}, "There is no shift 'swap': did you mean 'swap-all'?"),
+        ({"shift": ["swap-all", "swap-all"]}, "The shift 'swap-all' is named twice"),
+        ({"shift": ["none", "swap-all"]}, "'none' stands alone"),
+        ({"shift": 3}, "[shift] name must be a text or a list of them"),
+        ({"drift": "label"}, "There is no detector 'label': did you mean 'label-share'?"),
+        ({"set": {"drift.name": 3}}, "[drift] name must be a text, not 3."),
+        (
+            {"set": {"shift.probability": 1.5}},
+            "[shift] probability must be less than or equal to 1, not 1.5.",
+        ),
+        ({"set": {"shift.probability": -0.1}}, "[shift] probability must be greater than or equal"),
+        ({"set": {"shift.probability": "often"}}, "[shift] probability must be a number"),
+        ({"set": {"shift.probabilty": 0.1}}, "no setting 'probabilty' with swap-all: did you mean"),
+        ({"shift": "none", "set": {"shift.period": 3}}, "[shift] period is set, but no shift is"),
+        ({"set": {"shift.period": 3}}, "[shift] has no setting 'period' with swap-all"),
+        ({"shift": "recurring", "set": {"shift.period": 0}}, "[shift] period must be greater"),
+        ({"set": {"drift.level": 2}}, "[drift] level must be less than 1, not 2."),
+        ({"set": {"probability": 0.1}}, "such as shift.probability"),
+    ],
+)
+def test_a_mistake_is_one_sentence(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(SettingsError) as error:
+        resolved(**options)
+    assert sentence in str(error.value)
+    assert str(error.value).endswith((".", "?"))
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        [{"round": 0, "share": 0.5}, {"round": 20, "share": 0.25}],
+        [{"round": 0, "share": 0.25}, {"round": 20, "share": 0.5}, {"round": 10, "share": 1.0}],
+        [{"round": 5, "share": 0.25}],
+        [{"round": 0, "share": 0.0}],
+        [],
+    ],
+)
+def test_a_schedule_out_of_order_is_one_sentence(schedule: list[dict[str, Any]]) -> None:
+    with pytest.raises(SettingsError, match=r"^\[shift\] schedule.*\.$"):
+        resolved(shift="incremental", set={"shift.schedule": schedule})
+
+
+def test_data_that_a_shift_cannot_work_on_are_told(blobs: Federation) -> None:
+    with pytest.raises(SettingsError, match=r"^[^.]*images[^.]*\.$"):
+        flexcfl.run(dataset=blobs, shift="rotation", rounds=1)
+    one = Federation("one", blobs.x, blobs.y, [np.arange(9)], [np.arange(9)], 3)  # type: ignore[arg-type]
+    alone: dict[str, Any] = {"dataset": one, "algorithm": "fedavg", "rounds": 1}
+    for shift in ("swap-all", "swap-part", "gradual", "recurring"):
+        with pytest.raises(SettingsError, match=r"^[^.]*two clients[^.]*\.$"):
+            flexcfl.run(shift=shift, **alone)
+    assert flexcfl.run(shift="incremental", **alone).summary["rounds"] == 1
+
+
+@pytest.mark.parametrize("value", [None, 3, {"a": 1}, [1], ("swap-all", None)])
+def test_names_are_words(value: object) -> None:
+    with pytest.raises(SettingsError, match="must be a text"):
+        names(value)
+
+
+@pytest.mark.parametrize("shift", [*sorted(SHIFTS), ["swap-part", "incremental", "rotation"]])
+def test_every_method_meets_the_same_world(shift: str | list[str]) -> None:
+    often = {"shift.probability": 0.5} if shift != "incremental" else {}
+    worlds = []
+    for algorithm in ("fedavg", "flexcfl", "ifca-mig"):
+        run = flexcfl.run(algorithm=algorithm, shift=shift, set=often, **SHORT)
+        worlds.append(run.rounds["shifted"].tolist())
+        assert run.summary["shifted"] == sum(worlds[-1])
+        expected = shift if isinstance(shift, str) else "+".join(shift)
+        assert run.summary["shift"] == expected
+    assert worlds[0] == worlds[1] == worlds[2]
+    assert shift == "incremental" or sum(worlds[0]) > 10
+
+
+def test_a_run_that_moves_can_be_repeated_from_its_file(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    shift = ["swap-part", "label-permutation", "rotation"]
+    flexcfl.run(shift=shift, drift="mmd", set=OFTEN, out=one, **SHORT)
+    flexcfl.run(one / "experiment.toml", out=other)
+    for name in ("rounds.csv", "ledger.csv", "membership.csv", "clients.csv"):
+        assert (one / name).read_bytes() == (other / name).read_bytes()
+
+
+def test_migration_is_worth_something() -> None:
+    moving: dict[str, Any] = {"rounds": 60, "set": {"shift.probability": 0.1}}
+    flex, group = (flexcfl.run(algorithm=name, **moving) for name in ("flexcfl", "fedgroup"))
+    assert flex.summary["migrations"] > 200
+    assert group.summary["migrations"] == group.summary["detected"] == 0
+    assert flex.summary["shifted"] == group.summary["shifted"] > 400
+    assert flex.summary["accuracy"]["final"] > group.summary["accuracy"]["final"] + 0.05
+
+
+def test_without_shifts_flexcfl_is_fedgroup() -> None:
+    still: dict[str, Any] = {"rounds": 10, "shift": "none"}
+    one, other = (flexcfl.run(algorithm=name, **still) for name in ("flexcfl", "fedgroup"))
+    assert np.array_equal(one.models, other.models)
+    assert one.rounds["accuracy"].tolist()[5:] == other.rounds["accuracy"].tolist()[5:]
+
+
+@dataclass(frozen=True)
+class Jumpy:
+    """Says that every change of anything is drift."""
+
+    def profiles(self, samples: Samples) -> np.ndarray:
+        means = [samples.examples(place)[0].mean() for place in range(len(samples.counts))]
+        return np.array(means, dtype=np.float64)[:, np.newaxis]
+
+    def drifted(self, kept: np.ndarray, now: np.ndarray) -> np.ndarray:
+        return np.asarray((kept != now).any(axis=1))
+
+
+def test_a_detector_of_ones_own(tmp_path: Path) -> None:
+    run = flexcfl.run(drift=Jumpy(), set=OFTEN, out=tmp_path / "run", **SHORT)
+    assert run.experiment.drift.name.endswith(":Jumpy")
+    settled = run.summary["shifted"]
+    assert 0.7 * settled < run.summary["detected"] <= settled
+    text = (tmp_path / "run" / "experiment.toml").read_text()
+    assert "from Python, which alone has its detector" in text
+    with pytest.raises(SettingsError, match="There is no detector"):
+        flexcfl.run(tmp_path / "run" / "experiment.toml")
