@@ -1,7 +1,7 @@
 """Set up and run, or set up and test, with nothing but Python and pip.
 
-    python3 do.py run  [what `flexcfl run` takes]    a federated training; without arguments a demo
-    python3 do.py test [what pytest takes]           format, lint, types and tests
+    python3 do.py run  [what `flexcfl compare` takes]  a comparison; without arguments a demo
+    python3 do.py test [what pytest takes]             format, lint, types and tests
 
 Both make the virtual environment .venv beside this file, or use the one that is there. On Linux,
 PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu fetches the much smaller PyTorch without
@@ -112,7 +112,7 @@ def main(arguments: list[str]) -> int:
     if code:
         return code
     if task == "run":
-        return subprocess.call([str(program(ROOT / ".venv", "flexcfl")), "run", *rest])
+        return subprocess.call([str(program(ROOT / ".venv", "flexcfl")), "compare", *rest])
     os.chdir(ROOT)
     return test(ROOT, rest, subprocess.call)
 

@@ -3,6 +3,7 @@
 import re
 
 import engine
+import million
 import numpy as np
 import pytest
 import torch
@@ -46,3 +47,9 @@ def test_multiply_adds_are_those_of_forward_and_backward() -> None:
     first, second = 784 * 128, 128 * 10
     assert engine.multiply_adds(module, x, y) == 10 * (2 * first + 3 * second)
     assert sgemm_rate(size=64, repeats=2) > 0
+
+
+def test_all_of_many_clients_are_checked() -> None:
+    seconds, verdicts = million.measured(clients=300, rounds=2)
+    assert len(seconds) == 2
+    assert 200 < verdicts < 300

@@ -9,21 +9,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from flexcfl.comparison import Comparison, compare
     from flexcfl.runner import Run, run
 
-__all__ = ["Run", "__version__", "run"]
+__all__ = ["Comparison", "Run", "__version__", "compare", "run"]
 
 __version__ = "0.1.0"
 
-PARTS = ("algorithms", "data", "errors", "protocol")
+PARTS = ("algorithms", "data", "drift", "errors", "protocol", "shifts")
+LAZY = {"Comparison": "comparison", "Run": "runner", "compare": "comparison", "run": "runner"}
 
 
 def __getattr__(name: str) -> Any:
     """Import the runner and all it needs only when it is used, so that the command starts fast."""
-    if name in ("Run", "run"):
-        from flexcfl import runner
-
-        return getattr(runner, name)
+    if name in LAZY:
+        return getattr(import_module(f"{__name__}.{LAZY[name]}"), name)
     if name in PARTS:
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,8 +10,12 @@ __all__ = [
     "SettingsError",
     "TrainingError",
     "nearest",
+    "out_of_memory",
     "unknown",
 ]
+
+# What torch says, in an error of no type of its own, on a processor and on a graphics card.
+NO_MEMORY = ("can't allocate memory", "out of memory")
 
 
 class FlexcflError(Exception):
@@ -55,3 +59,9 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     by_lower = {each.lower(): each for each in known}
     near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
     return by_lower[near[0]] if near else None
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether an error is that memory has run out, by Python's word or by torch's."""
+    told = isinstance(error, RuntimeError) and any(sign in str(error) for sign in NO_MEMORY)
+    return told or isinstance(error, MemoryError)

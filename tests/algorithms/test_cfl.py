@@ -307,9 +307,7 @@ PHASES = st.sampled_from([None, "training", "placement"])
 
 
 @given(st.data())
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_client_has_one_valid_node_whatever_happens(
     parabolas: Make, data: st.DataObject
 ) -> None:

@@ -241,9 +241,7 @@ def test_nobody_is_asked_who_has_not_arrived(algorithm: Algorithm[Any], parabola
 
 
 @given(st.data())
-@settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_cohorts_and_any_silence_leave_valid_groups(
     algorithm: Algorithm[Any], parabolas: Make, data: st.DataObject
 ) -> None:

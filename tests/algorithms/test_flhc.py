@@ -156,7 +156,7 @@ def test_the_clustering_is_reported() -> None:
 
 @pytest.mark.parametrize(("metric", "linkage"), KINDS)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 9), st.booleans())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_it_agglomerates_as_scikit_learn_does(
     metric: Any, linkage: Any, seed: int, groups: int, by_number: bool
 ) -> None:
@@ -343,9 +343,7 @@ def test_options_that_make_no_sense_are_told(table: dict[str, object], sentence:
 
 
 @given(st.data())
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_client_has_one_valid_model_whatever_happens(
     parabolas: Make, data: st.DataObject
 ) -> None:

@@ -10,7 +10,7 @@ from flexcfl.clustering import best_aligned, measures
 from flexcfl.protocol import Vectors
 
 SEEDS = st.integers(0, 10**6)
-few_times = settings(deadline=None, max_examples=30)
+few_times = settings(max_examples=30)
 
 
 def vectors(seed: int, *shape: int) -> Vectors:

@@ -16,7 +16,7 @@ from flexcfl.clustering.measures import between
 from flexcfl.protocol import Vectors
 
 SEEDS = st.integers(0, 10**6)
-few_times = settings(deadline=None, max_examples=30)
+few_times = settings(max_examples=30)
 
 
 def updates_of(seed: int, clients: int = 9, parameters: int = 40) -> Vectors:

@@ -43,7 +43,7 @@ def test_k_means_finds_clear_groups() -> None:
     assert k_means(points, 3, rng).tolist() == truth.tolist()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     arrays(np.float64, (8, 2), elements=st.integers(-3, 3).map(lambda value: value / 7)),
     st.integers(1, 8),
@@ -77,7 +77,6 @@ def linked(distances: Square, groups: int) -> set[frozenset[int]]:
     return set(parts)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 8), st.data())
 def test_complete_linkage_merges_the_nearest_first(
     seed: int, size: int, data: st.DataObject
@@ -89,7 +88,6 @@ def test_complete_linkage_merges_the_nearest_first(
     assert found == linked(upper + upper.T, groups)
 
 
-@settings(deadline=None)
 @given(symmetric(), st.data())
 def test_complete_linkage_makes_exactly_the_groups_asked_for(
     distances: Square, data: st.DataObject
@@ -107,7 +105,6 @@ def largest_across(similarity: Square, apart: NDArray[np.bool_]) -> float:
     return float(similarity[np.ix_(apart, ~apart)].max())
 
 
-@settings(deadline=None)
 @given(symmetric())
 def test_no_division_in_two_has_a_smaller_largest_similarity(pairs: Square) -> None:
     similarity = pairs / 3 - 1

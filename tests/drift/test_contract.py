@@ -19,9 +19,7 @@ from flexcfl.settings import validated
 Labelled = Callable[..., Samples]
 
 tables = arrays(np.int64, (4, 3), elements=st.integers(0, 12))
-any_counts = settings(
-    deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+any_counts = settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture(params=sorted(DETECTORS))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -121,7 +121,6 @@ steps = st.lists(
 
 
 @given(steps, st.integers(0, 99))
-@settings(deadline=None)
 def test_leaving_out_whose_data_did_not_change_changes_no_verdict(
     story: list[tuple[str, set[int]]], seed: int
 ) -> None:

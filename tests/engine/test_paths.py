@@ -49,7 +49,7 @@ def test_faster_paths_equal_the_plain_loop_for_one_client(module: str, path: Pat
     assert_equal_to_the_plain_loop(cohort, module, path, local)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     sizes=st.lists(st.integers(1, 60), min_size=1, max_size=40),
     batch=st.integers(1, 20),

@@ -26,7 +26,7 @@ DEVICES = [
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(shape=SHAPES, count=ROWS, labellings=st.integers(1, 4), seed=st.integers(0, 2**32))
 def test_rows_are_those_of_the_plain_definition(
     device: str, shape: tuple[int, ...], count: tuple[int, ...], labellings: int, seed: int
@@ -42,7 +42,7 @@ def test_rows_are_those_of_the_plain_definition(
     np.testing.assert_array_equal(own_x.cpu().numpy(), x)  # what is turned is never the pool
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(shape=SHAPES, count=ROWS, seed=st.integers(0, 2**32))
 def test_without_variants_rows_are_indices(
     shape: tuple[int, ...], count: tuple[int, ...], seed: int

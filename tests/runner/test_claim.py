@@ -8,10 +8,11 @@ from threading import Barrier
 import pytest
 
 from flexcfl.errors import SettingsError
-from flexcfl.runner import claim
-from flexcfl.runner.claim import check_free, claimed
+from flexcfl.runner import places
+from flexcfl.runner.claim import claimed
 from flexcfl.runner.experiment import Experiment
 from flexcfl.runner.layers import Layer
+from flexcfl.runner.places import check_free
 from flexcfl.runner.resolve import resolve
 
 EXPERIMENT = resolve([]).experiment
@@ -98,7 +99,7 @@ def test_of_two_that_found_a_folder_empty_only_one_gets_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Both have looked before either claims: looking shows each of them an empty folder.
-    monkeypatch.setattr(claim, "check_free", lambda path: None)
+    monkeypatch.setattr(places, "check_free", lambda path: None)
     out = tmp_path / "run"
     with claimed(out, EXPERIMENT):
         (out / "experiment.toml").write_text("the winner's")

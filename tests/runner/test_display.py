@@ -12,6 +12,7 @@ from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import Federation
 from flexcfl.runner import display
 from flexcfl.runner.layers import Layer
+from flexcfl.runner.own import Own
 from flexcfl.runner.prepare import Prepared, prepare
 from flexcfl.runner.resolve import resolve
 from flexcfl.runner.result import Run
@@ -101,7 +102,7 @@ def test_arrivals_are_shown_as_they_could_be_typed() -> None:
 @pytest.fixture
 def prepared(blobs: Federation) -> Prepared:
     mine = Layer("given", {"data": {"name": "blobs"}, "algorithm": {"name": "fedavg"}})
-    return prepare(resolve([mine], blobs).experiment, blobs)
+    return prepare(resolve([mine], Own(blobs)).experiment, Own(blobs))
 
 
 def test_memory_is_told_where_there_is_need_and_by_itself_where_it_is_much(

@@ -1,5 +1,6 @@
 """Runs whose clients' data change: the tables, the world that all methods share, what is told."""
 
+import csv
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from flexcfl.runner import display, toml
 from flexcfl.runner.layers import Layer, spoken
 from flexcfl.runner.moving import names
 from flexcfl.runner.resolve import resolve
-from flexcfl.shifts import SHIFTS, Incremental, SwapAll, SwapPart
+from flexcfl.shifts import SHIFTS, Holdings, Incremental, Moment, SwapAll, SwapPart
 
 SHORT: dict[str, Any] = {"rounds": 6, "cohort": 10, "epochs": 1}
 OFTEN = {"shift.probability": 0.5}
@@ -189,4 +190,49 @@ def test_a_detector_of_ones_own(tmp_path: Path) -> None:
     text = (tmp_path / "run" / "experiment.toml").read_text()
     assert "from Python, which alone has its detector" in text
     with pytest.raises(SettingsError, match="There is no detector"):
+        flexcfl.run(tmp_path / "run" / "experiment.toml")
+
+
+def test_costs_and_memberships_are_in_the_object_and_in_the_folder(tmp_path: Path) -> None:
+    run = flexcfl.run(set=OFTEN, out=tmp_path / "run", **SHORT)
+    for name, columns in (("ledger", run.ledger), ("membership", run.membership)):
+        with (tmp_path / "run" / f"{name}.csv").open() as file:
+            lines = list(csv.DictReader(file))
+        assert lines
+        for column, values in columns.items():
+            written = [line[column] for line in lines]
+            assert written == [str(value) for value in values.tolist()]
+    summed = {name: int(run.ledger[name].sum()) for name in ("transfers", "down_bytes")}
+    evaluation = run.ledger["purpose"] == "evaluation"
+    assert summed["transfers"] == run.summary["traffic"]["transfers"]
+    sent = summed["down_bytes"] - int(run.ledger["down_bytes"][evaluation].sum())
+    assert sent == run.summary["traffic"]["down_bytes"]
+    last = dict(
+        zip(run.membership["client"].tolist(), run.membership["group"].tolist(), strict=True)
+    )
+    assert last == {c: g for c, g in enumerate(run.group_of.tolist()) if g >= 0}
+
+
+@dataclass(frozen=True)
+class Carousel:
+    """All data go to the next client in every second round."""
+
+    period: int = 2
+    variants = False
+
+    def check(self, federation: Federation) -> None: ...
+
+    def apply(self, holdings: Holdings, moment: Moment) -> Holdings:
+        if moment.number == 0 or moment.number % self.period:
+            return holdings
+        return holdings.owned((holdings.owner + 1) % moment.clients)
+
+
+def test_a_shift_of_ones_own(tmp_path: Path) -> None:
+    run = flexcfl.run(shift={"carousel": Carousel()}, out=tmp_path / "run", **SHORT)
+    assert run.rounds["shifted"].tolist() == [0, 100, 0, 100, 0, 100]
+    assert run.summary["shift"] == "carousel"
+    text = (tmp_path / "run" / "experiment.toml").read_text()
+    assert "from Python, which alone has its shifts" in text
+    with pytest.raises(SettingsError, match="There is no shift 'carousel'"):
         flexcfl.run(tmp_path / "run" / "experiment.toml")

@@ -16,6 +16,7 @@ from flexcfl.runner.arrivals import Arrival
 from flexcfl.runner.defaults import defaults
 from flexcfl.runner.experiment import Experiment
 from flexcfl.runner.layers import Layer
+from flexcfl.runner.own import Own
 from flexcfl.runner.resolve import resolve
 from flexcfl.shifts import SwapAll
 
@@ -195,7 +196,7 @@ def test_the_default_cohort_fits_a_federation_of_ones_own_as_it_is_at_the_start(
     blobs: Federation,
 ) -> None:
     data = {"name": "mine", "arrivals": [{"round": 2, "share": 0.5}]}
-    assert resolve([Layer("given", {"data": data})], blobs).experiment.run.cohort == 3
+    assert resolve([Layer("given", {"data": data})], Own(blobs)).experiment.run.cohort == 3
 
 
 @pytest.mark.parametrize("folder", ["here", "../here", "/somewhere/here"])
@@ -210,7 +211,7 @@ def test_paths_are_absolute_so_that_the_file_can_be_run_from_any_folder(
 
 def test_data_of_ones_own_need_only_a_name(blobs: Federation) -> None:
     mine = Layer("given", {"data": {"name": "mine"}})
-    assert resolve([mine], blobs).experiment.data.name == "mine"
+    assert resolve([mine], Own(blobs)).experiment.data.name == "mine"
     with pytest.raises(SettingsError, match="no dataset 'mine'"):
         resolve([mine])
 

@@ -20,8 +20,9 @@ import typer
 from flexcfl import __version__
 from flexcfl.cli import data
 from flexcfl.cli.algorithms import algorithms as algorithms_command
+from flexcfl.cli.compare import compare as compare_command
 from flexcfl.cli.run import run as run_command
-from flexcfl.errors import FlexcflError
+from flexcfl.errors import FlexcflError, out_of_memory
 
 __all__ = ["app", "main"]
 
@@ -32,8 +33,6 @@ MEMORY = (
     "This takes more memory than there is: lower --epochs (or local.steps), --cohort or the number "
     "of clients (data.clients), or choose a smaller --model."
 )
-# What torch says, in an error of no type of its own, on a processor and on a graphics card.
-NO_MEMORY = ("can't allocate memory", "out of memory")
 
 # Where a command needs arguments and gets none, click 8.2 and later raises its help as an error.
 NO_ARGUMENTS = getattr(click.exceptions, "NoArgsIsHelpError", ())
@@ -41,13 +40,16 @@ NO_ARGUMENTS = getattr(click.exceptions, "NoArgsIsHelpError", ())
 app = typer.Typer(
     name="flexcfl",
     help="Clustered federated learning that keeps working when clients differ and change.",
-    epilog="Example: flexcfl run --dataset digits --algorithm flexcfl --rounds 30",
+    epilog="Example: flexcfl compare fedavg flexcfl --dataset digits",
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
 app.command("run", epilog="Example: flexcfl run --dataset mnist --model mlp --out runs/mine")(
     run_command
+)
+app.command("compare", epilog="Example: flexcfl compare fedavg flexcfl --dataset mnist --seeds 5")(
+    compare_command
 )
 app.command("algorithms", epilog="Example: flexcfl algorithms flexcfl")(algorithms_command)
 app.add_typer(data.app, name="data")
@@ -92,10 +94,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         return _mistaken(str(error))
     except OSError as error:
         return _mistaken(f"{error}.")
-    except MemoryError:
-        return _mistaken(MEMORY)
-    except RuntimeError as error:
-        if not any(sign in str(error) for sign in NO_MEMORY):
+    except (MemoryError, RuntimeError) as error:
+        if not out_of_memory(error):
             raise
         return _mistaken(MEMORY)
     if code == INTERRUPTED:  # what Typer makes of Ctrl-C

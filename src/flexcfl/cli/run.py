@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from flexcfl.cli import options
+
 __all__ = ["run"]
 
 
@@ -22,37 +24,13 @@ def run(
             "[default: flexcfl]",
         ),
     ] = None,
-    dataset: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="digits, synthetic, clusters, mnist, femnist, fashion-mnist or leaf. It brings "
-            "its own settings along, which the other options override. [default: digits]",
-        ),
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="mclr, mlp, cnn, or a network of your own as package.module:factory.",
-        ),
-    ] = None,
-    rounds: Annotated[
-        int | None, typer.Option(metavar="N", help="Number of communication rounds.")
-    ] = None,
-    cohort: Annotated[
-        int | None, typer.Option(metavar="N", help="Number of clients that train in a round.")
-    ] = None,
-    epochs: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="How often a client goes through its data in a round."),
-    ] = None,
-    batch: Annotated[
-        int | None, typer.Option(metavar="N", help="Number of examples in a mini-batch.")
-    ] = None,
-    rate: Annotated[
-        float | None, typer.Option(metavar="X", help="The clients' learning rate.")
-    ] = None,
+    dataset: options.Dataset = None,
+    model: options.Model = None,
+    rounds: options.Rounds = None,
+    cohort: options.Cohort = None,
+    epochs: options.Epochs = None,
+    batch: options.Batch = None,
+    rate: options.Rate = None,
     groups: Annotated[
         str | None,
         typer.Option(
@@ -61,23 +39,8 @@ def run(
             "fedavg and fedprox have one, cfl finds its own.",
         ),
     ] = None,
-    shift: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="How clients' data change: swap-all, swap-part, incremental, label-permutation, "
-            "rotation, gradual, recurring, or none; may be repeated. [default: swap-all for "
-            "digits, else none]",
-        ),
-    ] = None,
-    drift: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="How clients notice that their data have drifted: label-share, wasserstein, "
-            "wasserstein-counts or mmd. [default: label-share]",
-        ),
-    ] = None,
+    shift: options.Shift = None,
+    drift: options.Drift = None,
     seed: Annotated[
         int | None,
         typer.Option(
@@ -86,22 +49,12 @@ def run(
             "is drawn from data.seed instead. [default: 0]",
         ),
     ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Where the dataset's files are looked for first.",
-            show_default=False,
-        ),
-    ] = None,
+    data: options.Data = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="The run's folder. [default: a new one under runs]"),
     ] = None,
-    device: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Where to compute: cpu, cuda. [default: cpu]"),
-    ] = None,
+    device: options.Device = None,
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -111,7 +64,7 @@ def run(
             "The tables are listed above.",
         ),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Train one federation and leave a folder with its settings, figures and models.
 

@@ -9,12 +9,13 @@ from rich.console import Console
 
 from flexcfl.data import Federation
 from flexcfl.drift import Detector
-from flexcfl.errors import SettingsError
 from flexcfl.runner import toml
 from flexcfl.runner.conduct import conduct
 from flexcfl.runner.experiment import Experiment
-from flexcfl.runner.layers import Layer, spoken
+from flexcfl.runner.layers import Layer, assigned, spoken
+from flexcfl.runner.own import Own
 from flexcfl.runner.result import Run
+from flexcfl.shifts import Shift
 
 if TYPE_CHECKING:
     from torch import nn
@@ -34,7 +35,7 @@ def run(
     epochs: int | None = None,
     batch: int | None = None,
     rate: float | None = None,
-    shift: str | Sequence[str] | None = None,
+    shift: str | Sequence[str] | Mapping[str, Shift] | None = None,
     drift: str | Detector | None = None,
     seed: int | None = None,
     data: str | Path | None = None,
@@ -58,7 +59,7 @@ def run(
         batch: How many examples make a mini-batch.
         rate: The clients' learning rate.
         shift: How clients' data change, such as ``"swap-all"``; several act together, ``"none"``
-            keeps them as they are.
+            keeps them as they are. Shifts of your own are given as ``{"name": shift}``.
         drift: How clients notice that their data have drifted: a name such as ``"label-share"``, or
             a detector of your own.
         seed: What all randomness derives from.
@@ -79,6 +80,7 @@ def run(
     federation = dataset if isinstance(dataset, Federation) else None
     factory = model if callable(model) else None
     detector = None if isinstance(drift, str) else drift
+    shifts = shift if isinstance(shift, Mapping) else None
     given = {
         "algorithm": algorithm,
         "dataset": federation.name if federation else dataset,
@@ -89,20 +91,18 @@ def run(
         "epochs": epochs,
         "batch": batch,
         "rate": rate,
-        "shift": shift,
+        "shift": shift if shifts is None else list(shifts),
         "drift": _label(type(detector)) if detector is not None else drift,
         "seed": seed,
         "data": data,
         "device": device,
     }
     return conduct(
-        [_said(experiment, own_data=federation is not None), spoken(given, _assigned(set))],
+        [_said(experiment, own_data=federation is not None), spoken(given, assigned(set))],
         Console(quiet=not progress),
         folder=Path(out) if out is not None else None,
         file=Path(experiment) if isinstance(experiment, str | Path) else None,
-        federation=federation,
-        factory=factory,
-        detector=detector,
+        own=Own(federation, factory, shifts, detector),
     )
 
 
@@ -115,14 +115,6 @@ def _said(experiment: str | Path | Mapping[str, Any] | Experiment | None, own_da
     if own_data and isinstance(data, Mapping):
         tables["data"] = {key: data[key] for key in ("name", "arrivals") if key in data}
     return Layer("experiment", tables)
-
-
-def _assigned(settings: Mapping[str, object] | None) -> Mapping[str, object]:
-    if settings is not None and not isinstance(settings, Mapping):
-        raise SettingsError(
-            f"set must be a mapping such as {{'local.prox': 0.1}}, not {settings!r:.60}."
-        )
-    return settings or {}
 
 
 def _label(factory: "Callable[[], object]") -> str:

@@ -1,27 +1,24 @@
 """A whole run, from layers of settings to its result: for the command and for ``flexcfl.run``."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from rich.console import Console
 
-from flexcfl.data import Federation
-from flexcfl.drift import Detector
 from flexcfl.runner import display
-from flexcfl.runner.claim import check_free, claimed
+from flexcfl.runner.claim import claimed
 from flexcfl.runner.execute import execute
 from flexcfl.runner.folder import ROUNDS, RunFolder
 from flexcfl.runner.layers import Layer
+from flexcfl.runner.own import NOTHING, Own
+from flexcfl.runner.places import check_free
 from flexcfl.runner.prepare import prepare
 from flexcfl.runner.progress import shown
 from flexcfl.runner.resolve import resolve
 from flexcfl.runner.result import Run
-
-if TYPE_CHECKING:
-    from torch import nn
 
 __all__ = ["Folder", "conduct"]
 
@@ -34,21 +31,19 @@ def conduct(
     *,
     folder: Folder,
     file: Path | None = None,
-    federation: Federation | None = None,
-    factory: "Callable[[], nn.Module] | None" = None,
-    detector: Detector | None = None,
+    own: Own = NOTHING,
 ) -> Run:
     """Check everything, then train, writing into ``folder`` and showing on ``console``.
 
-    ``file`` is shown as where settings come from. A federation, a factory or a detector of drift of
-    the caller's own takes the place of the experiment's.
+    ``file`` is shown as where settings come from. What the caller has of its own takes the place
+    of what the experiment names.
     """
-    resolved = resolve(layers, federation, detector)
+    resolved = resolve(layers, own)
     if isinstance(folder, Path):
         check_free(folder)
     display.show(display.settings(resolved, file), console)
     with _loading(console):
-        prepared = prepare(resolved.experiment, federation, factory)
+        prepared = prepare(resolved.experiment, own)
     display.show(display.sizes(prepared), console)
     view = partial(shown, total=resolved.experiment.run.rounds, console=console)
     if folder is None:

@@ -17,7 +17,7 @@ from flexcfl.runner.prepare import Prepared
 from flexcfl.runner.resolve import Resolved
 from flexcfl.runner.result import Run
 
-__all__ = ["Rows", "results", "settings", "show", "sizes"]
+__all__ = ["Rows", "named", "plain", "results", "settings", "show", "sizes"]
 
 Rows: TypeAlias = Mapping[str, Text]
 
@@ -48,21 +48,21 @@ def settings(resolved: Resolved, file: Path | None) -> Rows:
 
 
 def _setting(key: str, value: Any, source: str | None) -> Text:
-    text = _named(value) if key == "name" else f"{key} {_plain(value)}"
+    text = named(value) if key == "name" else f"{key} {plain(value)}"
     return Text(f"{text} ({source})", style="bold") if source else Text(text)
 
 
-def _named(value: str | list[str]) -> str:
+def named(value: str | list[str]) -> str:
     """Return a name, or the names of shifts that act together."""
     return value if isinstance(value, str) else " and ".join(value) or NONE
 
 
-def _plain(value: Any) -> str:
+def plain(value: Any) -> str:
     """Return a value as ``--set`` takes it."""
     if isinstance(value, list):
-        return f"[{','.join(map(_plain, value))}]"
+        return f"[{','.join(map(plain, value))}]"
     if isinstance(value, dict):
-        return f"{{{','.join(f'{key}={_plain(each)}' for key, each in value.items())}}}"
+        return f"{{{','.join(f'{key}={plain(each)}' for key, each in value.items())}}}"
     return str(value)
 
 

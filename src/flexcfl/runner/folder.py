@@ -17,7 +17,7 @@ from flexcfl.runner import tables
 from flexcfl.runner.figures import Entry, Figures, GroupFigures, Membership, Timing
 from flexcfl.runner.loop import Round
 
-__all__ = ["EXPERIMENT", "ROUNDS", "RunFolder"]
+__all__ = ["EXPERIMENT", "ROUNDS", "RunFolder", "write"]
 
 EXPERIMENT, SUMMARY = "experiment.toml", "summary.json"
 ROUNDS, GROUPS, TIMINGS = "rounds.csv", "groups.csv", "timings.csv"
@@ -34,7 +34,7 @@ class RunFolder:
 
     def begin(self, settings: str) -> None:
         """Write down what is run."""
-        self._write(EXPERIMENT, settings.encode())
+        write(self.path, EXPERIMENT, settings.encode())
 
     def record(self, rounds: Iterable[Round]) -> Iterator[Round]:
         """Hand on the rounds, each once it is written down."""
@@ -56,8 +56,8 @@ class RunFolder:
     def finish(self, files: Iterable[tuple[str, bytes]], summary: Mapping[str, Any]) -> None:
         """Write files by their names, and then the summary."""
         for name, content in files:
-            self._write(name, content)
-        self._write(SUMMARY, f"{json.dumps(summary, indent=2, allow_nan=False)}\n".encode())
+            write(self.path, name, content)
+        write(self.path, SUMMARY, f"{json.dumps(summary, indent=2, allow_nan=False)}\n".encode())
 
     def _append(self, name: str, rows: Rows) -> None:
         if not rows:
@@ -66,17 +66,20 @@ class RunFolder:
             head = [] if file.tell() else [[item.name for item in fields(rows[0])]]
             file.write(tables.written([*head, *map(astuple, rows)]))
 
-    def _write(self, name: str, content: bytes) -> None:
-        with _told(self.path / name) as path:
+
+def write(folder: Path, name: str, content: bytes) -> None:
+    """Write a file of a folder, or of one within it, whole or not at all."""
+    with _told(folder / name) as path:
+        part, inner = path.with_name(f".{path.name}.part"), path.parent != folder
+        if inner:
             path.parent.mkdir(exist_ok=True)
-            part = path.with_name(f".{path.name}.part")
-            try:
-                part.write_bytes(content)
-                part.replace(path)
-            finally:
-                part.unlink(missing_ok=True)
-                if path.parent != self.path:
-                    _remove_if_empty(path.parent)
+        try:
+            part.write_bytes(content)
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+            if inner:
+                _remove_if_empty(path.parent)
 
 
 @contextmanager

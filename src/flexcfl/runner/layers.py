@@ -14,7 +14,7 @@ from flexcfl.runner.experiment import Experiment, RunSettings, Tables
 from flexcfl.runner.superseded import Flat, superseded
 from flexcfl.shifts import SHIFTS
 
-__all__ = ["Given", "Layer", "dotted", "merged", "spoken"]
+__all__ = ["Given", "Layer", "assigned", "dotted", "merged", "spoken"]
 
 SHORT = ("shift", "drift")  # tables whose name alone may stand for them: shift = "swap-all"
 TABLES = tuple(item.name for item in fields(Experiment))
@@ -60,6 +60,15 @@ def spoken(options: Mapping[str, object], assignments: Mapping[str, object]) -> 
     """
     given = {OPTIONS[name]: value for name, value in options.items() if value is not None}
     return Layer("given", dotted({**given, **assignments}))
+
+
+def assigned(settings: Mapping[str, object] | None) -> Mapping[str, object]:
+    """Return the assignments that somebody gives in Python."""
+    if settings is not None and not isinstance(settings, Mapping):
+        raise SettingsError(
+            f"set must be a mapping such as {{'local.prox': 0.1}}, not {settings!r:.60}."
+        )
+    return settings or {}
 
 
 def dotted(assignments: Mapping[str, object]) -> Tables:

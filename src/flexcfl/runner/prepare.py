@@ -9,11 +9,11 @@ from flexcfl import __version__, cohorts
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import DATASETS, Federation
 from flexcfl.data.variants import Variants
-from flexcfl.drift import DETECTORS
 from flexcfl.errors import SettingsError
 from flexcfl.protocol import Algorithm, Ids
 from flexcfl.runner import arrivals, memory
 from flexcfl.runner.experiment import Experiment
+from flexcfl.runner.own import NOTHING, Own
 from flexcfl.shifts import Timeline
 
 if TYPE_CHECKING:
@@ -45,22 +45,20 @@ class Prepared:
 
 def prepare(
     experiment: Experiment,
-    federation: Federation | None = None,
-    factory: "Callable[[], nn.Module] | None" = None,
+    own: Own = NOTHING,
 ) -> Prepared:
     """Load the federation, and build a model and an algorithm that fit it.
 
-    A federation or a factory of the caller's own takes the place of the experiment's.
+    What the caller has of its own takes the place of what the experiment names.
     """
-    own_detector = experiment.migrates and experiment.drift.name not in DETECTORS
-    remarks = _remarks(federation is not None, factory is not None, own_detector)
+    federation = own.federation
     if federation is None:
         dataset = DATASETS[experiment.data.name]
         federation = dataset.load(experiment.data.options, experiment.run.data)
     arrival = arrivals.drawn(experiment.data.arrivals, federation.clients, experiment.run.seed)
     _check_cohort(experiment.run.cohort, federation, arrival)
     timeline = _timeline(experiment, federation, arrival)
-    engine = _engine(experiment, federation, timeline.variants, factory)
+    engine = _engine(experiment, federation, timeline.variants, own.factory)
     return Prepared(
         experiment=experiment,
         federation=federation,
@@ -69,7 +67,7 @@ def prepare(
         engine=engine,
         algorithm=_algorithm(experiment),
         memory=_memory(experiment, federation.clients, engine.parameters),
-        remarks=remarks,
+        remarks=_remarks(own),
     )
 
 
@@ -91,12 +89,10 @@ def _memory(experiment: Experiment, clients: int, parameters: int) -> int:
     return needed
 
 
-def _remarks(own_data: bool, own_model: bool, own_detector: bool) -> tuple[str, ...]:
+def _remarks(own: Own) -> tuple[str, ...]:
     made = f"Made by flexcfl {__version__}"
-    parts = (("data", own_data), ("model", own_model), ("detector", own_detector))
-    own = [what for what, is_own in parts if is_own]
-    if own:
-        return (f"{made} from Python, which alone has its {' and '.join(own)}.",)
+    if own.parts:
+        return (f"{made} from Python, which alone has its {' and '.join(own.parts)}.",)
     return (f"{made}. To run it again: flexcfl run experiment.toml",)
 
 

@@ -15,6 +15,7 @@ from flexcfl.runner.arrivals import SETTING
 from flexcfl.runner.defaults import ALGORITHM, DATASET, defaults
 from flexcfl.runner.experiment import Choice, Data, Experiment, Model, RunSettings, Tables
 from flexcfl.runner.layers import Layer, merged
+from flexcfl.runner.own import NOTHING, Own
 from flexcfl.settings import validated
 
 __all__ = ["Resolved", "resolve"]
@@ -28,26 +29,19 @@ class Resolved:
     sources: dict[str, str]
 
 
-def resolve(
-    layers: Iterable[Layer],
-    federation: Federation | None = None,
-    detector: Detector | None = None,
-) -> Resolved:
-    """Return the experiment that the layers describe.
-
-    The data may be a federation, and the detector of drift an object, of one's own.
-    """
+def resolve(layers: Iterable[Layer], own: Own = NOTHING) -> Resolved:
+    """Return the experiment that the layers describe, with what the caller has of its own."""
     given = merged(layers)
     dataset = _chosen("data", given.tables, DATASET)
     algorithm = _chosen("algorithm", given.tables, ALGORITHM)
     if algorithm not in ALGORITHMS:
         raise SettingsError(unknown("algorithm", algorithm, ALGORITHMS))
-    if dataset not in DATASETS and federation is None:
+    if dataset not in DATASETS and own.federation is None:
         raise SettingsError(unknown("dataset", dataset, DATASETS))
     entry = ALGORITHMS[algorithm]
-    options = NoOptions if federation else DATASETS[dataset].options
+    options = NoOptions if own.federation else DATASETS[dataset].options
     data = _data(given.tables["data"], dataset, options)
-    brought = _fitting(defaults(dataset, entry), data.arrivals, federation)
+    brought = _fitting(defaults(dataset, entry), data.arrivals, own.federation)
     tables = {name: brought[name] | keys for name, keys in given.tables.items()}
     _check_groups(algorithm, entry, tables["algorithm"])
     _check_weight(entry, tables["algorithm"])
@@ -56,8 +50,8 @@ def resolve(
         model=validated(Model, tables["model"], "[model]"),
         algorithm=Choice(algorithm, _options(tables["algorithm"], "[algorithm]", entry.options)),
         local=validated(Local, tables["local"], "[local]"),
-        shift=moving.shifts(tables["shift"]),
-        drift=_watching(tables["drift"], detector),
+        shift=own.shifts if own.shifts is not None else moving.shifts(tables["shift"]),
+        drift=_watching(tables["drift"], own.detector),
         run=_anchored(validated(RunSettings, tables["run"], "[run]")),
     )
     arrivals.check_rounds(data.arrivals, experiment.run.rounds)

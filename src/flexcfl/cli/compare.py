@@ -1,0 +1,109 @@
+"""``flexcfl compare``: several algorithms on the same clients, and a table of what came of it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flexcfl.cli import options
+
+__all__ = ["compare"]
+
+
+def compare(
+    algorithms: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="ALGORITHM", hidden=True),
+    ] = None,
+    dataset: options.Dataset = None,
+    model: options.Model = None,
+    shift: options.Shift = None,
+    drift: options.Drift = None,
+    seeds: Annotated[int, typer.Option(metavar="N", help="How many seeds, counted from 0.")] = 3,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="How many runs at once, each in a process of its own. [default: one per core]",
+        ),
+    ] = None,
+    rounds: options.Rounds = None,
+    cohort: options.Cohort = None,
+    epochs: options.Epochs = None,
+    batch: options.Batch = None,
+    rate: options.Rate = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|auto",
+            help="Number of groups, for the algorithms that have it; auto lets those find it that "
+            "can.",
+        ),
+    ] = None,
+    data: options.Data = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="The comparison's folder. [default: a new one under comparisons]"
+        ),
+    ] = None,
+    device: options.Device = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Any setting by table and name, such as local.epochs=5; may be repeated. "
+            "'flexcfl run --help' lists them.",
+        ),
+    ] = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Run algorithms on the same clients, cohorts and shifts, and show a table of the results.
+
+    Name each ALGORITHM, such as fedavg flexcfl; 'flexcfl algorithms' says which there are. Without
+    any, fedavg, ifca and flexcfl are compared on a small federation that needs no download, some of
+    whose clients exchange their data before each round.
+
+    Every algorithm runs with every seed, several runs at a time. All meet the same cohorts, which
+    visit every client once and are then drawn at random (run.cohorts=round-robin-then-uniform,
+    unless set otherwise). A setting that only some of the algorithms have is given to those.
+
+    The folder holds one run folder per algorithm and seed, each as 'flexcfl run' leaves it,
+    comparison.csv with a line per run, comparison.json with settings, means and standard
+    deviations, and comparison.svg, a picture of accuracy over rounds and against traffic.
+    """
+    # Late imports: whoever asks for help, or mistypes an option, does not wait for them.
+    from rich.console import Console
+
+    from flexcfl.comparison.conduct import conduct
+    from flexcfl.comparison.plan import DEFAULT, check_number, planned
+    from flexcfl.comparison.pool import parcel
+    from flexcfl.runner.layers import spoken
+    from flexcfl.settings import assignments
+
+    number_or_word = assignments([f"groups={groups}"]) if groups is not None else {}
+    given = {
+        "dataset": dataset,
+        "model": model,
+        "shift": shift or None,
+        "drift": drift,
+        "rounds": rounds,
+        "cohort": cohort,
+        "epochs": epochs,
+        "batch": batch,
+        "rate": rate,
+        **number_or_word,
+        "data": data,
+        "device": device,
+    }
+    if jobs is not None:
+        check_number("jobs", jobs)
+    words = spoken(given, assignments(set_ or [], example="local.rate=0.05"))
+    conduct(
+        planned(algorithms or DEFAULT, seeds, words),
+        Console(quiet=quiet),
+        jobs=jobs,
+        folder=out or "new",
+        federation=parcel(None),
+    )

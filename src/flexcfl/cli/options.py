@@ -1,0 +1,79 @@
+"""Options that several commands have."""
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+__all__ = [
+    "Batch",
+    "Cohort",
+    "Data",
+    "Dataset",
+    "Device",
+    "Drift",
+    "Epochs",
+    "Model",
+    "Quiet",
+    "Rate",
+    "Rounds",
+    "Shift",
+]
+
+Dataset: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="digits, synthetic, clusters, mnist, femnist, fashion-mnist or leaf. It brings "
+        "its own settings along, which the other options override. [default: digits]",
+    ),
+]
+Model: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="mclr, mlp, cnn, or a network of your own as package.module:factory."
+    ),
+]
+Shift: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        help="How clients' data change: swap-all, swap-part, incremental, label-permutation, "
+        "rotation, gradual, recurring, or none; may be repeated. [default: swap-all for "
+        "digits, else none]",
+    ),
+]
+Drift: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="How clients notice that their data have drifted: label-share, wasserstein, "
+        "wasserstein-counts or mmd. [default: label-share]",
+    ),
+]
+Rounds: TypeAlias = Annotated[
+    int | None, typer.Option(metavar="N", help="Number of communication rounds.")
+]
+Cohort: TypeAlias = Annotated[
+    int | None, typer.Option(metavar="N", help="Number of clients that train in a round.")
+]
+Epochs: TypeAlias = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="How often a client goes through its data in a round."),
+]
+Batch: TypeAlias = Annotated[
+    int | None, typer.Option(metavar="N", help="Number of examples in a mini-batch.")
+]
+Rate: TypeAlias = Annotated[
+    float | None, typer.Option(metavar="X", help="The clients' learning rate.")
+]
+Data: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR", help="Where the dataset's files are looked for first.", show_default=False
+    ),
+]
+Device: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Where to compute: cpu, cuda. [default: cpu]")
+]
+Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]

@@ -1,0 +1,114 @@
+"""What a person sees before and after a comparison: its settings and its table."""
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from flexcfl.comparison.leaving import SVG
+from flexcfl.comparison.plan import Planned, own, shared
+from flexcfl.comparison.result import Comparison
+from flexcfl.comparison.standing import clock
+from flexcfl.comparison.table import Figure, Row
+from flexcfl.runner.display import Rows, named, plain, show
+
+__all__ = ["results", "settings", "show_results"]
+
+WIDE = 1000  # more than any row is wide
+NARROW = 80  # below so many columns a terminal has room for accuracy and transfers only
+COLUMNS = ("best", "final", "transfers", "MB", "migrations", "seconds")
+PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
+
+
+def settings(runs: Sequence[Planned], jobs: int) -> Rows:
+    """Return what all runs have in common, and then what each algorithm has of its own."""
+    common = shared([run.experiment for run in runs])
+    seeds = sorted({run.seed for run in runs})
+    rows = {table: _listed(keys) for table, keys in common.items() if keys}
+    rows["seeds"] = ", ".join(map(str, seeds)) if len(seeds) < 4 else f"0 to {seeds[-1]}"
+    rows["runs"] = f"{len(runs)}, {jobs} at a time" if jobs > 1 else f"{len(runs)}, one by one"
+    for run in runs if "name" not in common["algorithm"] else ():
+        tables = own(run.experiment, common)
+        del tables["algorithm"]["name"]  # with which the row begins
+        words = [
+            f"{table} {_listed(keys)}" if "name" in keys else _listed(keys)
+            for table, keys in tables.items()
+        ]
+        rows[run.algorithm] = ", ".join(filter(None, words)) or "no options"
+    return {name: Text(text) for name, text in rows.items()}
+
+
+def _listed(keys: Mapping[str, Any]) -> str:
+    return ", ".join(
+        named(value) if key == "name" else f"{key} {plain(value)}" for key, value in keys.items()
+    )
+
+
+def results(rows: Sequence[Row], sign: str, narrow: bool) -> Table:
+    """Return the final table; ``sign`` stands between a mean and its spread."""
+    columns = 3 if narrow else len(COLUMNS)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("algorithm", no_wrap=True)
+    for name in COLUMNS[:columns]:
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(row.algorithm, *_cells(row, sign)[:columns])
+    return table
+
+
+def _cells(row: Row, sign: str) -> list[str]:
+    return [
+        _accuracy(row.best, sign),
+        _accuracy(row.final, sign),
+        _mean(row.relative_to_fedavg, "x{:.2f}"),
+        _megabytes(row),
+        _mean(row.migrations, "{:,.0f}"),
+        _mean(row.seconds, "{:,.1f}"),
+    ]
+
+
+def _accuracy(figure: Figure, sign: str) -> str:
+    spread = "" if figure.spread is None else f" {sign} {figure.spread * 100:.1f}"
+    return _mean(figure, "{:.1f}", 100) + spread
+
+
+def _megabytes(row: Row) -> str:
+    down, up = row.down_bytes.mean, row.up_bytes.mean
+    return "-" if down is None or up is None else f"{(down + up) / 1e6:,.1f}"
+
+
+def _mean(figure: Figure, form: str, scale: float = 1.0) -> str:
+    return "-" if figure.mean is None else form.format(figure.mean * scale)
+
+
+def show_results(comparison: Comparison, console: Console, seconds: float) -> None:
+    """Print the table, how to read it, and where everything is."""
+    if console.quiet:
+        return
+    sign = "+-" if console.options.ascii_only else PLUS_MINUS
+    narrow = console.is_terminal and console.width < NARROW
+    _show_table(results(comparison.table, sign, narrow), console)
+    over = f"mean {sign} standard deviation over the seeds; " if comparison.seeds > 1 else ""
+    rows = {
+        "accuracy": f"in %, {over}best round, and mean of the last ten rounds as final",
+        "traffic": "transfers of models as a multiple of FedAvg's; MB down and up together",
+        "time": clock(seconds),
+        "folder": str(comparison.folder or "none"),
+        "picture": str(comparison.folder / SVG) if comparison.folder else "",
+    }
+    show({name: Text(text) for name, text in rows.items() if text}, console)
+
+
+def _show_table(table: Table, console: Console) -> None:
+    """Print a table; elsewhere than on a terminal a row is one line, however long."""
+    if console.is_terminal:
+        console.print(table)
+        return
+    text = io.StringIO()
+    Console(file=text, width=WIDE).print(table)
+    for line in text.getvalue().splitlines():
+        console.print(Text(line.rstrip()), soft_wrap=True)

@@ -1,0 +1,162 @@
+"""Which runs a comparison consists of: every algorithm with every seed, all else alike.
+
+All mistakes that can be found without loading data are found here, before a process is started.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from flexcfl.algorithms import ALGORITHMS
+from flexcfl.data import Federation
+from flexcfl.errors import SettingsError, nearest, unknown
+from flexcfl.runner.experiment import Experiment, Tables
+from flexcfl.runner.layers import Layer
+from flexcfl.runner.own import Own
+from flexcfl.runner.resolve import resolve
+
+__all__ = ["DEFAULT", "Planned", "check_number", "own", "planned", "shared"]
+
+DEFAULT = ("fedavg", "ifca", "flexcfl")
+# Clustered algorithms want to see everybody once, so those that they are compared with do, too.
+COHORTS = "round-robin-then-uniform"
+MOST = 1000  # of seeds and of processes: more is a slip of the hand
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One run of a comparison."""
+
+    algorithm: str
+    experiment: Experiment
+
+    @property
+    def seed(self) -> int:
+        """The seed of the run."""
+        return self.experiment.run.seed
+
+    @property
+    def folder(self) -> str:
+        """The name of the run's folder within that of the comparison."""
+        return f"{self.algorithm}-seed{self.seed}"
+
+
+def planned(
+    algorithms: Sequence[str], seeds: int, given: Layer, federation: Federation | None = None
+) -> tuple[Planned, ...]:
+    """Return the runs, seed by seed, so that all algorithms go ahead side by side.
+
+    A setting that only some of the algorithms have is given to those.
+    """
+    _check_names(algorithms)
+    check_number("seeds", seeds)
+    tables: Tables = {table: dict(keys) for table, keys in given.tables.items()}
+    _check_free_of_names_and_seeds(tables)
+    _check_known(algorithms, tables.get("algorithm", {}))
+    tables["run"] = {"cohorts": COHORTS, **tables.get("run", {})}
+    return tuple(
+        Planned(name, _experiment(name, seed, _for(name, algorithms, tables), federation))
+        for seed in range(seeds)
+        for name in algorithms
+    )
+
+
+def shared(experiments: Sequence[Experiment]) -> Tables:
+    """Return the settings that all experiments have in common."""
+    first, *others = [experiment.tables() for experiment in experiments]
+    return {
+        table: {key: value for key, value in keys.items() if _all_have(others, table, key, value)}
+        for table, keys in first.items()
+    }
+
+
+def own(experiment: Experiment, common: Tables) -> Tables:
+    """Return the settings of an experiment that are not among the common ones, but for its seed."""
+    own_keys = {
+        table: {key: value for key, value in keys.items() if key not in common.get(table, {})}
+        for table, keys in experiment.tables().items()
+    }
+    own_keys["run"].pop("seed", None)
+    return {table: keys for table, keys in own_keys.items() if keys}
+
+
+def check_number(name: str, number: object) -> None:
+    """Refuse what is no number of seeds or processes."""
+    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MOST:
+        raise SettingsError(
+            f"{name} must be a whole number from 1 to {MOST}, not {number!r:.60}: "
+            f"correct --{name}, or leave it out."
+        )
+
+
+def _all_have(tables: Sequence[Tables], table: str, key: str, value: object) -> bool:
+    found = [each.get(table, {}) for each in tables]
+    return all(key in keys and keys[key] == value for keys in found)
+
+
+def _check_names(algorithms: Sequence[str]) -> None:
+    if not algorithms:
+        raise SettingsError(
+            "There is no algorithm to compare: name some, such as fedavg and flexcfl."
+        )
+    for name in algorithms:
+        if name not in ALGORITHMS:
+            raise SettingsError(unknown("algorithm", str(name), ALGORITHMS))
+    twice = [name for place, name in enumerate(algorithms) if name in algorithms[:place]]
+    if twice:
+        raise SettingsError(f"'{twice[0]}' is named twice: name every algorithm once.")
+
+
+def _check_free_of_names_and_seeds(tables: Tables) -> None:
+    if "name" in tables.get("algorithm", {}):
+        raise SettingsError(
+            "algorithm.name cannot be set for a comparison: name the algorithms as its arguments."
+        )
+    if "seed" in tables.get("run", {}):
+        raise SettingsError(
+            "run.seed cannot be set for a comparison, whose seeds count from 0: "
+            "say with --seeds how many there are."
+        )
+
+
+def _check_known(algorithms: Sequence[str], table: Mapping[str, Any]) -> None:
+    """Refuse a slip in the name of an option; what resembles none is left to the resolver."""
+    known = {option for name in algorithms for option in _options(name)}
+    for key in sorted(table.keys() - known):
+        near = nearest(key, known)
+        if near:
+            raise SettingsError(
+                f"None of the algorithms ({', '.join(algorithms)}) has a setting '{key}': "
+                f"did you mean '{near}'?"
+            )
+
+
+def _options(algorithm: str) -> set[str]:
+    return {option.name for option in fields(ALGORITHMS[algorithm].options)}
+
+
+def _for(name: str, algorithms: Sequence[str], tables: Tables) -> Tables:
+    """Return the settings for one algorithm, without those that only others of them have."""
+    others = {option for each in algorithms for option in _options(each)} - _options(name)
+    options = {
+        key: value for key, value in tables.get("algorithm", {}).items() if key not in others
+    }
+    local = dict(tables.get("local", {}))
+    # The weight of FedProx's term would turn every other algorithm into its own proximal variant.
+    if any(ALGORITHMS[each].proximal for each in algorithms) and not ALGORITHMS[name].proximal:
+        local.pop("prox", None)
+    return {**tables, "algorithm": options, "local": local}
+
+
+def _experiment(name: str, seed: int, tables: Tables, federation: Federation | None) -> Experiment:
+    complete = {
+        **tables,
+        "algorithm": {**tables["algorithm"], "name": name},
+        "run": {**tables["run"], "seed": seed},
+    }
+    try:
+        return resolve([Layer("given", complete)], Own(federation)).experiment
+    except SettingsError as error:
+        # Other algorithms may well take what this one refuses.
+        about = f"'{name}': " if str(error).startswith("[algorithm]") else ""
+        raise SettingsError(f"{about}{error}") from None

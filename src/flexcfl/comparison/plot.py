@@ -1,0 +1,143 @@
+"""The picture of a comparison: accuracy over rounds, and beside it what accuracy costs."""
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexcfl.comparison.result import Comparison
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["apart", "svg"]
+
+SIZE = (9.4, 4.3)  # inches: about 900 pixels wide
+# Okabe and Ito's colours, which colour-blind people can tell apart, without the pale yellow.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+DASHES = ("-", "--", ":")  # for more algorithms than there are colours
+STYLE = {
+    "svg.hashsalt": "flexcfl",  # parts are named by what they are, not at random
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e6e6e6",
+}
+GAP, REACH = 0.06, 0.35  # from label to label, as parts of the height and of the width
+MANY = 6  # more names than that stand in two columns
+
+Looks: TypeAlias = Mapping[str, tuple[str, str]]  # colour and dashes of each algorithm
+
+
+def svg(comparison: Comparison, title: str) -> bytes:
+    """Return the picture; the same comparison gives the same bytes."""
+    # Here, because it takes a second to import.
+    from matplotlib import style
+    from matplotlib.figure import Figure
+
+    looks = _looks(comparison.algorithms)
+    picture = io.BytesIO()
+    with style.context(["default", STYLE]):
+        figure = Figure(figsize=SIZE, layout="constrained")
+        left, right = figure.subplots(1, 2, width_ratios=(3, 2))
+        figure.suptitle(title, fontsize=11)
+        _curves(left, comparison.curves, looks)
+        _costs(right, comparison, looks)
+        figure.savefig(picture, format="svg", metadata={"Date": None, "Title": title})
+    return picture.getvalue()
+
+
+def _looks(algorithms: Sequence[str]) -> Looks:
+    return {
+        name: (COLOURS[place % len(COLOURS)], DASHES[place // len(COLOURS) % len(DASHES)])
+        for place, name in enumerate(algorithms)
+    }
+
+
+def _curves(axes: "Axes", curves: Mapping[str, NDArray[np.float64]], looks: Looks) -> None:
+    """Draw the mean over seeds as a line, in a band from the lowest to the highest."""
+    for name, (colour, dashes) in looks.items():
+        measured = np.flatnonzero(~np.isnan(curves[name]).all(axis=0))
+        values = 100 * curves[name][:, measured]
+        if not len(measured):
+            continue
+        low, mean, high = np.nanmin(values, 0), np.nanmean(values, 0), np.nanmax(values, 0)
+        axes.fill_between(measured + 1, low, high, color=colour, alpha=0.18, linewidth=0)
+        point = "o" if len(measured) == 1 else ""
+        axes.plot(measured + 1, mean, dashes, marker=point, color=colour, label=name)
+    axes.set(xlabel="round", ylabel="accuracy in %")
+    axes.locator_params("x", integer=True)
+    axes.set_title("mean, lowest and highest of the seeds", size=10)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="lower right", frameon=False, ncols=1 if len(looks) <= MANY else 2)
+
+
+def _costs(axes: "Axes", comparison: Comparison, looks: Looks) -> None:
+    """Draw a point for each seed, and a ring with the algorithm's name for the mean."""
+    rows = [row for row in comparison.table if row.best.mean is not None]
+    for row in rows:
+        runs, colour = comparison.runs[row.algorithm], looks[row.algorithm][0]
+        costs = [run["traffic"]["relative_to_fedavg"] for run in runs]
+        best = [100 * run["accuracy"]["best"] for run in runs]
+        axes.plot(costs, best, "o", color=colour, alpha=0.6, markersize=4, markeredgewidth=0)
+        axes.plot(np.mean(costs), np.mean(best), "o", color=colour, fillstyle="none", markersize=10)
+    axes.set(xlabel="model transfers, relative to FedAvg", ylabel="best accuracy in %")
+    axes.set_title("each seed, and their mean as a ring", size=10)
+    axes.xaxis.set_major_formatter("x{x:g}")
+    means = [(row.relative_to_fedavg.mean or 0, 100 * (row.best.mean or 0)) for row in rows]
+    _label(axes, means, [(row.algorithm, looks[row.algorithm][0]) for row in rows])
+
+
+def _label(
+    axes: "Axes", points: Sequence[tuple[float, float]], labels: Sequence[tuple[str, str]]
+) -> None:
+    """Write each name in its colour beside its point, where it covers no other name."""
+    if not points:
+        return
+    from matplotlib.patheffects import withStroke
+
+    left, right = axes.get_xlim()
+    width = 1.5 * max(right - left, 0.2)
+    axes.set_xlim(left, left + width)
+    axes.locator_params("x", nbins=5)
+    axes.margins(y=0.1)
+    low, high = axes.get_ylim()
+    places = [((x - left) / width, (y - low) / (high - low)) for x, y in points]
+    heights = apart(places, GAP, REACH)
+    for (x, y), height, (name, colour) in zip(points, heights, labels, strict=True):
+        axes.annotate(
+            name,
+            (x, y),
+            xytext=(x + 0.06 * width, low + height * (high - low)),
+            color=colour,
+            va="center",
+            path_effects=[withStroke(linewidth=2.5, foreground="white")],
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.7, "shrinkA": 0},
+        )
+
+
+def apart(points: Sequence[tuple[float, float]], gap: float, reach: float) -> list[float]:
+    """Return heights below 1 for labels at points, so that none covers another.
+
+    Labels nearer to each other than ``reach`` from side to side keep their order and are at least a
+    gap apart; the others stay where they are.
+
+    >>> apart([(0, 0.5), (0, 0.1), (0.1, 0.5), (1, 0.5)], gap=0.25, reach=0.3)
+    [0.5, 0.1, 0.75, 0.5]
+    """
+    order = sorted(range(len(points)), key=lambda place: points[place][1])
+    heights = [height for _, height in points]
+
+    def near(place: int, others: Sequence[int]) -> list[float]:
+        return [heights[each] for each in others if abs(points[each][0] - points[place][0]) < reach]
+
+    for rank, place in enumerate(order):
+        heights[place] = max([heights[place], *(y + gap for y in near(place, order[:rank]))])
+    for rank, place in reversed(list(enumerate(order))):  # and back, where they went too high
+        above = (y - gap for y in near(place, order[rank + 1 :]))
+        heights[place] = min([heights[place], 1 - gap / 2, *above])
+    return heights

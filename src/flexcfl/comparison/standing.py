@@ -1,0 +1,83 @@
+"""How far a comparison is: rounds, accuracies and times by algorithm, from what its runs report."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from time import monotonic
+
+from flexcfl.comparison.plan import Planned
+from flexcfl.comparison.pool import Event, Started
+from flexcfl.comparison.worker import RoundDone
+
+__all__ = ["Standing", "clock"]
+
+
+@dataclass
+class Standing:
+    """What has been heard of the runs so far; ``now`` is a clock."""
+
+    runs: Sequence[Planned]
+    now: Callable[[], float] = monotonic
+    done: int = 0
+    _rounds: dict[str, int] = field(default_factory=dict)
+    _accuracy: dict[str, float] = field(default_factory=dict)
+    _began: dict[str, float] = field(default_factory=dict)
+    _ended: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.start = self.now()
+
+    def take(self, event: Event) -> None:
+        """Take note of an event."""
+        run, what = event
+        if isinstance(what, Started):
+            self._began.setdefault(run.algorithm, self.now())
+        elif isinstance(what, RoundDone):
+            self._rounds[run.folder] = what.number
+            if what.accuracy is not None:  # otherwise the last one stays
+                self._accuracy[run.folder] = what.accuracy
+        else:
+            self.done += 1
+            self._ended[run.algorithm] = self.now()
+
+    def algorithms(self) -> list[str]:
+        """Return the algorithms, in the order asked for."""
+        return list(dict.fromkeys(run.algorithm for run in self.runs))
+
+    def rounds(self, algorithm: str | None = None) -> tuple[int, int]:
+        """Return how many rounds are done and how many there are, of one algorithm or of all."""
+        runs = [run for run in self.runs if algorithm in (None, run.algorithm)]
+        done = sum(self._rounds.get(run.folder, 0) for run in runs)
+        return done, sum(run.experiment.run.rounds for run in runs)
+
+    def accuracy(self, algorithm: str) -> float | None:
+        """Return the accuracy now, the mean over the seeds that have one."""
+        folders = [run.folder for run in self.runs if run.algorithm == algorithm]
+        known = [self._accuracy[folder] for folder in folders if folder in self._accuracy]
+        return fmean(known) if known else None
+
+    def seconds(self, algorithm: str) -> float | None:
+        """Return the time from when its first run began until its last one ended, or until now."""
+        if algorithm not in self._began:
+            return None
+        done, rounds = self.rounds(algorithm)
+        until = self._ended.get(algorithm, self.now()) if done == rounds else self.now()
+        return until - self._began[algorithm]
+
+    def words(self) -> str:
+        """Return how far all of it is."""
+        done, rounds = self.rounds()
+        passed = self.now() - self.start
+        left = f", about {clock(passed * (rounds - done) / done)} left" if 0 < done < rounds else ""
+        return f"{self.done} of {len(self.runs)} runs done after {clock(passed)}{left}"
+
+
+def clock(seconds: float) -> str:
+    """Return a time in minutes and seconds, and hours where there are any.
+
+    >>> clock(75.2), clock(3675)
+    ('1:15', '1:01:15')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,0 +1,90 @@
+"""The figures of a comparison: mean and spread over seeds, a row for each algorithm."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import fmean, stdev
+from typing import Any
+
+from flexcfl.runner import tables
+
+__all__ = ["COLUMNS", "Figure", "Row", "csv", "row"]
+
+# What a line of comparison.csv holds of a summary, by where it stands there.
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "algorithm": ("algorithm",),
+    "seed": ("seed",),
+    "best": ("accuracy", "best"),
+    "final": ("accuracy", "final"),
+    "median": ("accuracy", "median"),
+    "transfers": ("traffic", "transfers"),
+    "relative_to_fedavg": ("traffic", "relative_to_fedavg"),
+    "down_bytes": ("traffic", "down_bytes"),
+    "up_bytes": ("traffic", "up_bytes"),
+    "shifted": ("shifted",),
+    "detected": ("detected",),
+    "migrations": ("migrations",),
+    "seconds": ("seconds",),
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """The mean over seeds and the standard deviation, None where there is but one seed.
+
+    Both are None where the figure is not known for every seed.
+    """
+
+    mean: float | None
+    spread: float | None
+
+    @classmethod
+    def of(cls, values: Iterable[float | None]) -> "Figure":
+        """Sum up the values of all seeds."""
+        values = list(values)
+        known = [value for value in values if value is not None]
+        if not known or len(known) < len(values):
+            return cls(None, None)
+        return cls(fmean(known), stdev(known) if len(known) > 1 else None)
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a comparison shows of one algorithm.
+
+    ``best`` and ``final`` are accuracies, ``relative_to_fedavg`` the model transfers as a multiple
+    of FedAvg's, ``down_bytes`` and ``up_bytes`` what would go over the wire.
+    """
+
+    algorithm: str
+    best: Figure
+    final: Figure
+    relative_to_fedavg: Figure
+    down_bytes: Figure
+    up_bytes: Figure
+    migrations: Figure
+    seconds: Figure
+
+    def figures(self) -> dict[str, Any]:
+        """Return the figures as plain values, by name."""
+        return {name: figure for name, figure in asdict(self).items() if name != "algorithm"}
+
+
+def row(algorithm: str, summaries: Sequence[Mapping[str, Any]]) -> Row:
+    """Return the row of an algorithm from the summaries of its runs, one for each seed."""
+    names = [name for name in Row.__dataclass_fields__ if name != "algorithm"]
+    figures = {name: Figure.of(_value(each, name) for each in summaries) for name in names}
+    return Row(algorithm, **figures)
+
+
+def csv(summaries: Iterable[Mapping[str, Any]]) -> str:
+    """Return a line for each run."""
+    return tables.written(
+        [list(COLUMNS), *([_value(each, name) for name in COLUMNS] for each in summaries)]
+    )
+
+
+def _value(summary: Mapping[str, Any], name: str) -> Any:
+    value: Any = summary
+    for key in COLUMNS[name]:
+        value = value[key]
+    return value

@@ -1,0 +1,166 @@
+"""A process of its own that does one run after the other: ``python -c`` of ``main``.
+
+It is told what to run on its standard input and answers on its standard output, in pickles. When
+the input ends, whoever started it has no more work or is no more: it breaks off what it is doing,
+tidies up and ends. So none is ever left behind, however its parent dies.
+"""
+
+import os
+import pickle
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from queue import SimpleQueue
+from typing import IO, Any, TypeAlias
+
+from flexcfl.data import Federation
+from flexcfl.errors import FlexcflError, TrainingError, out_of_memory
+from flexcfl.runner.claim import claimed
+from flexcfl.runner.execute import execute
+from flexcfl.runner.experiment import Experiment
+from flexcfl.runner.folder import RunFolder
+from flexcfl.runner.loop import Round
+from flexcfl.runner.own import Own
+from flexcfl.runner.prepare import Prepared, prepare
+
+__all__ = ["Desk", "Done", "Failed", "Faulty", "Message", "RoundDone", "Task", "main"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A run to do, and the folder to leave, if any."""
+
+    experiment: Experiment
+    folder: Path | None
+
+
+@dataclass(frozen=True)
+class RoundDone:
+    """A round is over; the accuracy is None where it was not measured."""
+
+    number: int
+    accuracy: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Done:
+    """The run is over: its summary, and the accuracy of each round, NaN where there is none."""
+
+    summary: dict[str, Any]
+    accuracy: Any
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The run cannot be done, for a reason that a person can mend."""
+
+    error: FlexcflError
+
+
+@dataclass(frozen=True)
+class Faulty:
+    """The run cannot be done, because the program has a fault."""
+
+    trace: str
+
+
+Message: TypeAlias = RoundDone | Done | Failed | Faulty
+Send: TypeAlias = Callable[[Message], None]
+
+
+def main() -> None:
+    """Do what comes in until the input ends."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # even where a parent ignores it
+    answers = _taken_output()
+    incoming = SimpleQueue[Any]()
+    try:
+        threading.Thread(target=_listen, args=(sys.stdin.buffer, incoming), daemon=True).start()
+        _serve(incoming, partial(_send, answers))
+    except (KeyboardInterrupt, BrokenPipeError):
+        pass
+    finally:
+        os._exit(0)  # Python would wait for threads that may still be training clients
+
+
+def _taken_output() -> IO[bytes]:
+    """Return the standard output, and let what others print go where errors go."""
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    return answers
+
+
+def _listen(source: IO[bytes], incoming: "SimpleQueue[Any]") -> None:
+    try:
+        while True:
+            incoming.put(pickle.load(source))
+    except (EOFError, pickle.UnpicklingError):  # the latter where the parent died while it wrote
+        # To the main thread, so that it wakes up wherever it waits.
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+
+def _send(answers: IO[bytes], message: Message) -> None:
+    pickle.dump(message, answers)
+    answers.flush()
+
+
+def _serve(incoming: "SimpleQueue[Any]", send: Send) -> None:
+    """Take in a federation of the caller's own, or None, and then tasks."""
+    desk = Desk(incoming.get())
+    while True:
+        task: Task = incoming.get()
+        try:
+            desk.do(task, send)
+        except (Exception, SystemExit) as error:
+            send(_told(error))
+
+
+def _told(error: BaseException) -> Failed | Faulty:
+    if isinstance(error, FlexcflError):
+        return Failed(error)
+    if out_of_memory(error):
+        return Failed(
+            TrainingError(
+                "There is too little memory: lower --jobs, --epochs (or local.steps), --cohort or "
+                "the number of clients (data.clients), or choose a smaller --model."
+            )
+        )
+    if isinstance(error, OSError):
+        return Failed(TrainingError(f"{error}."))
+    return Faulty("".join(traceback.format_exception(error)))
+
+
+@dataclass
+class Desk:
+    """What is kept from one run to the next: the data, which are the same for all.
+
+    Runs say of their origin what the first says, whoever has loaded their data.
+    """
+
+    federation: Federation | None
+    remarks: tuple[str, ...] | None = None
+
+    def do(self, task: Task, send: Send) -> None:
+        """Do a run and report its rounds and its end."""
+        prepared = self._prepared(task.experiment)
+        claim = claimed(task.folder, task.experiment) if task.folder else nullcontext(None)
+        with claim as path:
+            run = execute(prepared, partial(_sent, send), RunFolder(path) if path else None)
+        send(Done(dict(run.summary), run.rounds["accuracy"]))
+
+    def _prepared(self, experiment: Experiment) -> Prepared:
+        prepared = prepare(experiment, Own(self.federation))
+        self.federation = prepared.federation
+        self.remarks = self.remarks or prepared.remarks
+        return replace(prepared, remarks=self.remarks)
+
+
+def _sent(send: Send, rounds: Iterator[Round]) -> Iterator[Round]:
+    for done in rounds:
+        send(RoundDone(done.figures.round, done.figures.accuracy))
+        yield done

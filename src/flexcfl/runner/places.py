@@ -1,0 +1,76 @@
+"""Folders of one's own: made while they are free, given back if nothing came of them."""
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from flexcfl.errors import SettingsError
+
+__all__ = ["check_free", "made", "named", "remove", "taken", "told"]
+
+
+def check_free(path: Path) -> None:
+    """Refuse a folder that holds something already, before any work is done for it."""
+    with told(path):
+        used = path.exists() and not (path.is_dir() and not any(path.iterdir()))
+    if used:
+        raise SettingsError(taken(path))
+
+
+def named(parts: Iterable[str]) -> str:
+    """Return a name for people; names of one's own may hold what file systems do not take."""
+    return re.sub(r"[^\w.-]+", "-", "-".join(parts), flags=re.ASCII)[:100].strip(".-")
+
+
+def made(out: Path | None, default: Path) -> tuple[Path, list[Path]]:
+    """Make the folder ``out``, or else the first that is not there yet of a name with a number.
+
+    It is returned with those that had to be made for it, innermost first.
+    """
+    if out is not None:
+        check_free(out)
+        return _made(out)
+    parent, above = _made(default.parent)
+    # Trying, not looking, so that what starts at the same moment gets folders of its own.
+    for number in itertools.count(1):
+        candidate = parent / f"{default.name}-{number}"
+        with told(candidate), suppress(FileExistsError):
+            candidate.mkdir()
+            break
+    return candidate, [candidate, *above]
+
+
+def _made(path: Path) -> tuple[Path, list[Path]]:
+    with told(path):
+        missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+        path.mkdir(parents=True, exist_ok=True)
+    return path, missing
+
+
+def remove(folders: Iterable[Path]) -> None:
+    """Remove folders as far as they are empty."""
+    with suppress(OSError):  # not empty: others have put something into it
+        for folder in folders:
+            folder.rmdir()
+
+
+@contextmanager
+def told(path: Path) -> Iterator[None]:
+    """Say in a sentence that a folder cannot be used."""
+    try:
+        yield
+    except OSError as error:
+        raise SettingsError(
+            f"The folder '{path}' cannot be used ({error.strerror}: '{error.filename}'): "
+            "choose another with --out."
+        ) from None
+
+
+def taken(path: Path) -> str:
+    """Return the sentence for a folder that holds something."""
+    return (
+        f"'{path}' exists already and is not an empty folder: "
+        "choose another with --out, or move it away."
+    )

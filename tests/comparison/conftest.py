@@ -1,0 +1,48 @@
+"""Summaries of runs that never were."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from flexcfl.comparison import Comparison, table
+
+
+@pytest.fixture
+def summary() -> Callable[..., dict[str, Any]]:
+    def make(algorithm: str, seed: int, best: float | None, cost: float = 1.0) -> dict[str, Any]:
+        return {
+            "algorithm": algorithm,
+            "dataset": "digits",
+            "model": "mclr",
+            "shift": "swap-all",
+            "seed": seed,
+            "accuracy": {"best": best, "final": best, "median": best},
+            "traffic": {
+                "transfers": 40 * cost,
+                "relative_to_fedavg": cost,
+                "down_bytes": 3_000_000,
+                "up_bytes": 1_000_000,
+            },
+            "migrations": 7,
+            "shifted": 9,
+            "detected": 8,
+            "seconds": 1.5,
+        }
+
+    return make
+
+
+@pytest.fixture
+def comparison(summary: Callable[..., dict[str, Any]]) -> Comparison:
+    """Three seeds of FedAvg and FlexCFL, the latter measured from the third round on."""
+    runs = {
+        "fedavg": [summary("fedavg", seed, 0.7 + seed / 100) for seed in range(3)],
+        "flexcfl": [summary("flexcfl", seed, 0.9, cost=1.26) for seed in range(3)],
+    }
+    curve = np.linspace(0.5, 0.9, 12)
+    late = np.where(np.arange(12) < 2, np.nan, curve)
+    curves = {"fedavg": np.stack([curve - 0.2, curve, curve]), "flexcfl": np.stack([late] * 3)}
+    rows = [table.row(name, summaries) for name, summaries in runs.items()]
+    return Comparison(rows, runs, curves, folder=None)

@@ -1,0 +1,113 @@
+"""``flexcfl.compare``, in real processes."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flexcfl
+from flexcfl.comparison import Comparison, api
+from flexcfl.data import Federation, IndexLists
+from flexcfl.errors import SettingsError
+
+SHORT: dict[str, Any] = {"rounds": 2, "cohort": 5, "epochs": 1}
+ASSIGNED = {"data.clients": 10}
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    out = tmp_path_factory.mktemp("comparison") / "out"
+    return api.compare(["fedavg", "ifca"], seeds=2, jobs=2, set=ASSIGNED, out=out, **SHORT)
+
+
+def test_it_returns_what_every_run_found(compared: Comparison) -> None:
+    assert compared.algorithms == ("fedavg", "ifca")
+    for name, row in zip(compared.algorithms, compared.table, strict=True):
+        assert [run["seed"] for run in compared.runs[name]] == [0, 1]
+        assert compared.curves[name].shape == (2, 2)
+        best = [run["accuracy"]["best"] for run in compared.runs[name]]
+        assert row.best.mean == pytest.approx(np.mean(best))
+        assert np.nanmax(compared.curves[name], axis=1) == pytest.approx(best)
+
+
+def test_it_leaves_a_folder_for_each_run_and_what_they_show_together(compared: Comparison) -> None:
+    assert compared.folder is not None
+    runs = {f"{name}-seed{seed}" for name in ("fedavg", "ifca") for seed in (0, 1)}
+    files = {"comparison.csv", "comparison.json", "comparison.svg"}
+    assert {path.name for path in compared.folder.iterdir()} == runs | files
+    assert len((compared.folder / "comparison.csv").read_text().splitlines()) == 5
+    described = json.loads((compared.folder / "comparison.json").read_text())
+    assert described["settings"]["run"]["cohort"] == 5
+    assert described["algorithms"]["ifca"]["settings"]["algorithm"]["groups"] == 5
+    assert described["algorithms"]["ifca"]["figures"] == compared.table[1].figures()
+
+
+def test_a_run_in_a_process_of_its_own_is_like_any_other(
+    compared: Comparison, tmp_path: Path
+) -> None:
+    assert compared.folder is not None
+    together = {**ASSIGNED, "run.cohorts": "round-robin-then-uniform"}
+    flexcfl.run(algorithm="fedavg", seed=1, set=together, out=tmp_path / "one", **SHORT)
+    for name in ("rounds.csv", "groups.csv", "experiment.toml", "models/group-0.safetensors"):
+        one, same = tmp_path / "one" / name, compared.folder / "fedavg-seed1" / name
+        assert one.read_bytes() == same.read_bytes(), name
+
+
+def federation() -> Federation:
+    y = np.arange(60) % 3
+    x = np.eye(3)[y] + np.random.default_rng(0).normal(size=(60, 3)) / 10
+    owned = np.arange(60).reshape(6, 10)
+    train, test = IndexLists.of(list(owned[:, :8])), IndexLists.of(list(owned[:, 8:]))
+    return Federation("mine", x.astype(np.float32), y, train, test, 3)
+
+
+@pytest.mark.slow
+def test_a_federation_of_ones_own_is_sent_to_the_processes() -> None:
+    found = api.compare(["fedavg"], dataset=federation(), seeds=1, rounds=2)
+    assert found.folder is None
+    together = {"run.cohorts": "round-robin-then-uniform"}
+    run = flexcfl.run(algorithm="fedavg", dataset=federation(), rounds=2, set=together)
+    assert np.array_equal(found.curves["fedavg"][0], run.rounds["accuracy"], equal_nan=True)
+
+
+SCRIPT = """
+from flexcfl.comparison import compare
+print(compare(["fedavg"], seeds=1, rounds=1, model="nets:small").runs["fedavg"][0]["model"])
+"""
+NETS = """
+from torch import nn
+def small(): return nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
+"""
+
+
+@pytest.mark.slow
+def test_a_script_needs_no_guard_and_may_have_a_network_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "nets.py").write_text(NETS)
+    (tmp_path / "script.py").write_text(SCRIPT)
+    words = [sys.executable, str(tmp_path / "script.py")]
+    done = subprocess.run(words, check=True, capture_output=True, text=True, cwd=tmp_path.parent)
+    assert (done.stdout, done.stderr) == ("nets:small\n", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ({"algorithms": "fedavg"}, "algorithms must be a list such as"),
+        ({"set": 5}, "set must be a mapping"),
+        ({"jobs": 0}, "jobs must be a whole number from 1 to 1000, not 0"),
+        ({"seeds": "3"}, "seeds must be a whole number"),
+        ({"model": lambda: None}, "cannot be found by other processes"),
+        ({"model": SHORT.get}, "name it as package.module:factory"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_at_once(words: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(SettingsError, match=sentence):
+        api.compare(**words)
+
+
+def test_a_factory_of_a_module_is_known_by_its_name() -> None:
+    assert api._named(federation) == f"{__name__}:federation"

@@ -1,0 +1,88 @@
+"""Processes that do not do what they should: told about, and none of them left behind."""
+
+import subprocess
+from collections.abc import Iterator
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from flexcfl.comparison import process
+from flexcfl.comparison.plan import Planned, planned
+from flexcfl.comparison.pool import Started, carried_out, parcel
+from flexcfl.data import Federation
+from flexcfl.errors import SettingsError, TrainingError
+from flexcfl.runner.layers import spoken
+
+
+@pytest.fixture
+def runs() -> tuple[Planned, ...]:
+    return planned(["fedavg", "ifca"], 1, spoken({"rounds": 2}, {}))
+
+
+@pytest.fixture
+def children(monkeypatch: pytest.MonkeyPatch) -> Iterator[list["subprocess.Popen[bytes]"]]:
+    """All processes that a test starts; at its end none of them runs any more."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    class Noted(subprocess.Popen):  # type: ignore[type-arg]
+        def __init__(self, *words: Any, **options: Any) -> None:
+            super().__init__(*words, **options)
+            started.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", Noted)
+    yield started
+    assert all(each.returncode is not None for each in started)
+
+
+Children = list["subprocess.Popen[bytes]"]
+
+
+def test_a_process_that_dies_is_told_about_by_algorithm_and_seed(
+    runs: tuple[Planned, ...], children: Children, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "PROGRAM", "import sys; sys.exit(7)")
+    with pytest.raises(TrainingError, match=r"of 'fedavg' with seed 0 has ended .*exit code 7"):
+        list(carried_out(runs, 1, parcel(None), None))
+    assert len(children) == 1
+
+
+def test_one_that_does_not_listen_is_killed(
+    runs: tuple[Planned, ...], children: Children, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "PROGRAM", "import time; time.sleep(60)")
+    monkeypatch.setattr(process, "GRACE", 0.2)
+    events = carried_out(runs, 2, parcel(None), None)
+    assert [next(events), next(events)] == [(run, Started()) for run in runs]
+    assert next(events) is None
+    began = monotonic()
+    events.close()
+    assert monotonic() - began < 5
+    assert [each.returncode for each in children] == [-9, -9]
+
+
+def test_there_are_never_more_processes_than_runs(
+    runs: tuple[Planned, ...], children: Children, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "PROGRAM", "import sys; sys.stdin.read()")
+    events = carried_out(runs, 9, parcel(None), None)
+    assert [next(events), next(events), next(events)] == [*((run, Started()) for run in runs), None]
+    events.close()
+    assert len(children) == 2
+
+
+@pytest.mark.parametrize(("given", "expected"), [(None, "3"), ("5", "5")])
+def test_threads_are_divided_among_the_processes_unless_somebody_did(
+    given: str | None, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if given:
+        monkeypatch.setenv("OMP_NUM_THREADS", given)
+    assert process._environment(3)["OMP_NUM_THREADS"] == expected
+
+
+def test_what_cannot_be_sent_is_refused() -> None:
+    federation: Any = lambda: None  # noqa: E731
+    assert not isinstance(federation, Federation)
+    with pytest.raises(SettingsError, match="The federation cannot be sent to other processes"):
+        parcel(federation)
