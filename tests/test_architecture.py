@@ -24,11 +24,12 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "settings": {"errors"},
     "protocol": {"errors"},
     "aggregation": {"protocol"},
-    "clustering": {"errors", "protocol"},
+    "threads": set(),
+    "clustering": {"errors", "protocol", "threads"},
     "cohorts": {"errors", "seeds", "protocol"},
     "metrics": {"errors", "protocol"},
     "shifts": {"errors", "seeds", "settings", "protocol", "data"},
-    "drift": {"errors", "protocol"},
+    "drift": {"errors", "protocol", "threads"},
     "algorithms": {"errors", "protocol", "aggregation", "clustering", "cohorts"},
     "data": BASE,
     "models": {"errors", "seeds"},
@@ -60,6 +61,7 @@ NAME_TORCH_TYPES = {"simulation", "runner", "cli", "flexcfl"}
 # numbers stay out without each being named.
 PURE = {
     "errors",
+    "threads",
     "seeds",
     "protocol",
     "aggregation",

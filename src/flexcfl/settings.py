@@ -26,6 +26,7 @@ SettingsT = TypeVar("SettingsT")
 UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")
 WANTED = {
     "bool": "true or false",
+    "dataclass": "a table",
     "dict": "a table",
     "float": "a number",
     "int": "a whole number",

@@ -83,8 +83,9 @@ def test_a_mistake_is_one_sentence_before_a_process_is_started(
 def test_a_run_that_fails_is_named_and_ends_the_others(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    sentence = refusal(capsys, "fedavg", "ifca", "--jobs", "1", "--cohort", "101", "-q")
-    assert sentence.startswith("'fedavg' with seed 0 failed: A cohort of 101 is larger than")
+    diverging = ["--model", "mlp", "--rate", "1e30", "--rounds", "1"]
+    sentence = refusal(capsys, "fedavg", "ifca", "--jobs", "1", *diverging, "-q")
+    assert sentence.startswith("'fedavg' with seed 0 failed: The loss of client ")
     assert list(here.iterdir()) == []
 
 

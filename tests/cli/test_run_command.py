@@ -282,7 +282,7 @@ def test_too_little_memory_is_one_sentence(
     def exhausted(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("flexcfl.simulation._Moment._train", exhausted)
+    monkeypatch.setattr("flexcfl.simulation.world._Moment._train", exhausted)
     assert "more memory than there is: lower --epochs" in refusal(capsys, *SHORT)
     assert list(here.iterdir()) == []
 
@@ -433,7 +433,7 @@ def test_a_fault_of_the_program_itself_is_not_hidden(monkeypatch: pytest.MonkeyP
     def broken(*_: object) -> None:
         raise RuntimeError("a fault")
 
-    monkeypatch.setattr("flexcfl.simulation._Moment._train", broken)
+    monkeypatch.setattr("flexcfl.simulation.world._Moment._train", broken)
     with pytest.raises(RuntimeError, match="a fault"):
         main(["run", *SHORT])
 

@@ -25,6 +25,8 @@ def summary() -> Callable[..., dict[str, Any]]:
                 "down_bytes": 3_000_000,
                 "up_bytes": 1_000_000,
             },
+            "clients": 100,
+            "placed": 78 if best is None else 100,
             "migrations": 7,
             "shifted": 9,
             "detected": 8,

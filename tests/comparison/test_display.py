@@ -56,6 +56,7 @@ def test_a_single_seed_has_no_spread_and_what_is_not_measured_is_a_dash(
     assert "±" not in shown
     assert "ifca" in shown
     assert " - " in shown
+    assert "such as 78 of 100: run more rounds" in " ".join(shown.split())
     assert "picture" not in shown
 
 

@@ -1,5 +1,6 @@
 """Processes that do not do what they should: told about, and none of them left behind."""
 
+import pickle
 import subprocess
 from collections.abc import Iterator
 from time import monotonic
@@ -86,3 +87,19 @@ def test_what_cannot_be_sent_is_refused() -> None:
     assert not isinstance(federation, Federation)
     with pytest.raises(SettingsError, match="The federation cannot be sent to other processes"):
         parcel(federation)
+
+
+def test_what_only_the_parent_knows_is_told_and_leaves_nothing_behind(
+    runs: tuple[Planned, ...], children: Children
+) -> None:
+    unknown = pickle.dumps(parcel).replace(b"parcel", b"parcul")
+    with pytest.raises(SettingsError, match=r"cannot be read there .*parcul.*can be imported"):
+        list(carried_out(runs, 1, unknown, None))
+    assert len(children) == 1
+
+
+def test_what_is_wrong_before_a_run_begins_is_blamed_on_none(children: Children) -> None:
+    large = planned(["fedavg", "ifca"], 1, spoken({"rounds": 2, "cohort": 1000}, {}))
+    with pytest.raises(SettingsError, match=r"^A cohort of 1000 is larger than the federation"):
+        list(carried_out(large, 1, parcel(None), None))
+    assert children

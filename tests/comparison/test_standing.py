@@ -45,7 +45,7 @@ def test_rounds_accuracies_and_times_are_by_algorithm(runs: tuple[Planned, ...])
     assert standing.accuracy("fedavg") == pytest.approx((0.4 + 0.2) / 2)
     assert standing.accuracy("ifca") is None
     assert standing.seconds("fedavg") == 10
-    assert standing.words() == "1 of 4 runs done after 0:10, about 0:13 left"
+    assert standing.words() == "1 of 4 runs done after 0:10"  # too few rounds to judge by
 
 
 def test_the_time_of_an_algorithm_stands_still_when_its_last_run_is_done(
@@ -88,3 +88,14 @@ def test_a_quiet_console_shows_nothing(runs: tuple[Planned, ...]) -> None:
 )
 def test_a_clock(seconds: float, words: str) -> None:
     assert clock(seconds) == words
+
+
+def test_the_time_left_is_judged_by_rounds_and_not_by_the_start_of_processes() -> None:
+    time = 0.0
+    many = planned(["fedavg"], 2, spoken({"rounds": 100}, {}))
+    standing = Standing(many, now=lambda: time)
+    for number in range(1, 52):
+        time = 60.0 + number  # a minute to start, then a second a round
+        standing.take((many[0], RoundDone(number, None)))
+        assert ("left" in standing.words()) == (number >= 20)
+    assert standing.words() == "0 of 2 runs done after 1:51, about 2:29 left"

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from flexcfl.drift import LabelShare, Samples, Watch, watch
+from flexcfl.errors import SettingsError
 from flexcfl.protocol import Ids
 
 Labelled = Callable[..., Samples]
@@ -164,3 +165,42 @@ def test_a_million_clients_are_checked_in_one_round() -> None:
     made.settle(ids, worlds[0].samples_of(ids))
     made.stir(ids)
     assert np.array_equal(np.flatnonzero(made.check(ids, worlds[1].samples_of)), moved)
+
+
+class Misshapen:
+    """A detector that returns whatever it is told to."""
+
+    def __init__(self, profiles: object, verdicts: object) -> None:
+        self.made, self.verdicts = profiles, verdicts
+
+    def profiles(self, samples: Samples) -> NDArray[np.float64]:
+        made: NDArray[np.float64] = np.asarray(self.made, dtype=np.float64)
+        return made
+
+    def drifted(self, kept: NDArray[np.float64], now: NDArray[np.float64]) -> NDArray[np.bool_]:
+        return np.asarray(self.verdicts)
+
+
+@pytest.mark.parametrize("profiles", [3.0, [1.0, 2.0], [[1.0]], np.zeros((2, 1, 1))])
+def test_profiles_of_another_shape_are_told(profiles: object, world: World) -> None:
+    made, two = Watch(Misshapen(profiles, [True, True]), CLIENTS), np.array([0, 1])
+    with pytest.raises(SettingsError, match=r"Misshapen makes profiles of shape .* for 2 clients"):
+        made.settle(two, world.samples_of(two))
+
+
+@pytest.mark.parametrize("verdicts", [True, [True], [1, 0], [[True, False]], [0.5, 1.0]])
+def test_verdicts_of_another_shape_are_told(verdicts: object, world: World) -> None:
+    made, two = Watch(Misshapen([[1.0], [2.0]], verdicts), CLIENTS), np.array([0, 1])
+    made.settle(two, world.samples_of(two))
+    made.stir(two)
+    with pytest.raises(SettingsError, match=r"Misshapen gives verdicts of type .* for 2 clients"):
+        made.check(two, world.samples_of)
+
+
+def test_profiles_of_another_length_than_before_are_told(world: World) -> None:
+    detector, two = Misshapen([[1.0], [2.0]], [True, True]), np.array([0, 1])
+    made = Watch(detector, CLIENTS)
+    made.settle(two, world.samples_of(two))
+    detector.made = [[1.0, 2.0], [3.0, 4.0]]
+    with pytest.raises(SettingsError, match="always of the same length"):
+        made.settle(two, world.samples_of(two))

@@ -127,3 +127,28 @@ def test_the_ledger_of_a_round_is_its_figures_and_evaluation_beside_them() -> No
         assert sum(entry.up_bytes for entry in counted) == each.figures.up_bytes
         evaluated = any(entry.purpose == "evaluation" for entry in each.costs)
         assert evaluated == (each.figures.round == 3)
+
+
+def test_who_is_placed_for_other_reasons_than_drift_is_not_placed_again() -> None:
+    for name in ("fesem-mig", "flexcfl-rac", "flexcfl", "ifca-mig"):
+        options = {"groups": 3} | ({"alpha": 4} if "flex" in name else {})
+        still = course(name, Moving(60), 8, **options)
+        assert [each.figures.placed_again for each in still] == [0] * 8, name
+        moving = course(name, Moving(60, lambda number: np.arange(5) * (number > 4)), 8, **options)
+        told = [(each.figures.detected, each.figures.placed_again) for each in moving]
+        assert told[4:] == [(5, 5)] * 4 or name == "flexcfl-rac", (name, told)
+        assert all(detected == again for detected, again in told), (name, told)
+
+
+def test_groups_that_did_not_train_or_are_alone_hand_nothing_on() -> None:
+    class Silent(Moving):
+        def at(self, number: int) -> Executor:
+            executor = super().at(number)
+            self.parabolas.silent = frozenset(range(60)) if number == 2 else frozenset()
+            return executor
+
+    done = course("flexcfl", Silent(60), 3, groups=3, alpha=4, eta_g=0.1)
+    entries = [entry for each in done for entry in each.costs if entry.purpose == "inter-group"]
+    assert [(entry.round, entry.transfers) for entry in entries] == [(1, 3), (3, 3)]
+    alone = course("flexcfl", Moving(60), 2, groups=1, alpha=4, eta_g=0.1)
+    assert "inter-group" not in by_purpose(alone)

@@ -2,6 +2,7 @@
 
 import csv
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +10,17 @@ import numpy as np
 import pytest
 
 import flexcfl
+from flexcfl import cohorts
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import Federation
-from flexcfl.drift import DETECTORS, Samples
+from flexcfl.drift import DETECTORS, LabelShare, Samples
 from flexcfl.errors import SettingsError
-from flexcfl.runner import display, toml
+from flexcfl.runner import arrivals, display, toml
 from flexcfl.runner.layers import Layer, spoken
 from flexcfl.runner.moving import names
+from flexcfl.runner.prepare import prepare
 from flexcfl.runner.resolve import resolve
-from flexcfl.shifts import SHIFTS, Holdings, Incremental, Moment, SwapAll, SwapPart
+from flexcfl.shifts import SHIFTS, Holdings, Incremental, Moment, SwapAll, SwapPart, Timeline
 
 SHORT: dict[str, Any] = {"rounds": 6, "cohort": 10, "epochs": 1}
 OFTEN = {"shift.probability": 0.5}
@@ -32,6 +35,7 @@ def test_shifts_are_named_by_one_word_or_several_and_act_in_their_order() -> Non
     assert resolved(shift="swap-part").shift == {"swap-part": SwapPart()}
     both = resolved(shift=["incremental", "swap-all"]).shift
     assert list(both.items()) == [("incremental", Incremental()), ("swap-all", SwapAll())]
+    assert resolved(shift="incremental, swap-all").shift == both
     assert resolved(shift="none").shift == {} == resolved(shift=[]).shift
     assert resolved(shift=["none"]).shift == {}
 
@@ -63,10 +67,13 @@ def test_what_is_written_reads_back_as_the_same(shift: str, detector: str, tmp_p
     assert set(written["shift"]) == {"name", *(f.name for f in fields(SHIFTS[shift].shift))}  # type: ignore[arg-type]
 
 
-def test_who_does_not_migrate_is_told_nothing_of_detectors() -> None:
+def test_who_does_not_migrate_is_told_nothing_of_detectors_and_takes_none() -> None:
     for name, entry in ALGORITHMS.items():
         told = "drift" in display.settings(resolve([spoken({"algorithm": name}, {})]), None)
         assert told == entry.migrates
+        if not entry.migrates:
+            with pytest.raises(SettingsError, match=f"'{name}' asks no client whether"):
+                resolved(algorithm=name, drift="mmd")
 
 
 @pytest.mark.parametrize(
@@ -236,3 +243,53 @@ def test_a_shift_of_ones_own(tmp_path: Path) -> None:
     assert "from Python, which alone has its shifts" in text
     with pytest.raises(SettingsError, match="There is no shift 'carousel'"):
         flexcfl.run(tmp_path / "run" / "experiment.toml")
+
+
+def test_the_world_of_a_run_is_that_of_its_seed_its_cohorts_and_its_arrivals() -> None:
+    later = {"data.arrivals": [{"round": 4, "share": 0.3}]}
+    given: dict[str, Any] = {"rounds": 9, "cohort": 7, "epochs": 1, "algorithm": "fedavg"}
+    shifted = {}
+    for seed in (3, 4):
+        run = flexcfl.run(seed=seed, set={**OFTEN, **later}, **given)
+        shifted[seed] = run.rounds["shifted"].tolist()
+        prepared = prepare(run.experiment)
+        arrival = arrivals.drawn(run.experiment.data.arrivals, 100, seed)
+        eligible = partial(cohorts.visited, seed=seed, arrival=arrival, size=7)
+        swaps = {"swap-all": SwapAll(0.5)}
+        visited = [eligible(number=number) for number in range(10)]
+        timeline = Timeline(prepared.federation, swaps, seed, visited.__getitem__)
+        assert shifted[seed] == [len(timeline.at(number).shifted) for number in range(1, 10)]
+    assert shifted[3] != shifted[4]
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"shift": {"mine": 3}}, "The shift 'mine' must be an object"),
+        ({"shift": {"mine": SwapAll}}, "The shift 'mine' must be an object"),
+        ({"drift": LabelShare}, "drift must be a name or an object"),
+        ({"drift": 5}, "drift must be a name or an object"),
+        ({"shift": {"mine": SwapAll()}, "set": OFTEN}, "[shift] probability is set, but shift is"),
+        ({"drift": LabelShare(), "set": {"drift.level": 0.1}}, "[drift] level is set, but drift"),
+    ],
+)
+def test_objects_that_do_not_fit_are_told(given: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(SettingsError) as error:
+        flexcfl.run(**given, **SHORT)
+    assert sentence in str(error.value)
+
+
+def test_no_shifts_of_ones_own_are_none_at_all(tmp_path: Path) -> None:
+    run = flexcfl.run(shift={}, out=tmp_path / "run", **SHORT)
+    assert run.summary["shifted"] == 0
+    assert "To run it again" in (tmp_path / "run" / "experiment.toml").read_text()
+
+
+def test_memory_counts_what_a_detector_keeps() -> None:
+    sizes = {
+        name: prepare(resolved(drift=name, dataset="digits")).memory for name in sorted(DETECTORS)
+    }
+    plain = sizes["label-share"]
+    assert sizes["wasserstein"] == plain
+    assert sizes["wasserstein-counts"] == plain + 100 * 8
+    assert sizes["mmd"] == plain + 100 * 8 * (10 * 257 + 1)

@@ -50,7 +50,6 @@ def test_another_dataset_or_algorithm_brings_all_that_it_would_bring_by_itself(
         {"local.steps": 3, "local.l2": 0.1},
         {"algorithm.name": "fedavg", "run.cohorts": "round-robin-then-uniform"},
         {"shift.name": ["swap-part"], "shift.probability": 0.2},
-        {"drift.name": "wasserstein", "drift.threshold": 0.3},
         {"data.arrivals": ARRIVALS},
     ],
 )
@@ -162,6 +161,9 @@ def test_another_shift_or_detector_leaves_the_options_of_the_first_without_a_mea
     assert varied(gradual, {"shift.name": "none"}) == resolved({"data.name": "mnist"})
     watched = {"drift.name": "wasserstein", "drift.threshold": 0.3}
     assert varied(watched, {"drift.name": "label-share"}) == resolved({})
+    assert varied(watched, {"data.name": "mnist"}) == resolved({**watched, "data.name": "mnist"})
+    # Whoever does not migrate has no use for it.
+    assert varied(watched, {"algorithm.name": "ifca"}) == resolved({"algorithm.name": "ifca"})
     with pytest.raises(SettingsError, match="no setting 'threshold'"):
         resolved({"drift.threshold": 0.3})
 

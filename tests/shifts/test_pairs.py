@@ -3,7 +3,7 @@
 from collections import Counter
 
 from flexcfl.shifts import Holdings, SwapAll
-from flexcfl.shifts.pairs import drawn_pairs
+from flexcfl.shifts.pairs import Pairing
 from tests.shifts.worlds import moment, of_labels, timeline
 
 
@@ -11,7 +11,7 @@ def test_all_are_paired_and_an_odd_one_is_left_out() -> None:
     federation = of_labels([[0]] * 7)
     left_out = Counter[int]()
     for seed in range(200):
-        ones, others = drawn_pairs(Holdings.of(federation), moment(federation, seed=seed), 1.0)
+        ones, others = Pairing(1.0).pairs(Holdings.of(federation), moment(federation, seed=seed))
         together = [*ones.tolist(), *others.tolist()]
         assert len(together) == len(set(together)) == 6
         left_out[21 - sum(together)] += 1
@@ -22,7 +22,7 @@ def test_each_way_to_pair_is_as_likely() -> None:
     federation = of_labels([[0]] * 4)
     partner_of_0 = Counter[int]()
     for seed in range(900):
-        ones, others = drawn_pairs(Holdings.of(federation), moment(federation, seed=seed), 1.0)
+        ones, others = Pairing(1.0).pairs(Holdings.of(federation), moment(federation, seed=seed))
         pairs = dict(zip(ones.tolist(), others.tolist(), strict=True))
         pairs |= {other: one for one, other in pairs.items()}
         partner_of_0[pairs[0]] += 1
@@ -34,7 +34,7 @@ def test_a_higher_probability_only_adds_pairs() -> None:
     federation = of_labels([[0]] * 100)
     holdings = Holdings.of(federation)
     found = [
-        set(zip(*drawn_pairs(holdings, moment(federation), probability), strict=True))
+        set(zip(*Pairing(probability).pairs(holdings, moment(federation)), strict=True))
         for probability in (0.0, 0.2, 0.6, 1.0)
     ]
     assert [len(pairs) for pairs in found][::3] == [0, 50]

@@ -3,7 +3,7 @@
 import pytest
 
 from flexcfl.shifts import Holdings, SwapAll, SwapPart
-from flexcfl.shifts.pairs import drawn_pairs
+from flexcfl.shifts.pairs import Pairing
 from tests.shifts.worlds import labels, lists, moment, of_labels, timeline
 
 
@@ -55,7 +55,7 @@ def test_facts_4_item_7_after_a_pair_with_nothing_to_exchange_the_others_go_on()
     first_had_nothing = 0
     for seed in range(50):
         now = moment(federation, seed=seed)
-        ones, others = drawn_pairs(Holdings.of(federation), now, 1.0)
+        ones, others = Pairing(1.0).pairs(Holdings.of(federation), now)
         view = SwapPart(1.0).apply(Holdings.of(federation), moment(federation, seed=seed))
         before, after = Holdings.of(federation).train_owner, view.train_owner
         able = [federation.y[a] != federation.y[b] for a, b in zip(ones, others, strict=True)]

@@ -14,9 +14,19 @@ from hypothesis import strategies as st
 
 from flexcfl.data import Federation, IndexLists
 from flexcfl.data.variants import Variants
-from flexcfl.errors import SettingsError
+from flexcfl.errors import SettingsError, TrainingError
 from flexcfl.protocol import Ids
-from flexcfl.shifts import SHIFTS, Holdings, Moves, Rotation, Shift, SwapAll, Timeline, View
+from flexcfl.shifts import (
+    SHIFTS,
+    Holdings,
+    Moment,
+    Moves,
+    Rotation,
+    Shift,
+    SwapAll,
+    Timeline,
+    View,
+)
 from tests.shifts.worlds import LAST, apart, lists, moment, of_labels, timeline, worlds
 
 World: TypeAlias = tuple[Federation, Mapping[str, Shift], Callable[[int], Ids]]
@@ -235,3 +245,31 @@ def test_moves_are_carried_out_when_they_are_due() -> None:
     assert waiting.advanced(3).pending.slot.tolist() == [1, 3]
     assert waiting.advanced(4).owner.tolist() == [1, 1, 1, 1, 1]
     assert waiting.advanced(4).busy.tolist() == []
+
+
+def test_every_shift_draws_for_itself() -> None:
+    federation = of_labels([[client] * 2 for client in range(8)])
+    # Both exchange all pairs: with the same draws the second would undo the first.
+    one = Timeline(federation, {"a": SwapAll(1.0)}, 0, lambda _: np.arange(8)).at(1)
+    both = {"a": SwapAll(1.0), "b": SwapAll(1.0)}
+    two = Timeline(federation, both, 0, lambda _: np.arange(8)).at(1)
+    assert lists(two.train) != lists(federation.train)
+    assert lists(two.train) != lists(one.train)
+
+
+def test_a_shift_that_leaves_a_client_with_nothing_is_told_by_name() -> None:
+    class Greedy:
+        variants = False
+
+        def check(self, federation: Federation) -> None: ...
+
+        def apply(self, holdings: Holdings, moment: Moment) -> Holdings:
+            owner = holdings.owner.copy()
+            owner[owner == 1] = 0
+            return holdings.owned(owner) if moment.number == 2 else holdings
+
+    federation = of_labels([[0, 1], [2], [3]])
+    world = Timeline(federation, {"greedy": Greedy()})
+    world.at(1)
+    with pytest.raises(TrainingError, match=r"'greedy' leaves client 1 without .* in round 2:"):
+        world.at(2)

@@ -113,7 +113,7 @@ class FlexCFL:
     def serving(self, state: FlexcflState) -> Serving:
         """Serve each client its group's model; the auxiliary global model is their mean."""
         auxiliary = state.models.mean(axis=0, dtype=np.float64).astype(np.float32)
-        exchanged = len(state.models) if self.options.eta_g else 0
+        exchanged = len(state.models) if self.options.eta_g and len(state.models) > 1 else 0
         return Serving(
             state.models, state.group_of, auxiliary, state.clustering, exchanged=exchanged
         )

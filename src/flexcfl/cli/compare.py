@@ -13,13 +13,18 @@ __all__ = ["compare"]
 def compare(
     algorithms: Annotated[
         list[str] | None,
-        typer.Argument(metavar="ALGORITHM", hidden=True),
+        typer.Argument(metavar="[ALGORITHM]...", hidden=True),
     ] = None,
     dataset: options.Dataset = None,
     model: options.Model = None,
     shift: options.Shift = None,
     drift: options.Drift = None,
-    seeds: Annotated[int, typer.Option(metavar="N", help="How many seeds, counted from 0.")] = 3,
+    seeds: Annotated[
+        int,
+        typer.Option(
+            metavar="N", help="How many seeds, counted from 0. [default: 3]", show_default=False
+        ),
+    ] = 3,
     jobs: Annotated[
         int | None,
         typer.Option(
@@ -61,9 +66,9 @@ def compare(
 ) -> None:
     """Run algorithms on the same clients, cohorts and shifts, and show a table of the results.
 
-    Name each ALGORITHM, such as fedavg flexcfl; 'flexcfl algorithms' says which there are. Without
-    any, fedavg, ifca and flexcfl are compared on a small federation that needs no download, some of
-    whose clients exchange their data before each round.
+    [ALGORITHM]... are names such as fedavg flexcfl; 'flexcfl algorithms' says which there are.
+    Without any, fedavg, ifca and flexcfl are compared on a small federation that needs no download,
+    some of whose clients exchange their data before each round.
 
     Every algorithm runs with every seed, several runs at a time. All meet the same cohorts, which
     visit every client once and are then drawn at random (run.cohorts=round-robin-then-uniform,
@@ -99,9 +104,10 @@ def compare(
     }
     if jobs is not None:
         check_number("jobs", jobs)
+    named = [name.strip() for each in algorithms or [] for name in each.split(",")]
     words = spoken(given, assignments(set_ or [], example="local.rate=0.05"))
     conduct(
-        planned(algorithms or DEFAULT, seeds, words),
+        planned(named or DEFAULT, seeds, words),
         Console(quiet=quiet),
         jobs=jobs,
         folder=out or "new",

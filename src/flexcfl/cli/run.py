@@ -129,7 +129,7 @@ def run(
         "epochs": epochs,
         "batch": batch,
         "rate": rate,
-        "shift": shift,
+        "shift": shift or None,
         "drift": drift,
         **number_or_word,
         "seed": seed,

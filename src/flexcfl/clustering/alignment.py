@@ -7,8 +7,9 @@ Shift", IEEE TPDS 2022, Eq. 8.
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.clustering.measures import Matrix, blocks, one_thread
+from flexcfl.clustering.measures import Matrix, blocks
 from flexcfl.protocol import Ids, Vectors
+from flexcfl.threads import one_thread
 
 __all__ = ["best_aligned"]
 

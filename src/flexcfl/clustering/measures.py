@@ -5,38 +5,20 @@ Shift", IEEE TPDS 2022, Eq. 6 and 7. Updates have millions of numbers and client
 everything is computed from the scalar products of the updates, which are read only once.
 """
 
-from collections.abc import Callable, Iterator
-from functools import wraps
-from typing import Literal, ParamSpec, TypeAlias, TypeVar
+from collections.abc import Iterator
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from flexcfl.protocol import Vectors
+from flexcfl.threads import one_thread
 
-__all__ = ["Matrix", "between", "blocks", "cosines", "edc", "gram", "madc", "one_thread"]
+__all__ = ["Matrix", "between", "blocks", "cosines", "edc", "gram", "madc"]
 
 Matrix: TypeAlias = NDArray[np.float64]
 
 BLOCK = 2**21  # how many numbers of the updates are turned into float64 at a time
-P = ParamSpec("P")
-ResultT = TypeVar("ResultT")
-
-
-def one_thread(function: Callable[P, ResultT]) -> Callable[P, ResultT]:
-    """Let a function compute on one thread, so that its result does not depend on their number.
-
-    More would gain little for long and narrow products, and lose much where others are at work on
-    the same cores.
-    """
-
-    @wraps(function)
-    def limited(*args: P.args, **kwargs: P.kwargs) -> ResultT:
-        with threadpool_limits(limits=1):
-            return function(*args, **kwargs)
-
-    return limited
 
 
 def blocks(*vectors: Vectors) -> Iterator[slice]:

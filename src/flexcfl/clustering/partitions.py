@@ -11,9 +11,10 @@ scikit-learn is imported inside the functions, because that takes a second.
 import numpy as np
 
 from flexcfl.clustering.agglomeration import agglomerated
-from flexcfl.clustering.measures import Matrix, one_thread
+from flexcfl.clustering.measures import Matrix
 from flexcfl.errors import TrainingError
 from flexcfl.protocol import Flags, Ids
+from flexcfl.threads import one_thread
 
 __all__ = ["bipartition", "check_distinct", "complete_linkage", "distinct", "k_means"]
 

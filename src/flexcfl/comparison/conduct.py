@@ -85,7 +85,8 @@ def _told_where(path: Path | None, runs: int, console: Console) -> Iterator[None
         yield
     except BaseException:
         if path and any(path.iterdir()):
-            done = f"{finished(path)} of {runs} runs are complete"
-            where = f"{done}; they and the rounds so far of others are in '{path}'."
+            done = finished(path)
+            whole = f"{done} of {runs} runs are complete; they and t" if done else "T"
+            where = f"{whole}he rounds so far of {'others' if done else 'all'} are in '{path}'."
             console.print(where, markup=False, highlight=False, soft_wrap=True)
         raise

@@ -95,12 +95,29 @@ def show_results(comparison: Comparison, console: Console, seconds: float) -> No
     over = f"mean {sign} standard deviation over the seeds; " if comparison.seeds > 1 else ""
     rows = {
         "accuracy": f"in %, {over}best round, and mean of the last ten rounds as final",
-        "traffic": "transfers of models as a multiple of FedAvg's; MB down and up together",
+        "traffic": "transfers of models as a multiple of FedAvg's"
+        + ("" if narrow else "; MB down and up together"),
+        "unknown": _unmeasured(comparison),
         "time": clock(seconds),
         "folder": str(comparison.folder or "none"),
         "picture": str(comparison.folder / SVG) if comparison.folder else "",
     }
     show({name: Text(text) for name, text in rows.items() if text}, console)
+
+
+def _unmeasured(comparison: Comparison) -> str:
+    """Say of algorithms without an accuracy why they have none."""
+    without = [row.algorithm for row in comparison.table if row.best.mean is None]
+    if not without:
+        return ""
+    worst = min(
+        (run for name in without for run in comparison.runs[name]), key=lambda run: run["placed"]
+    )
+    return (
+        f"no accuracy of {', '.join(without)}, because there were runs in which not all clients "
+        f"had a group by the end, such as {worst['placed']:,} of {worst['clients']:,}: run more "
+        "rounds (--rounds)"
+    )
 
 
 def _show_table(table: Table, console: Console) -> None:

@@ -135,17 +135,33 @@ def _options(algorithm: str) -> set[str]:
     return {option.name for option in fields(ALGORITHMS[algorithm].options)}
 
 
+def _takes_auto(algorithm: str) -> bool:
+    """Whether an algorithm can find the number of its groups by itself."""
+    kind = ALGORITHMS[algorithm].options
+    try:
+        return "groups" in _options(algorithm) and bool(kind(groups="auto"))
+    except ValueError:
+        return False
+
+
 def _for(name: str, algorithms: Sequence[str], tables: Tables) -> Tables:
     """Return the settings for one algorithm, without those that only others of them have."""
     others = {option for each in algorithms for option in _options(each)} - _options(name)
     options = {
         key: value for key, value in tables.get("algorithm", {}).items() if key not in others
     }
+    some = [each for each in algorithms if _takes_auto(each)]
+    if options.get("groups") == "auto" and some and name not in some:
+        del options["groups"]  # those that cannot find the number take the dataset's
     local = dict(tables.get("local", {}))
     # The weight of FedProx's term would turn every other algorithm into its own proximal variant.
     if any(ALGORITHMS[each].proximal for each in algorithms) and not ALGORITHMS[name].proximal:
         local.pop("prox", None)
-    return {**tables, "algorithm": options, "local": local}
+    fitting = {**tables, "algorithm": options, "local": local}
+    # Where some migrate, how clients notice drift is for those; where none does, it is a mistake.
+    if any(ALGORITHMS[each].migrates for each in algorithms) and not ALGORITHMS[name].migrates:
+        fitting.pop("drift", None)
+    return fitting
 
 
 def _experiment(name: str, seed: int, tables: Tables, federation: Federation | None) -> Experiment:

@@ -71,8 +71,12 @@ def _curves(axes: "Axes", curves: Mapping[str, NDArray[np.float64]], looks: Look
         axes.plot(measured + 1, mean, dashes, marker=point, color=colour, label=name)
     axes.set(xlabel="round", ylabel="accuracy in %")
     axes.locator_params("x", integer=True)
-    axes.set_title("mean, lowest and highest of the seeds", size=10)
-    if axes.get_legend_handles_labels()[0]:
+    several = max(len(each) for each in curves.values()) > 1
+    axes.set_title("mean, lowest and highest of the seeds" if several else "one seed", size=10)
+    if not axes.get_legend_handles_labels()[0]:
+        axes.set(xticks=[], yticks=[])
+        axes.text(0.5, 0.5, "no round was measured", ha="center", transform=axes.transAxes)
+    else:
         axes.legend(loc="lower right", frameon=False, ncols=1 if len(looks) <= MANY else 2)
 
 
@@ -97,6 +101,7 @@ def _label(
 ) -> None:
     """Write each name in its colour beside its point, where it covers no other name."""
     if not points:
+        axes.set(xticks=[], yticks=[])
         return
     from matplotlib.patheffects import withStroke
 

@@ -84,6 +84,8 @@ def _checked(process: Process, run: Planned, message: Message | None) -> RoundDo
             f"The process of {name} has ended before its time (exit code {process.wait(GRACE)}): "
             "there may be too little memory, so try fewer processes (--jobs)."
         )
+    if isinstance(message, Failed) and not message.begun:
+        raise message.error
     if isinstance(message, Failed):
         raise type(message.error)(f"{name} failed: {message.error}")
     if isinstance(message, Faulty):

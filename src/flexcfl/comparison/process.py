@@ -87,10 +87,12 @@ class Process:
 
     def _read(self) -> None:
         assert self._process.stdout is not None
-        with self._process.stdout as answers, suppress(EOFError, pickle.UnpicklingError):
-            while True:
-                self.inbox.put((self, pickle.load(answers)))
-        self.inbox.put((self, None))
+        try:
+            with self._process.stdout as answers, suppress(EOFError, pickle.UnpicklingError):
+                while True:
+                    self.inbox.put((self, pickle.load(answers)))
+        finally:  # whatever it was, nothing more will come
+            self.inbox.put((self, None))
 
 
 def end(processes: Iterable[Process]) -> None:

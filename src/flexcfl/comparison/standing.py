@@ -11,6 +11,8 @@ from flexcfl.comparison.worker import RoundDone
 
 __all__ = ["Standing", "clock"]
 
+ENOUGH = 20  # rounds from which on the time that is left can be guessed
+
 
 @dataclass
 class Standing:
@@ -23,6 +25,7 @@ class Standing:
     _accuracy: dict[str, float] = field(default_factory=dict)
     _began: dict[str, float] = field(default_factory=dict)
     _ended: dict[str, float] = field(default_factory=dict)
+    _first: float | None = None  # when a round was heard of for the first time
 
     def __post_init__(self) -> None:
         self.start = self.now()
@@ -33,6 +36,7 @@ class Standing:
         if isinstance(what, Started):
             self._began.setdefault(run.algorithm, self.now())
         elif isinstance(what, RoundDone):
+            self._first = self.now() if self._first is None else self._first
             self._rounds[run.folder] = what.number
             if what.accuracy is not None:  # otherwise the last one stays
                 self._accuracy[run.folder] = what.accuracy
@@ -66,10 +70,18 @@ class Standing:
 
     def words(self) -> str:
         """Return how far all of it is."""
+        passed = clock(self.now() - self.start)
+        return f"{self.done} of {len(self.runs)} runs done after {passed}{self._left()}"
+
+    def _left(self) -> str:
+        """Return about how long it will take, once there are rounds to judge by.
+
+        Processes take their time to start, which is not counted as work.
+        """
         done, rounds = self.rounds()
-        passed = self.now() - self.start
-        left = f", about {clock(passed * (rounds - done) / done)} left" if 0 < done < rounds else ""
-        return f"{self.done} of {len(self.runs)} runs done after {clock(passed)}{left}"
+        if self._first is None or not ENOUGH <= done < rounds:
+            return ""
+        return f", about {clock((self.now() - self._first) * (rounds - done) / (done - 1))} left"
 
 
 def clock(seconds: float) -> str:

@@ -20,7 +20,7 @@ from queue import SimpleQueue
 from typing import IO, Any, TypeAlias
 
 from flexcfl.data import Federation
-from flexcfl.errors import FlexcflError, TrainingError, out_of_memory
+from flexcfl.errors import FlexcflError, SettingsError, TrainingError, out_of_memory
 from flexcfl.runner.claim import claimed
 from flexcfl.runner.execute import execute
 from flexcfl.runner.experiment import Experiment
@@ -30,6 +30,11 @@ from flexcfl.runner.own import Own
 from flexcfl.runner.prepare import Prepared, prepare
 
 __all__ = ["Desk", "Done", "Failed", "Faulty", "Message", "RoundDone", "Task", "main"]
+
+MEMORY = (
+    "There is too little memory: lower --jobs, --epochs (or local.steps), --cohort or the number "
+    "of clients (data.clients), or choose a smaller --model."
+)
 
 
 @dataclass(frozen=True)
@@ -58,9 +63,13 @@ class Done:
 
 @dataclass(frozen=True)
 class Failed:
-    """The run cannot be done, for a reason that a person can mend."""
+    """The run cannot be done, for a reason that a person can mend.
+
+    ``begun`` says that it had begun; what is wrong before that is wrong for other runs as well.
+    """
 
     error: FlexcflError
+    begun: bool
 
 
 @dataclass(frozen=True)
@@ -68,6 +77,13 @@ class Faulty:
     """The run cannot be done, because the program has a fault."""
 
     trace: str
+
+
+@dataclass(frozen=True)
+class _Unreadable:
+    """Something came in that this process cannot make sense of."""
+
+    error: Exception
 
 
 Message: TypeAlias = RoundDone | Done | Failed | Faulty
@@ -99,7 +115,12 @@ def _listen(source: IO[bytes], incoming: "SimpleQueue[Any]") -> None:
     try:
         while True:
             incoming.put(pickle.load(source))
-    except (EOFError, pickle.UnpicklingError):  # the latter where the parent died while it wrote
+    except EOFError:
+        pass
+    except Exception as error:  # such as a class that only the parent's program knows
+        incoming.put(_Unreadable(error))
+        source.read()  # what is left of it, until the parent hangs up
+    finally:
         # To the main thread, so that it wakes up wherever it waits.
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
@@ -111,27 +132,30 @@ def _send(answers: IO[bytes], message: Message) -> None:
 
 def _serve(incoming: "SimpleQueue[Any]", send: Send) -> None:
     """Take in a federation of the caller's own, or None, and then tasks."""
-    desk = Desk(incoming.get())
+    desk = Desk(None)
     while True:
-        task: Task = incoming.get()
+        item = incoming.get()
         try:
-            desk.do(task, send)
+            if isinstance(item, Task):
+                desk.do(item, send)
+            elif isinstance(item, _Unreadable):
+                raise SettingsError(
+                    f"What was sent to another process cannot be read there ({item.error}): define "
+                    "its classes in a module that can be imported."
+                )
+            else:
+                desk.federation = item
         except (Exception, SystemExit) as error:
-            send(_told(error))
+            send(_told(error, desk.begun))
 
 
-def _told(error: BaseException) -> Failed | Faulty:
+def _told(error: BaseException, begun: bool) -> Failed | Faulty:
     if isinstance(error, FlexcflError):
-        return Failed(error)
+        return Failed(error, begun)
     if out_of_memory(error):
-        return Failed(
-            TrainingError(
-                "There is too little memory: lower --jobs, --epochs (or local.steps), --cohort or "
-                "the number of clients (data.clients), or choose a smaller --model."
-            )
-        )
+        return Failed(TrainingError(MEMORY), begun)
     if isinstance(error, OSError):
-        return Failed(TrainingError(f"{error}."))
+        return Failed(TrainingError(f"{error}."), begun)
     return Faulty("".join(traceback.format_exception(error)))
 
 
@@ -139,15 +163,19 @@ def _told(error: BaseException) -> Failed | Faulty:
 class Desk:
     """What is kept from one run to the next: the data, which are the same for all.
 
-    Runs say of their origin what the first says, whoever has loaded their data.
+    Runs say of their origin what the first says, whoever has loaded their data. ``begun`` says
+    that the last one could begin.
     """
 
     federation: Federation | None
     remarks: tuple[str, ...] | None = None
+    begun: bool = False
 
     def do(self, task: Task, send: Send) -> None:
         """Do a run and report its rounds and its end."""
+        self.begun = False
         prepared = self._prepared(task.experiment)
+        self.begun = True
         claim = claimed(task.folder, task.experiment) if task.folder else nullcontext(None)
         with claim as path:
             run = execute(prepared, partial(_sent, send), RunFolder(path) if path else None)

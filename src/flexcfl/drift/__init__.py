@@ -1,8 +1,9 @@
 """Drift detection: rules that a client runs on its own data, and what it remembers for them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 from flexcfl.drift.detector import Detector, Samples
 from flexcfl.drift.label_share import LabelShare
@@ -26,10 +27,14 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the registry: what the detector looks at, and the class of its options."""
+    """One line of the registry: what the detector looks at, and the class of its options.
+
+    ``numbers(detector, classes)`` is how many numbers a client keeps, by default one for a class.
+    """
 
     summary: str
     detector: type[Detector]
+    numbers: Callable[[Any, int], int] = lambda _, classes: classes
 
 
 DETECTORS: Mapping[str, Entry] = MappingProxyType(
@@ -42,7 +47,12 @@ DETECTORS: Mapping[str, Entry] = MappingProxyType(
         "wasserstein-counts": Entry(
             "the released code's rule on sorted label counts, kept to show what it misses",
             WassersteinCounts,
+            numbers=lambda _, classes: classes + 1,
         ),
-        "mmd": Entry("examples of the same label look different, or the labels are others", MMD),
+        "mmd": Entry(
+            "examples of the same label look different, or the labels are others",
+            MMD,
+            numbers=lambda mmd, classes: classes * (mmd.features + 2) + 1,
+        ),
     }
 )

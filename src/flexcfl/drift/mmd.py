@@ -18,6 +18,7 @@ from flexcfl.drift.embedding import embedded
 from flexcfl.drift.label_share import LabelShare
 from flexcfl.drift.moments import Moments, moments
 from flexcfl.protocol import Flags
+from flexcfl.threads import one_thread
 
 __all__ = ["MMD"]
 
@@ -45,9 +46,10 @@ class MMD:
     level: Level = 0.05
     least: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.12
     fraction: Fraction = 0.1
-    features: Annotated[int, Field(ge=1, le=10**5)] = 256
+    features: Annotated[int, Field(ge=1, le=2**14)] = 256
     bandwidth: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
 
+    @one_thread  # every bit of a profile is the same wherever a client computes it
     def profiles(self, samples: Samples) -> Profiles:
         """Return counts and traces of each label, the trace of a square, and mean features."""
         clients, classes = samples.counts.shape

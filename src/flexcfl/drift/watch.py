@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from flexcfl.drift.detector import Detector, Profiles, Samples
+from flexcfl.errors import SettingsError
 from flexcfl.protocol import Flags, Ids
 
 __all__ = ["Watch"]
@@ -38,7 +39,7 @@ class Watch:
         """Take the data that ``clients`` have now, as they are placed, for their reference."""
         if not len(clients):
             return
-        profiles = self.detector.profiles(samples)
+        profiles = self._profiles(samples)
         if not self.settled.any():  # only now is it known how long a profile is
             self.kept = np.zeros((self.clients, profiles.shape[1]))
         self.kept[clients] = profiles
@@ -61,6 +62,29 @@ class Watch:
         return np.asarray(self.standing[clients])
 
     def _look(self, clients: Ids, samples_of: Callable[[Ids], Samples]) -> None:
-        now = self.detector.profiles(samples_of(clients))
-        self.standing[clients] = self.detector.drifted(self.kept[clients], now)
+        now = self._profiles(samples_of(clients))
+        verdicts = np.asarray(self.detector.drifted(self.kept[clients], now))
+        if verdicts.shape != (len(clients),) or verdicts.dtype != np.bool_:
+            raise SettingsError(
+                f"The detector {_name(self.detector)} gives verdicts of type {verdicts.dtype} and "
+                f"shape {verdicts.shape} for {len(clients)} clients: let drifted return one "
+                "boolean for each."
+            )
+        self.standing[clients] = verdicts
         self.stirred[clients] = False
+
+    def _profiles(self, samples: Samples) -> Profiles:
+        """Return what the detector makes of the data, in the shape that it must have."""
+        rows, clients = np.asarray(self.detector.profiles(samples)), len(samples.counts)
+        known = self.kept.shape[1] if self.settled.any() else None
+        if rows.ndim != 2 or len(rows) != clients or known not in (None, rows.shape[1]):
+            raise SettingsError(
+                f"The detector {_name(self.detector)} makes profiles of shape {rows.shape} for "
+                f"{clients} clients: let profiles return one row for each, always of the same "
+                "length."
+            )
+        return rows
+
+
+def _name(detector: Detector) -> str:
+    return type(detector).__name__

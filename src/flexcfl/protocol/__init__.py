@@ -40,9 +40,18 @@ from flexcfl.protocol.placing import (
     Placed,
     Settle,
 )
-from flexcfl.protocol.vectors import FLOAT32_BYTES, NO_GROUP, Flags, Ids, Vector, Vectors
+from flexcfl.protocol.vectors import (
+    FIGURE_BYTES,
+    FLOAT32_BYTES,
+    NO_GROUP,
+    Flags,
+    Ids,
+    Vector,
+    Vectors,
+)
 
 __all__ = [
+    "FIGURE_BYTES",
     "FLOAT32_BYTES",
     "LOWEST_LOSS",
     "NO_GROUP",

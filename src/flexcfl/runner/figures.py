@@ -42,10 +42,10 @@ class Figures:
     after the start, ``auxiliary_accuracy`` that of the one model beside the groups' on everybody.
     ``cohort`` counts the clients asked to train, ``placed`` those present that have a group. Of all
     clients ``shifted`` counts those whose data changed, ``detected`` those with a verdict of drift,
-    ``placed_again`` those that were placed anew, whatever came of it, and ``migrated`` those that
-    had a group and have another one now. ``transfers`` are of models as the paper counts them, the
-    bytes those of the algorithm's own orders; both are with those of the start in the first round,
-    and what the evaluation of the models would cost is not among them.
+    ``placed_again`` those that were placed anew for it before the training, and ``migrated`` those
+    that had a group and have another one now, for whatever reason. ``transfers`` are of models as
+    the paper counts them, the bytes those of the algorithm's own orders; both are with those of the
+    start in the first round, and what the evaluation of the models would cost is not among them.
     """
 
     round: int

@@ -116,9 +116,9 @@ class _Course:
         serving = self.algorithm.serving(held.result)
         listening = Transcript(executor, number)
         evaluation, seconds = timed(lambda: self._evaluated(serving, present, number, listening))
-        shared = Ledger.between_groups(serving.exchanged if held.training else 0)
-        ledger = past.ledger + held.ledger + shared + listening.ledger
         trainees, members = Trainees.of(held.training, serving), _members(serving, present)
+        shared = Ledger.between_groups(serving.exchanged if len(trainees.losses) else 0)
+        ledger = past.ledger + held.ledger + shared + listening.ledger
         drift = _drift(self.world.shifted(number), held, past.model_of, serving.model_of)
         asked = _asked(held.training)
         moved = figures.of_members(number, past.model_of, serving.model_of)

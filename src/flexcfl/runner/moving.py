@@ -24,13 +24,15 @@ def names(value: object) -> tuple[str, ...]:
 
     >>> names("swap-all"), names(["swap-part", "incremental"]), names("none"), names([])
     (('swap-all',), ('swap-part', 'incremental'), (), ())
+    >>> names("swap-part, incremental")
+    ('swap-part', 'incremental')
     """
-    listed = [value] if isinstance(value, str) else value
+    listed = value.split(",") if isinstance(value, str) else value
     if not isinstance(listed, list | tuple) or not all(isinstance(each, str) for each in listed):
         raise SettingsError(
             f"[shift] name must be a text or a list of them, such as swap-all, not {value!r:.60}."
         )
-    chosen = tuple(listed)
+    chosen = tuple(name.strip() for each in listed for name in each.split(","))
     if NONE in chosen and len(chosen) > 1:
         raise SettingsError(f"'{NONE}' stands alone: leave it out, or the other shifts.")
     if len(set(chosen)) < len(chosen):

@@ -9,8 +9,9 @@ from flexcfl import __version__, cohorts
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import DATASETS, Federation
 from flexcfl.data.variants import Variants
+from flexcfl.drift import DETECTORS
 from flexcfl.errors import SettingsError
-from flexcfl.protocol import Algorithm, Ids
+from flexcfl.protocol import FIGURE_BYTES, Algorithm, Ids
 from flexcfl.runner import arrivals, memory
 from flexcfl.runner.experiment import Experiment
 from flexcfl.runner.own import NOTHING, Own
@@ -66,7 +67,7 @@ def prepare(
         timeline=timeline,
         engine=engine,
         algorithm=_algorithm(experiment),
-        memory=_memory(experiment, federation.clients, engine.parameters),
+        memory=_memory(experiment, federation, engine.parameters),
         remarks=_remarks(own),
     )
 
@@ -82,9 +83,13 @@ def _algorithm(experiment: Experiment) -> Algorithm[Any]:
     return ALGORITHMS[chosen.name].make(chosen.options, experiment.local)
 
 
-def _memory(experiment: Experiment, clients: int, parameters: int) -> int:
-    chosen = experiment.algorithm
+def _memory(experiment: Experiment, federation: Federation, parameters: int) -> int:
+    chosen, clients = experiment.algorithm, federation.clients
     needed = ALGORITHMS[chosen.name].memory(chosen.options, clients, parameters)
+    detector = DETECTORS.get(experiment.drift.name)
+    if experiment.migrates and detector is not None:
+        kept = detector.numbers(experiment.drift.options, federation.classes)
+        needed += clients * kept * FIGURE_BYTES
     memory.check(chosen.name, needed, memory.machine())
     return needed
 

@@ -1,13 +1,12 @@
 """From settings that were given to a complete experiment, over the defaults of its dataset."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from flexcfl.algorithms import ALGORITHMS, Entry, NoOptions
 from flexcfl.data import DATASETS, Federation
-from flexcfl.drift import Detector
 from flexcfl.errors import SettingsError, nearest, unknown
 from flexcfl.protocol import Local
 from flexcfl.runner import arrivals, moving
@@ -17,6 +16,7 @@ from flexcfl.runner.experiment import Choice, Data, Experiment, Model, RunSettin
 from flexcfl.runner.layers import Layer, merged
 from flexcfl.runner.own import NOTHING, Own
 from flexcfl.settings import validated
+from flexcfl.shifts import Shift
 
 __all__ = ["Resolved", "resolve"]
 
@@ -45,13 +45,14 @@ def resolve(layers: Iterable[Layer], own: Own = NOTHING) -> Resolved:
     tables = {name: brought[name] | keys for name, keys in given.tables.items()}
     _check_groups(algorithm, entry, tables["algorithm"])
     _check_weight(entry, tables["algorithm"])
+    _check_asked(algorithm, entry, given.tables["drift"])
     experiment = Experiment(
         data=data,
         model=validated(Model, tables["model"], "[model]"),
         algorithm=Choice(algorithm, _options(tables["algorithm"], "[algorithm]", entry.options)),
         local=validated(Local, tables["local"], "[local]"),
-        shift=own.shifts if own.shifts is not None else moving.shifts(tables["shift"]),
-        drift=_watching(tables["drift"], own.detector),
+        shift=_shifts(tables["shift"], own),
+        drift=_detector(tables["drift"], own),
         run=_anchored(validated(RunSettings, tables["run"], "[run]")),
     )
     arrivals.check_rounds(data.arrivals, experiment.run.rounds)
@@ -67,10 +68,27 @@ def _fitting(brought: Tables, later: arrivals.Arrivals, federation: Federation |
     return {**brought, "run": {**brought["run"], "cohort": cohort}}
 
 
-def _watching(table: dict[str, Any], detector: Detector | None) -> Choice:
-    if detector is not None:
-        return Choice(str(table["name"]), detector)
-    return Choice(*moving.detectors(table))
+def _shifts(table: dict[str, Any], own: Own) -> Mapping[str, Shift]:
+    if own.shifts is None:
+        return moving.shifts(table)
+    _check_alone("shift", table)
+    return own.shifts
+
+
+def _detector(table: dict[str, Any], own: Own) -> Choice:
+    if own.detector is None:
+        return Choice(*moving.detectors(table))
+    _check_alone("drift", table)
+    return Choice(str(table["name"]), own.detector)
+
+
+def _check_alone(name: str, table: dict[str, Any]) -> None:
+    """Refuse settings for what the caller has brought as an object."""
+    for key in table.keys() - {"name"}:
+        raise SettingsError(
+            f"[{name}] {key} is set, but {name} is an object of your own: "
+            "set its options where you make it."
+        )
 
 
 def _chosen(table: str, tables: Tables, default: str) -> str:
@@ -128,6 +146,16 @@ def _check_groups(name: str, entry: Entry, table: dict[str, Any]) -> None:
         raise SettingsError(
             f"'{name}' trains one model for everybody and has no groups: "
             "leave --groups out, or set it to 1."
+        )
+
+
+def _check_asked(name: str, entry: Entry, table: dict[str, Any]) -> None:
+    """Refuse a way to notice drift where nobody asks for it."""
+    if table and not entry.migrates:
+        migrating = ", ".join(each for each, other in ALGORITHMS.items() if other.migrates)
+        raise SettingsError(
+            f"'{name}' asks no client whether its data have drifted: leave --drift and [drift] "
+            f"out, or choose an algorithm that migrates ({migrating})."
         )
 
 

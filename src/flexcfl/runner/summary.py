@@ -51,7 +51,7 @@ def summarised(
         "waiting": int(waiting.sum()),
         "clustering": _clustering(serving.clustering),
         "adjusted_rand_index": metrics.adjusted_rand_index(
-            # Where data move from client to client, the clusters of the start mean nothing.
+            # Where clients' data change, the clusters of the start are no longer theirs.
             None if experiment.shift else federation.structure,
             np.where(waiting, NO_GROUP, serving.model_of),
         ),

@@ -43,6 +43,8 @@ def superseded(below: Flat, above: Flat) -> set[str]:
         gone |= _not_taken(after)
     if "local.epochs" in above:
         gone.add("local.steps")
+    if not _algorithm(after).migrates:  # and nobody asks for drift
+        gone |= {name for name in below if name.startswith("drift.")}
     left = {name: value for name, value in before.items() if name not in gone} | dict(above)
     return gone | _without_meaning(below, left)
 

@@ -34,7 +34,8 @@ class Held(Generic[ResultT]):
     """The result of a conversation, with its cost and what one needs to know of its course.
 
     ``training`` are the exchanges in which clients trained for the round, ``detected`` counts the
-    verdicts of drift, and ``placed`` are those clients that were placed other than as newcomers.
+    verdicts of drift, and ``placed`` are clients that were placed before the training of the round,
+    those among them that are no newcomers for the sake of such a verdict.
     """
 
     result: ResultT
@@ -88,7 +89,7 @@ class Transcript:
             self.training.append((order, reply))
         if isinstance(reply, Checked):
             self.detected += int(reply.drifted.sum())
-        if isinstance(order, Migrate | Choose | Settle):
+        if isinstance(order, Migrate | Choose | Settle) and not self.training:
             self.placed.append(reply.clients)
         answer: ReplyT = reply
         return answer

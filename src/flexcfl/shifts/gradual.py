@@ -5,23 +5,21 @@ Adaptation, ACM Computing Surveys 46, 2014: for a while both distributions are m
 """
 
 from dataclasses import replace
-from typing import ClassVar
 
 import numpy as np
 from pydantic.dataclasses import dataclass as settings
 
-from flexcfl.data.federation import Federation
 from flexcfl.protocol import Ids
 from flexcfl.shifts.holdings import Holdings, Moves, places
-from flexcfl.shifts.options import FORBID, Probability, Rounds
-from flexcfl.shifts.pairs import check_pairs, drawn_pairs, partners
+from flexcfl.shifts.options import FORBID, Rounds
+from flexcfl.shifts.pairs import Pairing, partners
 from flexcfl.shifts.shift import Moment
 
 __all__ = ["Gradual"]
 
 
 @settings(frozen=True, config=FORBID)
-class Gradual:
+class Gradual(Pairing):
     """Pairs of clients exchange all their data, training and test, over several rounds.
 
     In each round all eligible clients are paired at random, and each pair begins to exchange with
@@ -29,18 +27,11 @@ class Gradual:
     random order. Until all has moved the two are in no other pair.
     """
 
-    variants: ClassVar[bool] = False
-
-    probability: Probability = 0.05
     duration: Rounds = 20
-
-    def check(self, federation: Federation) -> None:
-        """Refuse a federation of one client."""
-        check_pairs(federation)
 
     def apply(self, holdings: Holdings, moment: Moment) -> Holdings:
         """Let the pairs of this round begin; the first part is due at once."""
-        ones, others = drawn_pairs(holdings, moment, self.probability)
+        ones, others = self.pairs(holdings, moment)
         if len(ones) == 0:
             return holdings
         owner = partners(ones, others, moment.clients)[holdings.owner]

@@ -4,17 +4,14 @@ Duan et al.: Flexible Clustered Federated Learning for Client-Level Data Distrib
 TPDS 33, 2022, Section 5.3.
 """
 
-from typing import ClassVar
-
 import numpy as np
 from numpy.typing import NDArray
 from pydantic.dataclasses import dataclass as settings
 
-from flexcfl.data.federation import Federation
 from flexcfl.protocol import Flags, Ids
 from flexcfl.shifts.holdings import Holdings
-from flexcfl.shifts.options import FORBID, Probability
-from flexcfl.shifts.pairs import check_pairs, drawn_pairs, partners
+from flexcfl.shifts.options import FORBID
+from flexcfl.shifts.pairs import Pairing, partners
 from flexcfl.shifts.shift import Moment
 
 __all__ = ["SwapPart"]
@@ -23,7 +20,7 @@ NO_LABEL = -1
 
 
 @settings(frozen=True, config=FORBID)
-class SwapPart:
+class SwapPart(Pairing):
     """Pairs of clients exchange one label each, all its training and test examples.
 
     In each round all eligible clients are paired at random, and each pair exchanges with
@@ -32,17 +29,9 @@ class SwapPart:
     is.
     """
 
-    variants: ClassVar[bool] = False
-
-    probability: Probability = 0.05
-
-    def check(self, federation: Federation) -> None:
-        """Refuse a federation of one client."""
-        check_pairs(federation)
-
     def apply(self, holdings: Holdings, moment: Moment) -> Holdings:
         """Let the pairs of this round exchange a label each, where both have one to give."""
-        ones, others = drawn_pairs(holdings, moment, self.probability)
+        ones, others = self.pairs(holdings, moment)
         if len(ones) == 0:
             return holdings
         partner = partners(ones, others, moment.clients)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from flexcfl import seeds
 from flexcfl.data.federation import Federation, IndexLists
 from flexcfl.data.variants import Variants
+from flexcfl.errors import TrainingError
 from flexcfl.protocol import Flags, Ids
 from flexcfl.shifts.holdings import NOBODY, Holdings
 from flexcfl.shifts.shift import Moment, Shift
@@ -114,9 +115,22 @@ class Timeline:
         for name, shift in self.shifts.items():
             rng = seeds.generator(self.seed, f"shift {name}", number)
             moment = Moment(number, visited, *self._labels, *sizes, rng)
-            holdings = shift.apply(holdings, moment)
+            after = shift.apply(holdings, moment)
+            if after is not holdings:
+                self._check_everybody_has_data(name, after, number)
+            holdings = after
         # Last, so that clients whose exchange ends now are in no other pair in this round.
         return holdings.advanced(number)
+
+    def _check_everybody_has_data(self, name: str, holdings: Holdings, number: int) -> None:
+        """Refuse what the shifts of this package never do, but one of somebody's own may."""
+        owners = holdings.train_owner[holdings.released]
+        empty = np.flatnonzero(np.bincount(owners, minlength=self.federation.clients) == 0)
+        if len(empty):
+            raise TrainingError(
+                f"The shift '{name}' leaves client {empty[0]} without a training example in round "
+                f"{number}: mend it so that every client always has one."
+            )
 
     def _seen(self) -> View:
         federation, now = self.federation, self._now

@@ -1,8 +1,4 @@
-"""All clients in one process: orders fulfilled by the engine on data that may change.
-
-What clients remember from one round to the next is here too: the origin and the directions that
-they were sent, and what their data were like when they were last placed.
-"""
+"""A federation whose clients are simulated, round by round."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -35,31 +31,17 @@ from flexcfl.protocol import (
     Settle,
     Train,
     Trained,
-    Vector,
     Vectors,
 )
 from flexcfl.shifts import Timeline, View
+from flexcfl.simulation.keepsakes import Keepsake, Keepsakes
 
 if TYPE_CHECKING:  # an engine is handed in; who only reads this module need not wait for torch
     from flexcfl.engine import Engine
 
-__all__ = ["Keepsake", "Simulation"]
+__all__ = ["Simulation"]
 
 ReplyT = TypeVar("ReplyT")
-
-
-@dataclass(frozen=True, eq=False)
-class Keepsake:
-    """What a client keeps to find its group again: the common origin and the directions."""
-
-    origin: Vector
-    directions: Vectors
-
-    def same(self, other: "Keepsake") -> bool:
-        """Whether both were made of the same numbers."""
-        return np.array_equal(self.origin, other.origin) and np.array_equal(
-            self.directions, other.directions
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,16 +50,15 @@ class Simulation:
 
     What a client draws depends on (seed, purpose, round, client) alone, whoever else was asked
     with it. ``timeline`` says which data clients have in a round. ``watch`` is how they notice that
-    these have drifted, and is None where nobody will ask. ``keepsakes`` are all that clients were
-    sent to keep, and ``kept`` has the number of each client's.
+    these have drifted, and is None where nobody will ask. ``keepsakes`` are what clients were sent
+    to keep.
     """
 
     engine: "Engine"
     timeline: Timeline
     seed: int
     watch: Watch | None = None
-    keepsakes: list[Keepsake] = field(default_factory=list)
-    kept: dict[int, int] = field(default_factory=dict)
+    keepsakes: Keepsakes = field(default_factory=Keepsakes)
 
     def at(self, number: int) -> Executor:
         """Return the executor of round ``number``; the start is round 0."""
@@ -159,29 +140,22 @@ class _Moment:
         return Evaluated(order.clients, loss, hits, owned.sizes[order.clients])
 
     def _place(self, order: Place) -> Placed:
-        self._receive(order.clients, Keepsake(order.origin, order.directions))
+        keepsake = Keepsake(order.origin, order.directions)
+        self.simulation.keepsakes.receive(order.clients, keepsake)
         return self._migrate(Migrate(order.clients, order.local))
 
     def _keep(self, order: Keep) -> Kept:
-        self._receive(order.clients, Keepsake(order.origin, order.directions))
+        keepsake = Keepsake(order.origin, order.directions)
+        self.simulation.keepsakes.receive(order.clients, keepsake)
         self._remember(order.clients)
         return Kept(order.clients)
 
-    def _receive(self, clients: Ids, keepsake: Keepsake) -> None:
-        """Let clients keep something, once for all that were sent the same."""
-        sent = self.simulation.keepsakes
-        number = next((i for i, each in enumerate(sent) if each.same(keepsake)), len(sent))
-        if number == len(sent):
-            sent.append(keepsake)
-        self.simulation.kept.update(dict.fromkeys(clients.tolist(), number))
-
     def _migrate(self, order: Migrate) -> Placed:
         """Let clients pre-train from the origin that they keep, and choose (Equation 8)."""
-        kept = np.array([self.simulation.kept[client] for client in order.clients.tolist()])
-        group_of, cosine = np.empty(len(kept), dtype=np.int64), np.empty(len(kept))
-        for number in np.unique(kept):  # one for all, as long as groups are founded once
-            own, keepsake = kept == number, self.simulation.keepsakes[number]
-            group_of[own], cosine[own] = self._aligned(order.clients[own], keepsake, order.local)
+        clients = order.clients
+        group_of, cosine = np.empty(len(clients), dtype=np.int64), np.empty(len(clients))
+        for keepsake, own in self.simulation.keepsakes.divided(clients):
+            group_of[own], cosine[own] = self._aligned(clients[own], keepsake, order.local)
         self._remember(order.clients)
         return Placed(order.clients, group_of, cosine)
 

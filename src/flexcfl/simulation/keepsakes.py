@@ -1,0 +1,53 @@
+"""What clients were sent to keep: the common origin and the directions of the groups.
+
+Duan et al.: Flexible Clustered Federated Learning for Client-Level Data Distribution Shift. IEEE
+TPDS 2022, Section 3.4.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from flexcfl.protocol import Flags, Ids, Vector, Vectors
+
+__all__ = ["Keepsake", "Keepsakes"]
+
+
+@dataclass(frozen=True, eq=False)
+class Keepsake:
+    """What a client needs to find its group again by itself."""
+
+    origin: Vector
+    directions: Vectors
+
+    def same(self, other: "Keepsake") -> bool:
+        """Whether both were made of the same numbers."""
+        return np.array_equal(self.origin, other.origin) and np.array_equal(
+            self.directions, other.directions
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Keepsakes:
+    """Everything that was sent, each thing once, and the number of what each client keeps."""
+
+    sent: list[Keepsake] = field(default_factory=list)
+    kept: dict[int, int] = field(default_factory=dict)
+
+    def receive(self, clients: Ids, keepsake: Keepsake) -> None:
+        """Let clients keep something in place of what they had."""
+        known = (number for number, each in enumerate(self.sent) if each.same(keepsake))
+        number = next(known, len(self.sent))
+        if number == len(self.sent):
+            self.sent.append(keepsake)
+        self.kept.update(dict.fromkeys(clients.tolist(), number))
+
+    def divided(self, clients: Ids) -> Iterator[tuple[Keepsake, Flags]]:
+        """Yield each keepsake with flags for the clients that have it.
+
+        There is one for all as long as groups are founded once.
+        """
+        kept = np.array([self.kept[client] for client in clients.tolist()], dtype=np.int64)
+        for number in np.unique(kept):
+            yield self.sent[number], kept == number
