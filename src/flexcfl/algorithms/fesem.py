@@ -11,7 +11,7 @@ import numpy as np
 from pydantic.dataclasses import dataclass as settings
 
 from flexcfl.aggregation import Averaging, group_means, weights
-from flexcfl.algorithms.migration import drifted, settled
+from flexcfl.algorithms.migration import settled, verdicts
 from flexcfl.algorithms.options import FORBID, Groups
 from flexcfl.protocol import (
     FLOAT32_BYTES,
@@ -124,7 +124,8 @@ def memory(options: FesemOptions, clients: int, parameters: int) -> int:
 
 def _migrated(state: FesemState, present: Flags) -> Conversation[FesemState]:
     """Assign who has drifted to the nearest group, for which nobody need be asked."""
-    due = yield from drifted(state.group_of, present)
+    nobody = np.zeros_like(present)  # a verdict is followed at once, so none is left standing
+    due = np.flatnonzero((yield from verdicts(nobody, state.group_of, present)))
     group_of = state.group_of.copy()
     for client in due:
         own = state.local_models[client]

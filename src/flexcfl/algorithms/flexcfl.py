@@ -12,7 +12,7 @@ import numpy as np
 from flexcfl.aggregation import group_means, shared
 from flexcfl.algorithms.cold_start import Founded, clustered, each_its_own, pretrained
 from flexcfl.algorithms.flexcfl_options import FlexcflOptions, RccOptions
-from flexcfl.algorithms.migration import drifted, settled
+from flexcfl.algorithms.migration import settled, verdicts
 from flexcfl.errors import SettingsError
 from flexcfl.protocol import (
     FLOAT32_BYTES,
@@ -153,13 +153,10 @@ class FlexCFL:
     def _migrate(
         self, state: FlexcflState, present: Flags, drawn: Ids
     ) -> Conversation[FlexcflState]:
-        """Let clients that have drifted redo their cold start (Algorithm 2, lines 4 to 6).
-
-        A verdict stands until its client has been placed, whatever reply is lost.
-        """
-        found = yield from drifted(state.group_of, present)
-        state = replace(state, drifted=_flagged(state.drifted, found))
-        due = np.flatnonzero(state.drifted & present)
+        """Let clients that have drifted redo their cold start (Algorithm 2, lines 4 to 6)."""
+        drifted = yield from verdicts(state.drifted, state.group_of, present)
+        state = replace(state, drifted=drifted)
+        due = np.flatnonzero(drifted)
         if not len(due):
             return state
         if self.placement == "random":
@@ -200,9 +197,3 @@ def _without(group_of: Ids, clients: Ids) -> Ids:
     left = group_of.copy()
     left[clients] = NO_GROUP
     return left
-
-
-def _flagged(flags: Flags, clients: Ids) -> Flags:
-    more = flags.copy()
-    more[clients] = True
-    return more

@@ -4,13 +4,13 @@ Ghosh, Chung, Yin, Ramchandran: An Efficient Framework for Clustered Federated L
 2020, Algorithm 1 with model averaging.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from pydantic.dataclasses import dataclass as settings
 
 from flexcfl.aggregation import Averaging, group_means, weights
-from flexcfl.algorithms.migration import drifted
+from flexcfl.algorithms.migration import verdicts
 from flexcfl.algorithms.options import FORBID, Groups
 from flexcfl.protocol import (
     LOWEST_LOSS,
@@ -93,7 +93,8 @@ class IFCA:
         trained = yield from ask(Train(cohort, state.models, LOWEST_LOSS, self.local))
         counts = weights(self.options.averaging, trained.examples)
         step = group_means(trained.updates, trained.model_of, len(state.models), counts)
-        return _chose(state, state.models + step, trained.clients, trained.model_of)
+        stepped = replace(state, models=state.models + step)
+        return _chose(stepped, trained.clients, trained.model_of)
 
     def serving(self, state: IfcaState) -> Serving:
         """Serve each client the model that it chose last."""
@@ -106,22 +107,15 @@ def ifca_mig(local: Local, options: IfcaOptions) -> IFCA:
 
 
 def _migrated(state: IfcaState, present: Flags) -> Conversation[IfcaState]:
-    found = yield from drifted(state.model_of, present)
-    due = np.union1d(found, np.flatnonzero(state.drifted & present))
-    if not len(due):
+    drifted = yield from verdicts(state.drifted, state.model_of, present)
+    state = replace(state, drifted=drifted)
+    if not drifted.any():
         return state
-    flags = state.drifted.copy()
-    flags[due] = True  # until it has answered, whatever it may say later
-    chosen = yield from ask(Choose(due, state.models))
-    return _chose(
-        IfcaState(state.models, state.model_of, flags),
-        state.models,
-        chosen.clients,
-        chosen.model_of,
-    )
+    chosen = yield from ask(Choose(np.flatnonzero(drifted), state.models))
+    return _chose(state, chosen.clients, chosen.model_of)
 
 
-def _chose(state: IfcaState, models: Vectors, clients: Ids, chosen: Ids) -> IfcaState:
-    model_of, still = state.model_of.copy(), state.drifted.copy()
-    model_of[clients], still[clients] = chosen, False
-    return IfcaState(models, model_of, still)
+def _chose(state: IfcaState, clients: Ids, chosen: Ids) -> IfcaState:
+    model_of, drifted = state.model_of.copy(), state.drifted.copy()
+    model_of[clients], drifted[clients] = chosen, False
+    return replace(state, model_of=model_of, drifted=drifted)

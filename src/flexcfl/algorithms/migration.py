@@ -16,16 +16,20 @@ from flexcfl.protocol import (
     ask,
 )
 
-__all__ = ["drifted", "settled"]
+__all__ = ["settled", "verdicts"]
 
 
-def drifted(group_of: Ids, present: Flags) -> Conversation[Ids]:
-    """Ask everybody who is present and has a group, and return who has drifted."""
+def verdicts(standing: Flags, group_of: Ids, present: Flags) -> Conversation[Flags]:
+    """Ask everybody who is present and has a group, and return who has drifted.
+
+    ``standing`` are earlier verdicts: each stands until its client has been placed again.
+    """
     placed = np.flatnonzero(present & (group_of != NO_GROUP))
-    if not len(placed):
-        return placed
-    checked = yield from ask(CheckDrift(placed))
-    return checked.clients[checked.drifted]
+    flags = standing.copy()
+    if len(placed):
+        checked = yield from ask(CheckDrift(placed))
+        flags[checked.clients] |= checked.drifted
+    return flags
 
 
 def settled(clients: Ids) -> Conversation[None]:
