@@ -33,6 +33,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return error.removeprefix("Error: ").rstrip("\n")
 
 
+@pytest.mark.slow
 def test_a_comparison_shows_its_settings_its_progress_its_table_and_leaves_a_folder(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -80,6 +81,7 @@ def test_a_mistake_is_one_sentence_before_a_process_is_started(
     assert [path.name for path in here.iterdir()] == ["full"]
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_is_named_and_ends_the_others(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

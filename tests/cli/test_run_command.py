@@ -470,6 +470,7 @@ def started(*words: str, encoding: str = "utf-8", **environment: str) -> "subpro
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_an_output_that_is_not_utf_8_is_no_obstacle(here: Path, encoding: str) -> None:
     # FORCE_COLOR makes Rich take the pipe for a terminal, with its spinner and its bar.
@@ -481,6 +482,7 @@ def test_an_output_that_is_not_utf_8_is_no_obstacle(here: Path, encoding: str) -
     assert (here / "é€" / "summary.json").exists()
 
 
+@pytest.mark.slow
 def test_ctrl_c_pressed_again_and_again_is_like_once(here: Path) -> None:
     with started("--rounds", "1000000", "--out", "mine", "--set", "data.clients=20") as process:
         assert process.stdout is not None

@@ -24,6 +24,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
     return api.compare(["fedavg", "ifca"], seeds=2, jobs=2, set=ASSIGNED, out=out, **SHORT)
 
 
+@pytest.mark.slow
 def test_it_returns_what_every_run_found(compared: Comparison) -> None:
     assert compared.algorithms == ("fedavg", "ifca")
     for name, row in zip(compared.algorithms, compared.table, strict=True):
@@ -34,6 +35,7 @@ def test_it_returns_what_every_run_found(compared: Comparison) -> None:
         assert np.nanmax(compared.curves[name], axis=1) == pytest.approx(best)
 
 
+@pytest.mark.slow
 def test_it_leaves_a_folder_for_each_run_and_what_they_show_together(compared: Comparison) -> None:
     assert compared.folder is not None
     runs = {f"{name}-seed{seed}" for name in ("fedavg", "ifca") for seed in (0, 1)}
@@ -46,6 +48,7 @@ def test_it_leaves_a_folder_for_each_run_and_what_they_show_together(compared: C
     assert described["algorithms"]["ifca"]["figures"] == compared.table[1].figures()
 
 
+@pytest.mark.slow
 def test_a_run_in_a_process_of_its_own_is_like_any_other(
     compared: Comparison, tmp_path: Path
 ) -> None:
