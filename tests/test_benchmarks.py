@@ -21,6 +21,7 @@ def federation() -> Federation:
     return Federation("mnist", x, rng.integers(10, size=30), lists, lists, 10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["mclr", "mlp"])
 def test_a_model_gets_its_table(
     model: str, federation: Federation, capsys: pytest.CaptureFixture[str]

@@ -43,6 +43,7 @@ def test_a_cohort_holds_clients_that_are_there_each_once_in_ascending_order(
     assert chosen == cohort(policy, number, arrival, size, seed)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 100), arrivals())
 def test_round_robin_sees_everybody_present_before_anybody_twice(
     seed: int, case: tuple[Ids, int]

@@ -240,6 +240,7 @@ def test_nobody_is_asked_who_has_not_arrived(algorithm: Algorithm[Any], parabola
     assert (algorithm.serving(late).model_of[[10, 11]] != NO_GROUP).all()
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_cohorts_and_any_silence_leave_valid_groups(

@@ -391,6 +391,7 @@ def test_nothing_is_shared_in_a_round_in_which_nobody_answers(parabolas: Make) -
     assert np.array_equal(advanced(method, state, quiet, np.arange(12)).models, state.models)
 
 
+@pytest.mark.slow
 def test_auto_finds_the_kinds(parabolas: Make) -> None:
     federation = parabolas(60)
     method = FlexCFL(LOCAL, FlexcflOptions(groups="auto", alpha=5))

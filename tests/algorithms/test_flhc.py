@@ -154,6 +154,7 @@ def test_the_clustering_is_reported() -> None:
     assert report.within == pytest.approx(float((gaps**2).sum()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("metric", "linkage"), KINDS)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 9), st.booleans())
 @settings(max_examples=15)

@@ -33,6 +33,7 @@ def test_known_clusters_are_recovered_exactly_from_a_third_of_the_clients(
     assert run.summary["adjusted_rand_index"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clusters", [3, 5, 8])
 def test_auto_finds_how_many_clusters_there_are(clusters: int) -> None:
     run = flexcfl.run(

@@ -87,6 +87,7 @@ CLUSTERED = ["--dataset", "clusters", "--rounds", "5", "--epochs", "1", "--cohor
 ARRIVALS = "data.arrivals=[{round=3,share=0.2}]"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
 def test_every_algorithm_runs_with_arrivals_and_again_from_its_own_settings(
     algorithm: str, here: Path, capsys: pytest.CaptureFixture[str]

@@ -69,6 +69,7 @@ def test_groups_are_numbered_by_first_appearance(measure: str, federation: Const
         assert group_of.dtype == np.int64
 
 
+@pytest.mark.slow
 @each_measure
 def test_the_number_of_groups_can_be_found(measure: str, federation: Constructed) -> None:
     rng = np.random.default_rng(0)

@@ -18,16 +18,19 @@ def found(federation: Constructed, seed: int = 0, most_groups: int = 10) -> int:
     return number_of_groups(gram(federation.updates), most_groups, np.random.default_rng(seed))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("groups", [1, 3, 5, 8])
 def test_trained_linear_models(groups: int) -> None:
     assert found(linear_clients(groups, 80, seed=0)) == groups
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("groups", [1, 3])
 def test_digits_under_other_names(groups: int) -> None:
     assert found(permuted_digits(groups, 60, seed=0), most_groups=6) == groups
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("groups", [1, 5])
 def test_noisy_vectors(groups: int) -> None:
     assert found(noisy_vectors(groups, 60, seed=0), most_groups=8) == groups

@@ -17,6 +17,7 @@ from flexcfl.comparison import Comparison, plot, table
 from flexcfl.comparison.plot import apart
 
 
+@pytest.mark.slow
 def test_the_same_comparison_gives_the_same_picture(comparison: Comparison) -> None:
     one, two = plot.svg(comparison, "digits"), plot.svg(comparison, "digits")
     assert one == two

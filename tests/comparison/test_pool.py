@@ -98,6 +98,7 @@ def test_what_only_the_parent_knows_is_told_and_leaves_nothing_behind(
     assert len(children) == 1
 
 
+@pytest.mark.slow
 def test_what_is_wrong_before_a_run_begins_is_blamed_on_none(children: Children) -> None:
     large = planned(["fedavg", "ifca"], 1, spoken({"rounds": 2, "cohort": 1000}, {}))
     with pytest.raises(SettingsError, match=r"^A cohort of 1000 is larger than the federation"):

@@ -181,6 +181,7 @@ def test_a_client_without_examples_cannot_be_split() -> None:
         split([np.arange(3), np.arange(0)], 0.5, np.random.default_rng(0))
 
 
+@pytest.mark.slow
 def test_as_many_clients_as_mnist_has_images_are_served() -> None:
     labels = np.random.default_rng(0).integers(0, 10, 70_000)
     assert_partition(by_classes(labels, 70_000, 2, np.random.default_rng(0)), 70_000, 70_000)

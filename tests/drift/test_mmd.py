@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import rbf_kernel
+from threadpoolctl import threadpool_limits
 
 from flexcfl.data import load_federation
 from flexcfl.drift import MMD, LabelShare, Samples
@@ -64,6 +65,7 @@ def test_the_traces_are_unbiased_for_few_and_for_many_examples(
     np.testing.assert_allclose(np.mean(found, axis=0), expected, rtol=0.06)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [[2, 1, 0, 0], [5, 4, 0, 0], [1, 2, 3, 4], [60, 20, 0, 5]])
 @pytest.mark.parametrize("growth", [1, 3])
 def test_other_examples_of_the_same_kind_raise_few_alarms(sizes: list[int], growth: int) -> None:
@@ -121,3 +123,14 @@ def test_turned_images_are_seen_on_real_digits() -> None:
         now = detector.profiles(samples(turned, federation.classes))
         caught.append(detector.drifted(before, now).mean())
     assert np.mean(caught) >= 0.8
+
+
+def test_the_number_of_threads_changes_no_bit_of_a_profile() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(300, 28, 28)).astype(np.float32), rng.integers(3, size=300)
+    samples = Samples(np.bincount(y)[np.newaxis], np.array([300]), lambda _: (x, y))
+    profiles = []
+    for threads in (1, 2):
+        with threadpool_limits(limits=threads):
+            profiles.append(MMD().profiles(samples))
+    assert np.array_equal(profiles[0], profiles[1])

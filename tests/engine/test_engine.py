@@ -61,6 +61,7 @@ def test_nobody_to_train_is_no_mistake(module: str, cohort: Cohort) -> None:
     assert loss.shape == (0,)
 
 
+@pytest.mark.slow
 def test_training_learns(module: str, cohort: Cohort) -> None:
     _, early = cohort.train(cohort.engine(module), Local(epochs=1, rate=0.1))
     _, late = cohort.train(cohort.engine(module), Local(epochs=20, rate=0.1))

@@ -35,6 +35,7 @@ def assert_equal_to_the_plain_loop(
     np.testing.assert_allclose(loss, expected_loss, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("local", LOCALS.values(), ids=LOCALS.keys())
 @pytest.mark.parametrize(("module", "path"), FASTER)
 def test_faster_paths_equal_the_plain_loop(

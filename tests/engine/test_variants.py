@@ -45,6 +45,7 @@ def evaluate(
     return engine.evaluate(models, np.arange(len(SIZES)) % 2, examples)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("module", "world", "path"), TRAINED)
 def test_variants_are_trained_as_if_they_were_the_pool(
     module: str, world: str, path: PathName

@@ -77,6 +77,7 @@ def test_inter_group_aggregation_on_femnist_costs_11_4_per_cent_more() -> None:
     assert sharing / plain - 1 == pytest.approx(0.114, abs=5e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "factor"), [("fedavg", 1), ("fedprox", 1), ("fesem", 1), ("fesem-mig", 1), ("ifca", 2)]
 )

@@ -138,6 +138,7 @@ def test_names_are_words(value: object) -> None:
         names(value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shift", [*sorted(SHIFTS), ["swap-part", "incremental", "rotation"]])
 def test_every_method_meets_the_same_world(shift: str | list[str]) -> None:
     often = {"shift.probability": 0.5} if shift != "incremental" else {}
@@ -161,6 +162,7 @@ def test_a_run_that_moves_can_be_repeated_from_its_file(tmp_path: Path) -> None:
         assert (one / name).read_bytes() == (other / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_migration_is_worth_something() -> None:
     moving: dict[str, Any] = {"rounds": 60, "set": {"shift.probability": 0.1}}
     flex, group = (flexcfl.run(algorithm=name, **moving) for name in ("flexcfl", "fedgroup"))
