@@ -27,7 +27,7 @@ def names(value: object) -> tuple[str, ...]:
     >>> names("swap-part, incremental")
     ('swap-part', 'incremental')
     """
-    listed = value.split(",") if isinstance(value, str) else value
+    listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, list | tuple) or not all(isinstance(each, str) for each in listed):
         raise SettingsError(
             f"[shift] name must be a text or a list of them, such as swap-all, not {value!r:.60}."
