@@ -335,6 +335,16 @@ def test_a_detector_is_told_how_much_there_was_at_the_start(
     assert told == [([5, 3], [9, 5]), ([5, 3], [5, 3])]
 
 
+def test_changes_are_noticed_in_rounds_that_nobody_asked_for_and_on_the_way_back(
+    moving: Simulation,
+) -> None:
+    everybody = np.arange(5)
+    moving.at(1)(Settle(everybody))
+    assert np.flatnonzero(moving.at(5)(CheckDrift(everybody)).drifted).tolist() == [0, 2]
+    moving.at(5)(Settle(everybody))
+    assert np.flatnonzero(moving.at(2)(CheckDrift(everybody)).drifted).tolist() == [0, 2]
+
+
 def test_training_a_given_model_is_no_placement(moving: Simulation, models: np.ndarray) -> None:
     nobody_asks, clients = CheckDrift(np.arange(5)), np.array([0, 2])
     moving.at(1)(Settle(clients))

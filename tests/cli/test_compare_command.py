@@ -10,27 +10,16 @@ from pathlib import Path
 import pytest
 
 from flexcfl.cli import main
+from tests.cli.refusals import told
 
 SHORT = ["--rounds", "2", "--cohort", "5", "--epochs", "1", "--set", "data.clients=10"]
 
 
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.delenv("FLEXCFL_DATA", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    folder = tmp_path / "here"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    return folder
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def refusal(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    """Return the one sentence on stderr of a command that must fail."""
-    assert main(["compare", *words]) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("Error: ")
-    assert error.count("\n") == 1, error
-    return error.removeprefix("Error: ").rstrip("\n")
+    return told(capsys, "compare", *words)
 
 
 @pytest.mark.slow

@@ -20,31 +20,17 @@ from flexcfl.engine import workers
 from flexcfl.protocol import Executor
 from flexcfl.runner.folder import RunFolder
 from flexcfl.simulation import Simulation
+from tests.cli.refusals import told
 
 SHORT = ["--rounds", "2", "--cohort", "2", "--epochs", "1", "--set", "data.clients=10"]
 TRAIN, TEST = "train", "t10k"
 
 
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Work in an empty folder, and leave the user's own data out of it."""
-    monkeypatch.delenv("FLEXCFL_DATA", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    folder = tmp_path / "here"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    return folder
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def refusal(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    """Return the one sentence on stderr of a command that must fail."""
-    assert main(["run", *words]) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("Error: ")
-    assert error.endswith("\n")
-    assert error.count("\n") == 1, error
-    assert "Traceback" not in error
-    return error.removeprefix("Error: ").rstrip("\n")
+    return told(capsys, "run", *words)
 
 
 def test_a_run_shows_its_settings_its_rounds_its_results_and_leaves_a_folder(

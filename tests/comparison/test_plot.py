@@ -41,13 +41,19 @@ def test_what_was_not_measured_is_left_out(summary: Callable[..., dict[str, Any]
     runs = {"ifca": [summary("ifca", 0, None)]}
     curves = {"ifca": np.full((1, 4), np.nan)}
     nothing = Comparison([table.row("ifca", runs["ifca"])], runs, curves, None)
-    ET.fromstring(plot.svg(nothing, "nothing"))
+    picture = plot.svg(nothing, "nothing")
+    ET.fromstring(picture)
+    assert b"no round was measured" in picture
+    assert plot.COLOURS[0].lower().encode() not in picture
 
 
 def test_one_round_of_one_seed_is_drawn(summary: Callable[..., dict[str, Any]]) -> None:
     runs = {"ifca": [summary("ifca", 0, 0.5)]}
     one = Comparison([table.row("ifca", runs["ifca"])], runs, {"ifca": np.array([[0.5]])}, None)
-    ET.fromstring(plot.svg(one, "one"))
+    picture = plot.svg(one, "one")
+    ET.fromstring(picture)
+    assert b"one seed" in picture
+    assert plot.COLOURS[0].lower().encode() in picture
 
 
 def test_there_are_looks_for_more_algorithms_than_colours() -> None:

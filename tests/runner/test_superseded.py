@@ -150,6 +150,8 @@ def test_names_that_are_none_are_left_for_others_to_tell(key: str, name: object)
     good = {"data.name": "mnist", "algorithm.name": "fedprox", "data.partition": "iid"}
     superseded({key: name}, good)
     superseded(good, {key: name})
+    with pytest.raises(SettingsError):
+        resolved(good, {key: name})
 
 
 def test_another_shift_or_detector_leaves_the_options_of_the_first_without_a_meaning() -> None:

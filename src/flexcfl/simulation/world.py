@@ -44,7 +44,7 @@ __all__ = ["Simulation"]
 ReplyT = TypeVar("ReplyT")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Simulation:
     """A federation whose clients are simulated: ``at(round)`` fulfils the orders of that round.
 
@@ -59,13 +59,21 @@ class Simulation:
     seed: int
     watch: Watch | None = None
     keepsakes: Keepsakes = field(default_factory=Keepsakes)
+    _noticed: int = 0
 
     def at(self, number: int) -> Executor:
         """Return the executor of round ``number``; the start is round 0."""
-        view = self.timeline.at(number)
         if self.watch is not None:
-            self.watch.stir(view.shifted)
-        return _Moment(self, view, number)
+            self._notice(self.watch, number)
+        return _Moment(self, self.timeline.at(number), number)
+
+    def _notice(self, watch: Watch, number: int) -> None:
+        """Let clients notice what has changed since the last round, were rounds left out or not."""
+        if number < self._noticed:  # back to an earlier one: anything may be different
+            watch.stir(np.arange(watch.clients))
+        for each in range(self._noticed + 1, number + 1):
+            watch.stir(self.timeline.at(each).shifted)
+        self._noticed = number
 
     @cached_property
     def first_sizes(self) -> Ids:
@@ -74,11 +82,8 @@ class Simulation:
 
     def examples(self, rows: Ids) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Return examples and labels as a client sees them."""
-        x, y, variants = (
-            self.timeline.federation.x,
-            self.timeline.federation.y,
-            self.timeline.variants,
-        )
+        federation, variants = self.timeline.federation, self.timeline.variants
+        x, y = federation.x, federation.y
         return (x[rows], y[rows]) if variants is None else variants.gather(x, y, rows)
 
     def shifted(self, number: int) -> Ids:
