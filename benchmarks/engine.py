@@ -79,7 +79,7 @@ def ours(engine: Engine, federation: Federation, start: NDArray[np.float32], wor
     engine.train(
         start[None],
         np.zeros(len(work.clients), dtype=np.int64),
-        [federation.train[int(client)] for client in work.clients],
+        federation.train.gathered(work.clients),
         LOCAL,
         [generator(0, "train", work.number, int(client)) for client in work.clients],
     )

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexcfl.data import load_federation
+from flexcfl.data.federation import IndexLists
 from flexcfl.engine import Engine
 from flexcfl.models import build
 from flexcfl.protocol import Ids, Local, Vectors
@@ -80,4 +81,4 @@ def _trained(
     rngs = [np.random.default_rng([seed, client]) for client in range(len(examples))]
     model_of = np.zeros(len(examples), dtype=np.int64)
     local = Local(steps=50, rate=0.03)
-    return engine.train(origin[None], model_of, examples, local, rngs)[0]
+    return engine.train(origin[None], model_of, IndexLists.of(examples), local, rngs)[0]

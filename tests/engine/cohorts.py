@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from flexcfl.data.federation import IndexLists
 from flexcfl.engine import Engine, PathName
 from flexcfl.protocol import Local
 
@@ -87,20 +88,19 @@ class Cohort:
         y = rng.integers(CLASSES, size=POOL)
         return Engine(MODULES[module], x, y, CLASSES, path=path)
 
-    def examples(self) -> list[NDArray[np.int64]]:
+    def examples(self) -> IndexLists:
         rng = np.random.default_rng(2)
-        return [rng.choice(POOL, size, replace=False) for size in self.sizes]
+        return IndexLists.of(rng.choice(POOL, size, replace=False) for size in self.sizes)
 
     def train(
         self, engine: Engine, local: Local, order: list[int] | None = None
     ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
         order = list(range(len(self.sizes))) if order is None else order
         models = np.stack([engine.initial(np.random.default_rng(seed)) for seed in range(3)])
-        examples = self.examples()
         return engine.train(
             models,
             np.array([client % 3 for client in order], dtype=np.int64),
-            [examples[client] for client in order],
+            self.examples().gathered(np.array(order, dtype=np.int64)),
             local,
             [np.random.default_rng(100 + client) for client in order],
         )

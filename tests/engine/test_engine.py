@@ -8,6 +8,7 @@ import torch
 from sklearn.metrics import accuracy_score, log_loss
 from torch import Tensor, nn
 
+from flexcfl.data.federation import IndexLists
 from flexcfl.engine import Engine
 from flexcfl.engine.dense import linear_layers
 from flexcfl.engine.engine import STACK_CLIENTS
@@ -98,7 +99,7 @@ def test_a_pool_that_may_only_be_read_is_enough() -> None:
     x.flags.writeable = False
     engine = Engine(perceptron, x, np.zeros(5, np.int64), CLASSES)
     model = engine.initial(np.random.default_rng(0))[None]
-    _, hits = engine.evaluate(model, np.zeros(1, np.int64), [np.arange(5)])
+    _, hits = engine.evaluate(model, np.zeros(1, np.int64), IndexLists.of([np.arange(5)]))
     assert 0 <= hits[0] <= 5
 
 
@@ -124,7 +125,7 @@ def test_evaluation_is_that_of_scikit_learn(module: str) -> None:
 def test_nobody_to_evaluate_is_no_mistake(cohort: Cohort) -> None:
     engine = cohort.engine("perceptron")
     models = engine.initial(np.random.default_rng(0))[None]
-    loss, hits = engine.evaluate(models, np.empty(0, np.int64), [])
+    loss, hits = engine.evaluate(models, np.empty(0, np.int64), IndexLists.of([]))
     assert len(loss) == len(hits) == 0
 
 
@@ -235,7 +236,7 @@ def test_a_model_that_vmap_runs_slowly_is_trained_without_a_word() -> None:
     x = np.ones((6, *SHAPE), np.float32)
     engine = Engine(LongShort, x, np.zeros(6, np.int64), CLASSES)
     model = engine.initial(np.random.default_rng(0))[None]
-    examples = [np.arange(3), np.arange(3, 6)]
+    examples = IndexLists.of([np.arange(3), np.arange(3, 6)])
     rngs = [np.random.default_rng(client) for client in range(2)]
     updates, _ = engine.train(model, np.zeros(2, np.int64), examples, LOCAL, rngs)
     assert np.abs(updates).min(axis=0).max() > 0

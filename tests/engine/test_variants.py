@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from flexcfl.data.federation import IndexLists
 from flexcfl.engine import Engine, PathName
 from flexcfl.protocol import Local
 from tests.engine.cohorts import MODULES
@@ -35,14 +36,14 @@ def train(
 ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
     models = np.stack([engine.initial(np.random.default_rng(seed)) for seed in range(2)])
     rngs = [np.random.default_rng(100 + client) for client in range(len(SIZES))]
-    return engine.train(models, np.arange(len(SIZES)) % 2, examples, LOCAL, rngs)
+    return engine.train(models, np.arange(len(SIZES)) % 2, IndexLists.of(examples), LOCAL, rngs)
 
 
 def evaluate(
     engine: Engine, examples: list[NDArray[np.int64]]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     models = np.stack([engine.initial(np.random.default_rng(seed)) for seed in range(2)])
-    return engine.evaluate(models, np.arange(len(SIZES)) % 2, examples)
+    return engine.evaluate(models, np.arange(len(SIZES)) % 2, IndexLists.of(examples))
 
 
 @pytest.mark.slow

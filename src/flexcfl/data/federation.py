@@ -49,6 +49,13 @@ class IndexLists:
         """How many examples each client has."""
         return np.diff(self.offsets)
 
+    def gathered(self, clients: NDArray[np.int64]) -> "IndexLists":
+        """Return the lists of some clients, in the order asked."""
+        sizes = self.offsets[clients + 1] - self.offsets[clients]
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        places = np.arange(offsets[-1]) + np.repeat(self.offsets[clients] - offsets[:-1], sizes)
+        return IndexLists(self.indices[places], offsets)
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 

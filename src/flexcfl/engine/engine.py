@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
+from flexcfl.data.federation import IndexLists
 from flexcfl.data.variants import Variants
 from flexcfl.engine import evaluation
 from flexcfl.engine.dense import DensePath, linear_layers
@@ -99,7 +100,7 @@ class Engine:
         self,
         models: Vectors,
         model_of: Ids,
-        examples: Sequence[Ids],
+        examples: IndexLists,
         local: Local,
         rngs: Sequence[np.random.Generator],
     ) -> tuple[Vectors, NDArray[np.float64]]:
@@ -125,7 +126,7 @@ class Engine:
         return updates, losses
 
     def evaluate(
-        self, models: Vectors, model_of: Ids, examples: Sequence[Ids]
+        self, models: Vectors, model_of: Ids, examples: IndexLists
     ) -> tuple[NDArray[np.float64], Ids]:
         """Return, for each client, the sum of its losses and its hits under its model."""
         work = evaluation.batches(model_of, examples)

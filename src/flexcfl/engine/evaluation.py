@@ -1,6 +1,6 @@
 """Loss and hits of many clients at once: each model passes over all of its clients' examples."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
 
+from flexcfl.data.federation import IndexLists
 from flexcfl.engine.pool import Pool
 from flexcfl.protocol import Ids
 
@@ -27,7 +28,7 @@ class Batch:
     positions: Ids
 
 
-def batches(model_of: Ids, examples: Sequence[Ids]) -> list[Batch]:
+def batches(model_of: Ids, examples: IndexLists) -> list[Batch]:
     """Put together the examples of all clients that use the same model."""
     found = []
     for model in np.unique(model_of):

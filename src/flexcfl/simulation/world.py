@@ -124,7 +124,7 @@ class _Moment:
     def _updates(
         self, clients: Ids, models: Vectors, model_of: Ids, local: Local, purpose: Purpose
     ) -> tuple[Vectors, NDArray[np.float64]]:
-        rows = [self.view.train[client] for client in clients]
+        rows = self.view.train.gathered(clients)
         seed = self.simulation.seed
         rngs = [seeds.generator(seed, purpose, self.number, client) for client in clients]
         return self.simulation.engine.train(models, model_of, rows, local, rngs)
@@ -140,7 +140,7 @@ class _Moment:
 
     def _evaluate(self, order: Evaluate) -> Evaluated:
         owned = self.view.train if order.split == "train" else self.view.test
-        rows = [owned[client] for client in order.clients]
+        rows = owned.gathered(order.clients)
         loss, hits = self.simulation.engine.evaluate(order.models, order.model_of, rows)
         return Evaluated(order.clients, loss, hits, owned.sizes[order.clients])
 
