@@ -1,12 +1,15 @@
 """Linear algebra whose results do not depend on how many threads compute them."""
 
+import sys
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from typing import ParamSpec, TypeVar
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 __all__ = ["one_thread"]
+
+PACKAGES = ("numpy", "scipy.linalg", "sklearn", "torch")  # who bring libraries with threads
 
 P = ParamSpec("P")
 ResultT = TypeVar("ResultT")
@@ -21,7 +24,14 @@ def one_thread(function: Callable[P, ResultT]) -> Callable[P, ResultT]:
 
     @wraps(function)
     def limited(*args: P.args, **kwargs: P.kwargs) -> ResultT:
-        with threadpool_limits(limits=1):
+        loaded = tuple(name in sys.modules for name in PACKAGES)
+        with _libraries(loaded).limit(limits=1):
             return function(*args, **kwargs)
 
     return limited
+
+
+@cache
+def _libraries(_loaded: tuple[bool, ...]) -> ThreadpoolController:
+    """Return what controls the libraries loaded so far; to look for them takes milliseconds."""
+    return ThreadpoolController()

@@ -22,6 +22,8 @@ FASTER: list[tuple[str, PathName]] = [
     *((name, "stacked") for name in MODULES),
     ("logistic regression", "dense"),
     ("perceptron", "dense"),
+    ("logistic regression", "compiled"),
+    ("perceptron", "compiled"),
 ]
 
 
@@ -57,7 +59,7 @@ def test_faster_paths_equal_the_plain_loop_for_one_client(module: str, path: Pat
     epochs=st.integers(1, 3),
     prox=st.sampled_from([0.0, 0.5]),
 )
-@pytest.mark.parametrize("path", ["stacked", "dense"])
+@pytest.mark.parametrize("path", ["stacked", "dense", "compiled"])
 def test_faster_paths_equal_the_plain_loop_on_any_cohort(
     path: PathName, sizes: list[int], batch: int, epochs: int, prox: float
 ) -> None:

@@ -73,3 +73,10 @@ def test_labellings_that_may_only_be_read_are_enough() -> None:
     labellings.flags.writeable = False
     x, y = torch.zeros(1, 2, 2), torch.zeros(1, dtype=torch.int64)
     assert Pool(x, y, Variants(1, labellings)).labels(torch.tensor([0, TURNS])).tolist() == [0, 1]
+
+
+def test_rows_outside_of_the_pool_never_reach_what_is_compiled() -> None:
+    pool = Pool(torch.zeros(5, 1, 2, 2), torch.zeros(5, dtype=torch.int64))
+    for rows in ([5], [0, -1]):
+        with pytest.raises(IndexError, match="between 0 and 4"):
+            pool.arrays(np.array(rows))

@@ -5,10 +5,11 @@ fastest one that knows the module is chosen.
 """
 
 import copy
+import importlib.util
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 import torch
@@ -18,23 +19,27 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from flexcfl.data.federation import IndexLists
 from flexcfl.data.variants import Variants
-from flexcfl.engine import evaluation
 from flexcfl.engine.dense import DensePath, linear_layers
+from flexcfl.engine.evaluation import Meter, ModuleMeter, evaluated
 from flexcfl.engine.flat import Layout
+from flexcfl.engine.layered import LayeredPath, known_layers
 from flexcfl.engine.pool import Pool
 from flexcfl.engine.reference import ReferencePath
-from flexcfl.engine.schedule import Schedule, draw
+from flexcfl.engine.schedule import Schedule, draw, steps
 from flexcfl.engine.stacked import StackedPath
-from flexcfl.engine.workers import spread
-from flexcfl.errors import ModelError, SettingsError
+from flexcfl.engine.workers import Tools, spread
+from flexcfl.errors import DataError, ModelError, SettingsError
 from flexcfl.models import initialised
 from flexcfl.models.dropout import sites, undropped
 from flexcfl.models.vetting import check
 from flexcfl.protocol import Ids, Local, Vector, Vectors
 
+if TYPE_CHECKING:
+    from flexcfl.engine.compiled import CompiledPath
+
 __all__ = ["Engine", "Path", "PathName"]
 
-PathName: TypeAlias = Literal["reference", "stacked", "dense"]
+PathName: TypeAlias = Literal["reference", "stacked", "layered", "dense", "compiled"]
 
 # Clients side by side share the cost of launching operators. Beyond these bounds there is nothing
 # left to share: their weights leave a core's cache, or one client's operators are long enough.
@@ -79,13 +84,21 @@ class Engine:
         self.device = _device(device)
         template = initialised(factory, np.random.default_rng(0))
         check(template, x.shape[1:], classes)
+        if len(y) and not 0 <= y.min() <= y.max() < classes:
+            raise DataError(
+                f"A label lies outside of 0 to {classes - 1}: number the classes from 0, or "
+                "correct their number."
+            )
         self._template = template.to(self.device).train()
         self._layout = Layout(self._template)
         self._sites = sites(self._template, x.shape[1:])
         self._pool = Pool(_shared(x).to(self.device), _shared(y).to(self.device), variants)
+        self.path: PathName = path or self._fastest()
         self._stack_size = self._clients_per_stack(x.shape[1:])
-        self.path: PathName = path or ("dense" if linear_layers(template) else "stacked")
         self._channels_last = self._takes_channels_last()
+        self._paths, self._meters = Tools(self._path), Tools(self._meter)
+        if self.path == "compiled":
+            self._compiled()  # so that what has to be compiled is, before anybody trains
 
     @property
     def parameters(self) -> int:
@@ -109,46 +122,27 @@ class Engine:
         Returns updates (trained minus received) and the mean data loss of each client's last local
         epoch, in the order given. ``rngs[i]`` alone decides the client's batches and dropout.
         """
-        schedules = [draw(own, local, rng) for own, rng in zip(examples, rngs, strict=True)]
-        updates = np.empty((len(schedules), self.parameters), dtype=np.float32)
-        losses = np.empty(len(schedules), dtype=np.float64)
+        updates = np.empty((len(examples), self.parameters), dtype=np.float32)
+        losses = np.empty(len(examples), dtype=np.float64)
 
         def train(path: Path, stack: Ids) -> None:
             starts = torch.from_numpy(models[model_of[stack]]).to(self.device)
-            trained, loss = path.train(starts, [schedules[client] for client in stack], local)
+            schedules = [draw(examples[client], local, rngs[client]) for client in stack.tolist()]
+            trained, loss = path.train(starts, schedules, local)
             updates[stack] = trained.sub_(starts).cpu().numpy()
             losses[stack] = loss.cpu().numpy()
 
         with warnings.catch_warnings():
             # vmap runs some operators one by one and says so; vetting has let the module pass.
             warnings.filterwarnings("ignore", message="There is a performance drop")
-            spread(train, self._stacks(schedules), self._path)
+            spread(train, self._stacks(examples.sizes, local), self._paths)
         return updates, losses
 
     def evaluate(
         self, models: Vectors, model_of: Ids, examples: IndexLists
     ) -> tuple[NDArray[np.float64], Ids]:
         """Return, for each client, the sum of its losses and its hits under its model."""
-        work = evaluation.batches(model_of, examples)
-        parameters = {  # copies, because torch does not take arrays that may only be read
-            model: self._layout.split(torch.from_numpy(models[model].copy()).to(self.device))
-            for model in {batch.model for batch in work}
-        }
-
-        def measure(
-            module: nn.Module, batch: evaluation.Batch
-        ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-            named = parameters[batch.model]
-            return evaluation.measure(module, named, self._pool, batch.rows)
-
-        measured = spread(measure, work, lambda: copy.deepcopy(self._template).eval())
-        positions = np.concatenate([np.empty(0, np.int64), *(batch.positions for batch in work)])
-        loss = np.concatenate([np.empty(0), *(loss for loss, _ in measured)])
-        hits = np.concatenate([np.empty(0, np.bool_), *(hit for _, hit in measured)])
-        return (
-            np.bincount(positions, loss, minlength=len(examples)).astype(np.float64),
-            np.bincount(positions[hits], minlength=len(examples)).astype(np.int64),
-        )
+        return evaluated(models, model_of, examples, self._meters)
 
     def unflatten(self, vector: Vector) -> dict[str, NDArray[Any]]:
         """Return a model's state by name: its parameters, and the module's constant buffers."""
@@ -164,24 +158,60 @@ class Engine:
     def _clients_per_stack(self, shape: tuple[int, ...]) -> int:
         if self.device.type != "cpu":
             return sys.maxsize
+        if self.path in ("compiled", "layered"):  # nothing is shared between clients
+            return 1
+        return self._worth_stacking(shape)
+
+    def _worth_stacking(self, shape: tuple[int, ...]) -> int:
+        """Return how many clients side by side share the cost of launching operators."""
         with torch.no_grad(), undropped(), FlopCounterMode(display=False) as counter:
             self._template(torch.zeros(1, *shape))
         work = max(1, counter.get_total_flops() // 2)
         most = min(STACK_BYTES // (4 * self.parameters), STACK_MULTIPLY_ADDS // work)
         return int(np.clip(most, 1, STACK_CLIENTS))
 
+    def _fastest(self) -> PathName:
+        if linear_layers(self._template) is None:
+            return "layered" if self._large_and_known() else "stacked"
+        can_compile = self.device.type == "cpu" and importlib.util.find_spec("numba")
+        return "compiled" if can_compile else "dense"
+
+    def _large_and_known(self) -> bool:
+        """Whether clients are better trained one by one, layer by layer, than side by side."""
+        if self.device.type != "cpu" or known_layers(self._template) is None:
+            return False
+        return self._worth_stacking(tuple(self._pool.x.shape[1:])) < STACK_CLIENTS
+
     def _path(self) -> Path:
-        layers = linear_layers(self._template)
-        if self.path == "dense":
+        if self.path in ("dense", "compiled"):
+            layers = linear_layers(self._template)
             if layers is None:
-                raise ModelError("The dense path trains stacks of Linear and ReLU layers only.")
-            return DensePath(layers, self._pool)
+                raise ModelError(
+                    f"The {self.path} path trains stacks of Linear and ReLU layers only."
+                )
+            return DensePath(layers, self._pool) if self.path == "dense" else self._compiled()
+        if self.path == "layered":
+            known = known_layers(self._template)
+            if known is None or self.device.type != "cpu":
+                raise ModelError("The layered path trains plain convolutional models on a CPU.")
+            return LayeredPath(known, self._layout, self._sites, self._pool)
         # functional_call and the plain loop both write into the module: one for every thread.
         module = copy.deepcopy(self._template)
         given = module, self._layout, self._sites, self._pool
         if self.path == "reference":
             return ReferencePath(*given)
         return StackedPath(*given, channels_last=self._channels_last)
+
+    def _compiled(self) -> "CompiledPath":
+        from flexcfl.engine.compiled import CompiledPath  # which compiles, or reads what it has
+
+        return CompiledPath(linear_layers(self._template) or [], self._pool)
+
+    def _meter(self) -> Meter:
+        if self.path == "compiled":
+            return self._compiled()
+        module = copy.deepcopy(self._template).eval()
+        return ModuleMeter(module, self._layout, self._pool)
 
     def _takes_channels_last(self) -> bool:
         """Whether the module runs with kernels of that format, which ``view`` may not accept."""
@@ -196,9 +226,9 @@ class Engine:
             return False
         return True
 
-    def _stacks(self, schedules: Sequence[Schedule]) -> list[Ids]:
+    def _stacks(self, sizes: Ids, local: Local) -> list[Ids]:
         """Sort clients from most to fewest steps and cut them into stacks."""
-        order = np.argsort([-len(schedule) for schedule in schedules], kind="stable")
+        order = np.argsort(-steps(sizes, local), kind="stable")
         size = self._stack_size
         return [order[start : start + size] for start in range(0, len(order), size)]
 

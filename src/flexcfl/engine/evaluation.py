@@ -1,54 +1,95 @@
 """Loss and hits of many clients at once: each model passes over all of its clients' examples."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import nn
 from torch.func import functional_call
 from torch.nn import functional
 
 from flexcfl.data.federation import IndexLists
+from flexcfl.engine.flat import Layout
 from flexcfl.engine.pool import Pool
-from flexcfl.protocol import Ids
+from flexcfl.engine.workers import Tools, spread
+from flexcfl.protocol import Ids, Vector, Vectors
 
-__all__ = ["Batch", "batches", "measure"]
+__all__ = ["Meter", "ModuleMeter", "evaluated"]
 
-ROWS = 512  # examples in one forward pass: enough to keep a core busy, little memory
+
+class Meter(Protocol):
+    """One way of evaluating models on rows of the pool."""
+
+    @property
+    def piece(self) -> int:
+        """How many rows it likes to be given at once."""
+        ...
+
+    @property
+    def block(self) -> int:
+        """How many rows it keeps at hand: so many are seen by all models before the next ones."""
+        ...
+
+    def measure(
+        self, models: Vectors, model_of: Ids, rows: Ids
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return the loss of each row under its model, and whether it was a hit."""
+        ...
+
+
+def evaluated(
+    models: Vectors, model_of: Ids, examples: IndexLists, meters: Tools[Meter]
+) -> tuple[NDArray[np.float64], Ids]:
+    """Return, for each client, the sum of its losses and its hits under its model."""
+    with meters.lent() as meter:
+        piece, block = meter.piece, meter.block
+    # Clients of a block one after the other, and in it those of the same model.
+    order = np.argsort(examples.offsets[:-1] // block * len(models) + model_of, kind="stable")
+    ordered = examples.gathered(order)
+    rows, clients = ordered.indices, np.repeat(order, ordered.sizes)
+    parts = [slice(start, start + piece) for start in range(0, len(rows), piece)]
+
+    def measure(meter: Meter, part: slice) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        return meter.measure(models, model_of[clients[part]], rows[part])
+
+    measured = spread(measure, parts, meters)
+    loss = np.concatenate([np.empty(0), *(loss for loss, _ in measured)])
+    hits = np.concatenate([np.empty(0, np.bool_), *(hit for _, hit in measured)])
+    return (
+        np.bincount(clients, loss, minlength=len(examples)).astype(np.float64),
+        np.bincount(clients[hits], minlength=len(examples)).astype(np.int64),
+    )
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
-    """Pool rows to be looked at by one model, and the position of the client each belongs to."""
+class ModuleMeter:
+    """Evaluate by calling a module, which must be in eval mode."""
 
-    model: int
-    rows: Ids
-    positions: Ids
+    module: nn.Module
+    layout: Layout
+    pool: Pool
+    piece: int = 512  # enough to keep a core busy, little memory
+    block: int = 2**62  # one model after the other
 
+    def measure(
+        self, models: Vectors, model_of: Ids, rows: Ids
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return the loss of each row under its model, and whether it was a hit."""
+        losses, hits = np.empty(len(rows)), np.empty(len(rows), dtype=np.bool_)
+        for model in np.unique(model_of):
+            own = np.flatnonzero(model_of == model)
+            losses[own], hits[own] = self._measure(models[model], rows[own])
+        return losses, hits
 
-def batches(model_of: Ids, examples: IndexLists) -> list[Batch]:
-    """Put together the examples of all clients that use the same model."""
-    found = []
-    for model in np.unique(model_of):
-        clients = np.flatnonzero(model_of == model)
-        own = [examples[int(client)] for client in clients]
-        rows, positions = np.concatenate(own), np.repeat(clients, [len(rows) for rows in own])
-        for start in range(0, len(rows), ROWS):
-            part = slice(start, start + ROWS)
-            found.append(Batch(int(model), rows[part], positions[part]))
-    return found
-
-
-@torch.no_grad()
-def measure(
-    module: nn.Module, parameters: Mapping[str, Tensor], pool: Pool, rows: Ids
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return the loss of each row and whether it was a hit, by a module in eval mode."""
-    chosen = torch.from_numpy(rows).to(pool.device)
-    labels = pool.labels(chosen)
-    logits = functional_call(module, dict(parameters), (pool.inputs(chosen),))
-    losses = functional.cross_entropy(logits, labels, reduction="none")
-    hits = logits.argmax(dim=1) == labels
-    return losses.cpu().double().numpy(), hits.cpu().numpy()
+    @torch.no_grad()
+    def _measure(self, vector: Vector, rows: Ids) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        chosen = torch.from_numpy(rows).to(self.pool.device)
+        labels = self.pool.labels(chosen)
+        # A copy, because torch does not take arrays that may only be read.
+        parameters = self.layout.split(torch.from_numpy(vector.copy()).to(self.pool.device))
+        logits = functional_call(self.module, parameters, (self.pool.inputs(chosen),))
+        losses = functional.cross_entropy(logits, labels, reduction="none")
+        hits = logits.argmax(dim=1) == labels
+        return losses.cpu().double().numpy(), hits.cpu().numpy()

@@ -4,10 +4,15 @@ This is the only place where the engine gathers examples. Rows beyond the pool a
 examples, made as they are gathered: ``flexcfl.data.variants`` says what they mean.
 """
 
+from functools import cached_property
+
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from flexcfl.data.variants import TURNS, Variants
+from flexcfl.protocol import Ids
 
 __all__ = ["Pool"]
 
@@ -34,6 +39,25 @@ class Pool:
             seen = self.x.index_select(0, flat % len(self.x))
             _turn(seen, flat // len(self.x) % TURNS)
         return seen.view(*rows.shape, *self.x.shape[1:])
+
+    def arrays(self, rows: Ids) -> tuple[NDArray[np.float32], NDArray[np.int64], Ids]:
+        """Return flat examples and their labels as arrays, and where in them the rows are found.
+
+        That is the pool itself, or where rows may be variants, copies of those that occur. Arrays
+        of the pool must not be written to. Whoever takes them may rely on the rows being there.
+        """
+        if self._labellings is None:
+            if rows.size and not 0 <= rows.min() <= rows.max() < len(self.x):
+                raise IndexError(f"rows lie between 0 and {len(self.x) - 1}")
+            return *self._arrays, rows
+        seen, places = np.unique(rows, return_inverse=True)
+        chosen = torch.from_numpy(seen)
+        x, y = self.inputs(chosen).flatten(1).numpy(), self.labels(chosen).numpy()
+        return x, y, places.reshape(rows.shape)
+
+    @cached_property
+    def _arrays(self) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        return self.x.flatten(1).numpy(), self.y.numpy()
 
     def labels(self, rows: Tensor) -> Tensor:
         """Return the labels of rows, as they are called under the labelling of each."""

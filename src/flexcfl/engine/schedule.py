@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from flexcfl.errors import TrainingError
 from flexcfl.protocol import Ids, Local
 
-__all__ = ["Block", "Schedule", "blocks", "draw"]
+__all__ = ["Block", "Schedule", "blocks", "draw", "steps"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,25 +33,34 @@ class Schedule:
         return len(self.counts)
 
 
+def steps(sizes: Ids, local: Local) -> Ids:
+    """Return how many mini-batches clients with so many examples take."""
+    if local.steps is not None:
+        return np.full_like(sizes, local.steps)
+    return local.epochs * -(-sizes // local.batch)
+
+
 def draw(examples: Ids, local: Local, rng: np.random.Generator) -> Schedule:
     """Draw a client's mini-batches: every epoch visits each example once, in a fresh order."""
     if len(examples) == 0:
         raise TrainingError("A client without examples cannot train: leave it out of the cohort.")
-    width = min(local.batch, len(examples))
-    per_epoch = -(-len(examples) // width)
-    steps = local.steps or local.epochs * per_epoch
-    epochs = -(-steps // per_epoch)
-    orders = rng.permuted(np.tile(examples, (epochs, 1)), axis=1)
-    padding = per_epoch * width - len(examples)
-    rows = np.concatenate([orders, np.repeat(orders[:, :1], padding, axis=1)], axis=1)
-    counts = np.full((epochs, per_epoch), width)
-    counts[:, -1] -= padding
-    counts = counts.reshape(-1)[:steps]
-    closing = np.where(np.arange(steps) >= steps - per_epoch, counts, 0)
+    size = len(examples)
+    width = min(local.batch, size)
+    per_epoch = -(-size // width)
+    number = local.steps or local.epochs * per_epoch
+    rows = np.empty((-(-number // per_epoch), per_epoch * width), dtype=np.int64)
+    rows[:, :size] = examples
+    rng.permuted(rows[:, :size], axis=1, out=rows[:, :size])
+    rows[:, size:] = rows[:, :1]
+    counts = np.full(number, width)
+    counts[per_epoch - 1 :: per_epoch] = size - (per_epoch - 1) * width
+    closing = np.zeros(number, dtype=np.float32)
+    last = counts[-per_epoch:]
+    closing[-per_epoch:] = last / last.sum()
     return Schedule(
-        rows=rows.reshape(-1, width)[:steps],
+        rows=rows.reshape(-1, width)[:number],
         counts=counts,
-        closing=(closing / closing.sum()).astype(np.float32),
+        closing=closing,
         key=int(rng.integers(2**63)),
     )
 

@@ -6,14 +6,14 @@ operators.
 """
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from queue import Queue
-from typing import TypeVar
+from contextlib import contextmanager
+from typing import Generic, TypeVar
 
 import torch
 
-__all__ = ["THREADS", "spread"]
+__all__ = ["THREADS", "Tools", "spread"]
 
 THREADS = "flexcfl-engine"
 
@@ -22,23 +22,36 @@ Tool = TypeVar("Tool")
 Result = TypeVar("Result")
 
 
+class Tools(Generic[Tool]):
+    """Tools that are made when they are first needed, kept, and used by one thread at a time."""
+
+    def __init__(self, make: Callable[[], Tool]) -> None:
+        self._make = make
+        self._free: list[Tool] = []
+
+    @contextmanager
+    def lent(self) -> Iterator[Tool]:
+        """Lend a tool that nobody else has."""
+        try:
+            tool = self._free.pop()
+        except IndexError:
+            tool = self._make()
+        try:
+            yield tool
+        finally:
+            self._free.append(tool)
+
+
 def spread(
-    work: Callable[[Tool, Task], Result], tasks: Sequence[Task], tool: Callable[[], Tool]
+    work: Callable[[Tool, Task], Result], tasks: Sequence[Task], tools: Tools[Tool]
 ) -> list[Result]:
-    """Return ``work(tool, task)`` of every task, in order; each thread makes a tool of its own."""
+    """Return ``work(tool, task)`` of every task, in order, each thread with a tool of its own."""
     with _single_core as cores:
         workers = max(1, min(cores, len(tasks)))
-        # Made here and not in the threads, so that what goes wrong is told as it is.
-        tools = Queue[Tool]()
-        for _ in range(workers):
-            tools.put(tool())
 
         def done(task: Task) -> Result:
-            own = tools.get()
-            try:
-                return work(own, task)
-            finally:
-                tools.put(own)
+            with tools.lent() as tool:
+                return work(tool, task)
 
         if workers == 1:
             return [done(task) for task in tasks]
