@@ -3,7 +3,8 @@ import torch
 from torch import nn
 
 from flexcfl.errors import ModelError
-from flexcfl.models import build, check
+from flexcfl.models import build, check, copies
+from flexcfl.models.dropout import undropped
 
 IMAGE = (1, 28, 28)
 
@@ -41,7 +42,12 @@ def test_parameter_counts(dataset: str, name: str, shape: tuple[int, ...], count
 def test_every_network_can_be_trained_as_many_copies(
     dataset: str, name: str, shape: tuple[int, ...], count: int
 ) -> None:
-    check(build(dataset, name, shape, 10), shape, 10)
+    module = build(dataset, name, shape, 10)
+    check(module, shape, 10)
+    # Vetting does not try what is known to work; here it is held to that.
+    assert copies.known_to_work(module)
+    with undropped():
+        copies.check(module, torch.rand(3, *shape), 10)
 
 
 @pytest.mark.parametrize("name", ["mclr", "mlp", "cnn"])
@@ -74,3 +80,13 @@ def test_an_unknown_name_is_told_with_the_nearest() -> None:
 def test_a_dotted_name_without_colon_is_told_how_to_name_an_own_network() -> None:
     with pytest.raises(ModelError, match=r"'networks\.small': .* package\.module:factory"):
         build("mnist", "networks.small", IMAGE, 10)
+
+
+def test_only_plain_layers_of_torch_are_known_to_work() -> None:
+    class Own(nn.Linear):
+        pass
+
+    hooked = nn.Sequential(nn.Linear(2, 2))
+    hooked[0].register_forward_hook(lambda *_: None)
+    for strange in (nn.Sequential(Own(2, 2)), nn.Sequential(nn.GRU(2, 2)), hooked):
+        assert not copies.known_to_work(strange)

@@ -8,10 +8,32 @@ from torch.nn import functional
 from flexcfl.errors import ModelError
 from flexcfl.models.wording import in_short
 
-__all__ = ["check", "close"]
+__all__ = ["check", "close", "known_to_work"]
+
+_KNOWN = {
+    nn.Sequential,
+    nn.Flatten,
+    nn.Linear,
+    nn.ReLU,
+    nn.Conv2d,
+    nn.ZeroPad2d,
+    nn.MaxPool2d,
+    nn.Dropout,
+    nn.Dropout2d,
+}
 
 # Float32 sums taken in another order differ by about 1e-6; a real difference is far above this.
 _NOISE = 1e-3
+
+
+def known_to_work(model: nn.Module) -> bool:
+    """Whether a model is nothing but layers of torch's own, one after the other.
+
+    There is nothing to find out about those, and to run copies at once for the first time makes
+    torch import its compiler, which takes as long as torch itself.
+    """
+    hooked = any(each._forward_hooks or each._forward_pre_hooks for each in model.modules())
+    return not hooked and all(type(each) in _KNOWN for each in model.modules())
 
 
 def check(model: nn.Module, rows: Tensor, classes: int) -> None:

@@ -39,7 +39,8 @@ def run(module: nn.Module, shape: tuple[int, ...], classes: int) -> None:
             _outputs(model, rows, classes)
             _check_unchanged(model, before)
         model.train()
-        copies.check(model, rows, classes)
+        if not copies.known_to_work(model):
+            copies.check(model, rows, classes)
         for training in (True, False):
             model.train(training)
             _check_rows_apart(model, rows, classes)
