@@ -72,14 +72,14 @@ def test_there_are_never_more_processes_than_runs(
     assert len(children) == 2
 
 
-@pytest.mark.parametrize(("given", "expected"), [(None, "3"), ("5", "5")])
-def test_threads_are_divided_among_the_processes_unless_somebody_did(
+@pytest.mark.parametrize(("given", "expected"), [(None, "1"), ("5", "5")])
+def test_a_process_has_one_thread_unless_somebody_says_otherwise(
     given: str | None, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     if given:
         monkeypatch.setenv("OMP_NUM_THREADS", given)
-    assert process._environment(3)["OMP_NUM_THREADS"] == expected
+    assert process._environment()["OMP_NUM_THREADS"] == expected
 
 
 def test_what_cannot_be_sent_is_refused() -> None:

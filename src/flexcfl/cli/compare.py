@@ -29,7 +29,8 @@ def compare(
         int | None,
         typer.Option(
             metavar="N",
-            help="How many runs at once, each in a process of its own. [default: one per core]",
+            help="How many runs at once, each in a process of its own on one core. "
+            "[default: one per core]",
         ),
     ] = None,
     rounds: options.Rounds = None,

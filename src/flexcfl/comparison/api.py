@@ -50,7 +50,8 @@ def compare(
             keeps them as they are.
         drift: How clients notice that their data have drifted, a name such as ``"label-share"``.
         seeds: How many seeds, counted from 0.
-        jobs: How many runs at once, each in a process of its own; by default one for each core.
+        jobs: How many runs at once, each in a process of its own on one core; by default as many as
+            there are cores.
         groups: How many groups the clustered algorithms make.
         rounds: How many communication rounds.
         cohort: How many clients take part in a round.

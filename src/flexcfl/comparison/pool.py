@@ -9,7 +9,7 @@ from queue import Empty, SimpleQueue
 from typing import TypeAlias
 
 from flexcfl.comparison.plan import Planned
-from flexcfl.comparison.process import GRACE, Inbox, Process, cores, end
+from flexcfl.comparison.process import GRACE, Inbox, Process, end
 from flexcfl.comparison.worker import Done, Failed, Faulty, Message, RoundDone
 from flexcfl.data import Federation
 from flexcfl.errors import SettingsError, TrainingError
@@ -51,7 +51,7 @@ def carried_out(
     jobs = min(jobs, len(runs))
     try:
         for _ in range(jobs):
-            processes.append(Process(inbox, threads=max(1, cores() // jobs)))
+            processes.append(Process(inbox))
             processes[-1].tell(federation)
             yield _given(processes[-1], waiting.popleft(), folder)
         while any(process.run for process in processes):

@@ -41,7 +41,6 @@ class Process:
     """
 
     inbox: Inbox
-    threads: int
     run: Planned | None = None
     _process: "subprocess.Popen[bytes]" = field(init=False)
     _reader: threading.Thread = field(init=False)
@@ -51,7 +50,7 @@ class Process:
             [sys.executable, "-c", PROGRAM.format(path=list(map(str, sys.path)))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=_environment(self.threads),
+            env=_environment(),
             start_new_session=True,  # Ctrl-C is for the parent alone, which then ends the others
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -105,6 +104,9 @@ def end(processes: Iterable[Process]) -> None:
         process.wait(deadline - monotonic())
 
 
-def _environment(threads: int) -> Mapping[str, Any]:
-    """Return the environment with each library's number of threads, where nobody has set it."""
-    return {**dict.fromkeys(THREADS, str(threads)), **os.environ}
+def _environment() -> Mapping[str, Any]:
+    """Return the environment with one thread for each library, where nobody has set their number.
+
+    Runs side by side use cores better than threads inside of a run.
+    """
+    return {**dict.fromkeys(THREADS, "1"), **os.environ}
