@@ -1,138 +1,79 @@
 """How fast cohorts are trained, beside the plain PyTorch loop and the machine's own limit.
 
-Real MNIST federation, FedAvg's local work with the paper's settings (K=20, E=10, B=10).
+W1 to W3 are the real MNIST federation with the paper's settings (FedAvg, K=20, E=10, B=10), W5 is
+Fashion-MNIST, W6 Synthetic(1,1). W4 is a whole run of FlexCFL on W1 under swap-all.
 
 Example: python benchmarks/engine.py --data DIR
 """
 
 import argparse
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
-import numpy as np
-import torch
-from harness import alternate, sgemm_rate
-from numpy.typing import NDArray
-from torch import Tensor, nn
-from torch.nn import functional
-from torch.utils.flop_counter import FlopCounterMode
+from rich.console import Console
+from rich.progress import Progress
 
-from flexcfl.data import Federation, load_federation
-from flexcfl.engine import Engine
-from flexcfl.engine.schedule import Schedule, draw
+from flexcfl.benchmark import WORKS, Measured, machine, measure
+from flexcfl.benchmark.machine import peak_memory
+from flexcfl.benchmark.table import CAPTION, markdown
+from flexcfl.benchmark.whole import Whole, whole_run
 from flexcfl.errors import FlexcflError
-from flexcfl.models import build
-from flexcfl.protocol import Local
-from flexcfl.seeds import generator
 
-LOCAL = Local(epochs=10, batch=10, rate=0.03)
-COHORT = 20
-MODELS = {"mclr": "logistic regression", "mlp": "MLP 784-128-10", "cnn": "MNIST CNN"}
+WHOLE = "W4"
+ROUNDS = {"W1": 9, "W2": 9, "W3": 3, "W5": 2, "W6": 5, WHOLE: 300}
+MEGABYTE = 1e6
 
 
-@dataclass(frozen=True, eq=False)
-class Round:
-    """A cohort, and the batches that its clients draw."""
-
-    number: int
-    clients: NDArray[np.int64]
-    schedules: list[Schedule]
-
-    @property
-    def steps(self) -> int:
-        """Client steps: mini-batches of all clients."""
-        return sum(len(schedule) for schedule in self.schedules)
+def measured(name: str, data: Path | None, rounds: int, console: Console) -> Measured:
+    """Measure one work, with a bar that says how far it is."""
+    federation = WORKS[name].federation(data)
+    with Progress(console=console, transient=True) as progress:
+        task = progress.add_task(f"{name}, {WORKS[name].title}", total=2 * (rounds + 1))
+        return measure(WORKS[name], federation, rounds, lambda: progress.advance(task))
 
 
-def make_round(federation: Federation, number: int) -> Round:
-    """Choose a cohort and draw its batches."""
-    rng = generator(0, "benchmark", number)
-    clients = np.sort(rng.choice(federation.clients, COHORT, replace=False))
-    schedules = [
-        draw(federation.train[int(c)], LOCAL, generator(0, "train", number, int(c)))
-        for c in clients
-    ]
-    return Round(number, clients, schedules)
+def whole(data: Path | None, rounds: int, console: Console) -> Whole:
+    """Measure a whole run, with a bar that says how far it is."""
+    with Progress(console=console, transient=True) as progress:
+        task = progress.add_task(f"{WHOLE}, a whole run of FlexCFL", total=rounds)
+        return whole_run(data, rounds, lambda: progress.advance(task))
 
 
-def plain_loop(
-    threads: int, module: nn.Module, x: Tensor, y: Tensor, start: dict[str, Tensor], work: Round
-) -> None:
-    """Train one client after the other, as a PyTorch tutorial would."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    for schedule in work.schedules:
-        module.load_state_dict(start)
-        optimizer = torch.optim.SGD(module.parameters(), lr=LOCAL.rate)
-        for row, count in zip(schedule.rows, schedule.counts, strict=True):
-            rows = torch.from_numpy(row[:count])
-            optimizer.zero_grad()
-            functional.cross_entropy(module(x[rows]), y[rows]).backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
-    torch.set_num_threads(before)
-
-
-def ours(engine: Engine, federation: Federation, start: NDArray[np.float32], work: Round) -> None:
-    """Train the same clients, on the same batches, with the engine."""
-    engine.train(
-        start[None],
-        np.zeros(len(work.clients), dtype=np.int64),
-        federation.train.gathered(work.clients),
-        LOCAL,
-        [generator(0, "train", work.number, int(client)) for client in work.clients],
+def sentence(run: Whole) -> str:
+    """Say what a whole run took."""
+    return (
+        f"{WHOLE}: {run.rounds} rounds of FlexCFL in {run.seconds:.1f} s, of which client steps "
+        f"{run.training:.1f} s and evaluation {run.evaluation:.1f} s: {run.ratio:.2f} times the "
+        f"client steps. Peak memory {run.memory / MEGABYTE:,.0f} MB, after a tenth of the rounds "
+        f"{run.early_memory / MEGABYTE:,.0f} MB."
     )
-
-
-def multiply_adds(module: nn.Module, x: Tensor, y: Tensor) -> float:
-    """Count the multiply-adds of one full client step, forward and backward."""
-    with FlopCounterMode(display=False) as counter:
-        functional.cross_entropy(module(x[: LOCAL.batch]), y[: LOCAL.batch]).backward()  # type: ignore[no-untyped-call]
-    return float(counter.get_total_flops()) / 2
-
-
-def compare(federation: Federation, model: str, rounds: int) -> None:
-    """Print one table: plain loop, engine, limit."""
-    factory: Callable[[], nn.Module] = partial(
-        build, "mnist", model, federation.shape, federation.classes
-    )
-    engine = Engine(factory, federation.x, federation.y, federation.classes)
-    start = engine.initial(generator(0, "initial"))
-    module = engine.module(start).train()
-    x, y = torch.from_numpy(federation.x), torch.from_numpy(federation.y)
-    named = {name: torch.from_numpy(values) for name, values in engine.unflatten(start).items()}
-    cores = torch.get_num_threads()
-    medians = alternate(
-        {
-            "plain loop, 1 thread": partial(plain_loop, 1, module, x, y, named),
-            f"plain loop, {cores} threads": partial(plain_loop, cores, module, x, y, named),
-            f"flexcfl, {engine.path} path": partial(ours, engine, federation, start),
-        },
-        [make_round(federation, number) for number in range(rounds)],
-        lambda work: work.steps,
-    )
-    limit = multiply_adds(module, x, y) / sgemm_rate() * 1e6
-    plain = medians["plain loop, 1 thread"]
-    print(f"\n{MODELS[model]} ({engine.parameters:,} parameters), median of {rounds} rounds")
-    print(f"{'':30}{'us/client step':>16}{'x plain loop':>14}{'x from limit':>14}")
-    for name, value in [*medians.items(), (f"limit: sgemm on {cores} cores", limit)]:
-        print(f"{name:30}{value:16.1f}{plain / value:14.1f}{value / limit:14.1f}")
 
 
 def main() -> None:
-    """Read the options and print a table for each model."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, help="folder that holds mnist/ (or FLEXCFL_DATA)")
-    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
-    parser.add_argument("--rounds", type=int, default=5, help="rounds to take the median of")
+    """Read the options and print what was measured."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, help="folder of the data (or FLEXCFL_DATA)")
+    parser.add_argument("--works", nargs="+", choices=ROUNDS, default=list(ROUNDS), metavar="W")
+    parser.add_argument("--rounds", type=int, help="instead of each work's own number")
     options = parser.parse_args()
+    console = Console(stderr=True)
+    print(machine())
+    found = []
     try:
-        federation = load_federation("mnist", options.data)
+        for name in options.works:
+            rounds = options.rounds or ROUNDS[name]
+            if name == WHOLE:
+                print(sentence(whole(options.data, rounds, console)), flush=True)
+            else:
+                found.append(measured(name, options.data, rounds, console))
+                steps, path = found[-1].steps, found[-1].path
+                print(f"{name}: {steps:,} client steps on the {path} path", flush=True)
     except FlexcflError as error:
         parser.error(str(error))
-    for model in options.models:
-        compare(federation, model, options.rounds)
+    if found:
+        print(f"\n{markdown(found)}\n\n{CAPTION}")
+    print(f"Peak memory of this process: {peak_memory() / MEGABYTE:,.0f} MB.")
 
 
 if __name__ == "__main__":

@@ -42,7 +42,10 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     | {"protocol", "algorithms", "cohorts", "metrics", "data", "shifts", "drift"}
     | {"models", "engine", "simulation"},
     "comparison": BASE | {"protocol", "algorithms", "metrics", "data", "runner"},
-    "cli": BASE | {"protocol", "algorithms", "metrics", "data", "shifts", "runner", "comparison"},
+    "benchmark": BASE | {"protocol", "data", "models", "engine", "runner"},
+    "cli": BASE
+    | {"protocol", "algorithms", "metrics", "data", "shifts", "runner", "comparison"}
+    | {"benchmark"},
     "__main__": {"cli"},
     "flexcfl": {
         "errors",
@@ -55,7 +58,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
         "comparison",
     },
 }
-WITH_TORCH = {"engine", "models"}
+WITH_TORCH = {"engine", "models", "benchmark"}
 NAME_TORCH_TYPES = {"simulation", "runner", "cli", "flexcfl"}
 # These compute from arguments alone. A whitelist, so that files, sockets, clocks and global random
 # numbers stay out without each being named.
@@ -75,7 +78,7 @@ PURE = {
 HARMLESS = {
     *("__future__", "abc", "collections", "dataclasses", "difflib", "enum", "functools"),
     *("itertools", "math", "numpy", "operator", "pydantic", "scipy", "sklearn", "threadpoolctl"),
-    *("types", "typing", "typing_extensions", "zlib"),
+    *("sys", "types", "typing", "typing_extensions", "zlib"),
 }
 EFFECTS = {"open", "input", "print", "exec", "eval", "__import__"}
 

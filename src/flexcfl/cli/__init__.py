@@ -20,6 +20,7 @@ import typer
 from flexcfl import __version__
 from flexcfl.cli import data
 from flexcfl.cli.algorithms import algorithms as algorithms_command
+from flexcfl.cli.bench import bench as bench_command
 from flexcfl.cli.compare import compare as compare_command
 from flexcfl.cli.run import run as run_command
 from flexcfl.errors import FlexcflError, out_of_memory
@@ -52,6 +53,7 @@ app.command("compare", epilog="Example: flexcfl compare fedavg flexcfl --dataset
     compare_command
 )
 app.command("algorithms", epilog="Example: flexcfl algorithms flexcfl")(algorithms_command)
+app.command("bench", epilog="Example: flexcfl bench --data DIR")(bench_command)
 app.add_typer(data.app, name="data")
 
 

@@ -105,11 +105,14 @@ def run(
                  wasserstein: threshold;
                  wasserstein-counts: fraction;
                  mmd: level, least, fraction, features, bandwidth
-      run        rounds, cohort, cohorts, seed, evaluate_every, device, data
+      run        rounds, cohort, cohorts, seed, evaluate_every,
+                 evaluate_clients, device, data
 
     With arrivals some clients appear later: --set 'data.arrivals=[{round=100,share=0.2}]' holds
     back a fifth of them until round 100, and their accuracy is reported by itself. The traffic of
-    founding groups, before the first round, is counted with that round in rounds.csv.
+    founding groups, before the first round, is counted with that round in rounds.csv. Where there
+    are very many clients, --set run.evaluate_clients=1000 evaluates on that many of them, drawn
+    once; accuracy is then over those of the sample that have a group, counted as tested.
     """  # noqa: D301  (click reads the character as: keep these lines)
     # Late imports: whoever asks for help, or mistypes an option, does not wait for them.
     from rich.console import Console

@@ -1,0 +1,50 @@
+"""What was measured on: the processor, its cores and memory, and the versions that matter."""
+
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+__all__ = ["machine", "peak_memory"]
+
+PACKAGES = ("flexcfl", "torch", "numpy", "numba")
+
+
+def machine() -> str:
+    """Return one line on the machine and the versions."""
+    found = [f"{name} {_version(name)}" for name in PACKAGES]
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    system = f"{platform.system()}, Python {platform.python_version()}"
+    return ", ".join([f"{_processor()}, {cores} cores", *_memory(), system, *found])
+
+
+def peak_memory() -> int:
+    """Return the most bytes of memory that this process has had so far."""
+    import resource
+
+    unit = 1 if platform.system() == "Darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def _memory() -> list[str]:
+    if "SC_PHYS_PAGES" not in getattr(os, "sysconf_names", {}):
+        return []
+    size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
+    return [f"{size:.0f} GiB of memory"]
+
+
+def _processor() -> str:
+    """Return the processor's name, which Python itself does not know on Linux."""
+    cpus = Path("/proc/cpuinfo")
+    if cpus.exists():
+        for line in cpus.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"

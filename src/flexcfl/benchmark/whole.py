@@ -1,0 +1,78 @@
+"""A whole run of FlexCFL on clients that change: how much of its time is training."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from flexcfl.benchmark.machine import peak_memory
+from flexcfl.runner.execute import execute
+from flexcfl.runner.layers import spoken
+from flexcfl.runner.loop import Round
+from flexcfl.runner.prepare import prepare
+from flexcfl.runner.resolve import resolve
+
+__all__ = ["Whole", "whole_run"]
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Seconds of a run without loading, and those of them in which clients trained.
+
+    Both with the pre-training of founders, newcomers and migrants; ``memory`` is the most bytes
+    that the process had until then, ``early_memory`` until a tenth of the rounds was over.
+    """
+
+    rounds: int
+    seconds: float
+    training: float
+    evaluation: float
+    early_memory: int
+    memory: int
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long as its client steps the run took."""
+        return self.seconds / self.training
+
+
+def whole_run(
+    data: Path | None,
+    rounds: int = 300,
+    tell: Callable[[], object] = lambda: None,
+    **settings: object,
+) -> Whole:
+    """Run FlexCFL on MNIST under swap-all, everybody evaluated in every round."""
+    given = {"algorithm": "flexcfl", "dataset": "mnist", "shift": "swap-all", "rounds": rounds}
+    prepared = prepare(resolve([spoken({**given, "data": data, **settings}, {})]).experiment)
+    early = [0]
+
+    def view(done: Iterator[Round]) -> Iterator[Round]:
+        for each in done:
+            if each.figures.round == max(1, rounds // 10):
+                early[0] = peak_memory()
+            tell()
+            yield each
+
+    training, evaluation = _watched(prepared.engine, "train"), _watched(prepared.engine, "evaluate")
+    started = perf_counter()
+    execute(prepared, view)
+    seconds = perf_counter() - started
+    return Whole(rounds, seconds, sum(training), sum(evaluation), early[0], peak_memory())
+
+
+def _watched(engine: Any, name: str) -> list[float]:
+    """Note the seconds of all calls of one of the engine's methods."""
+    seconds: list[float] = []
+    method = getattr(engine, name)
+
+    def watched(*given: Any) -> Any:
+        started = perf_counter()
+        try:
+            return method(*given)
+        finally:
+            seconds.append(perf_counter() - started)
+
+    setattr(engine, name, watched)
+    return seconds
