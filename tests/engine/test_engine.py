@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from flexcfl.data.federation import IndexLists
 from flexcfl.engine import Engine
-from flexcfl.engine.dense import linear_layers
-from flexcfl.engine.engine import STACK_CLIENTS
+from flexcfl.engine.known import linear_layers
+from flexcfl.engine.paths import STACK_CLIENTS
 from flexcfl.errors import ModelError, SettingsError
 from flexcfl.protocol import Local
 from tests.engine.cohorts import CLASSES, MODULES, SHAPE, Cohort, perceptron

@@ -14,7 +14,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from flexcfl.data.federation import IndexLists
 from flexcfl.engine import Engine, PathName
-from flexcfl.engine.layered import LayeredPath, known_layers
+from flexcfl.engine.known import convolutional_layers
+from flexcfl.engine.layered import LayeredPath
 from flexcfl.engine.schedule import draw
 from flexcfl.errors import ModelError
 from flexcfl.models.networks import digits_cnn, fashion_cnn, femnist_cnn, mnist_cnn
@@ -132,9 +133,10 @@ def test_it_equals_the_plain_loop(module: str, local: Local) -> None:
 
 
 def kinds(engine: Engine) -> list[str]:
-    path, start = engine._path(), torch.zeros(engine.parameters)
-    assert isinstance(path, LayeredPath)
-    return [type(layer).__name__ for layer in path._made(start, start)]
+    start = torch.zeros(engine.parameters)
+    with engine._paths.lent() as path:
+        assert isinstance(path, LayeredPath)
+        return [type(layer).__name__ for layer in path._made(start, start)]
 
 
 @pytest.mark.parametrize("module", ["pooled", "rectangular"])
@@ -190,7 +192,7 @@ def changed(at: int, layer: nn.Module) -> nn.Module:
 def test_plain_convolutional_models_are_recognised_and_nothing_else() -> None:
     tied = pooled()
     tied.append(nn.ReLU()).append(nn.Linear(4, 4)).append(nn.ReLU()).append(nn.Linear(4, 4))
-    assert known_layers(tied) is not None
+    assert convolutional_layers(tied) is not None
     tied[10].weight = tied[12].weight
     extended, hooked = pooled(), pooled()
     extended.extra = nn.Parameter(torch.zeros(3))
@@ -213,16 +215,15 @@ def test_plain_convolutional_models_are_recognised_and_nothing_else() -> None:
         changed(7, nn.Dropout2d(0.5)),
         changed(8, nn.Linear(24, CLASSES, bias=False)),
     ]
-    assert [known_layers(other) for other in others] == [None] * len(others)
+    assert [convolutional_layers(other) for other in others] == [None] * len(others)
     for factory, _ in MODULES.values():
-        assert known_layers(factory()) is not None
+        assert convolutional_layers(factory()) is not None
 
 
 def test_other_modules_are_refused() -> None:
     x, y = np.zeros((POOL, 1, 8, 8), np.float32), np.zeros(POOL, np.int64)
-    engine = Engine(lambda: changed(1, nn.Tanh()), x, y, CLASSES, path="layered")
     with pytest.raises(ModelError, match="convolutional"):
-        train(engine, PENALISED)
+        Engine(lambda: changed(1, nn.Tanh()), x, y, CLASSES, path="layered")
 
 
 def large(network: Callable[[int], nn.Module], path: PathName | None = None) -> Engine:
@@ -258,8 +259,8 @@ def watched(network: Callable[[int], nn.Module], path: PathName, steps: int) -> 
     schedule = draw(np.arange(20), local, np.random.default_rng(0))
     start = torch.from_numpy(engine.initial(np.random.default_rng(0)))[None]
     watch = Watch()
-    with watch:
-        engine._path().train(start, [schedule], local)
+    with engine._paths.lent() as trained_by, watch:
+        trained_by.train(start, [schedule], local)
     return watch
 
 

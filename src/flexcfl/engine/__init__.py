@@ -1,5 +1,6 @@
 """Local training of many clients at once, on flat float32 vectors."""
 
-from flexcfl.engine.engine import Engine, PathName
+from flexcfl.engine.engine import Engine
+from flexcfl.engine.paths import PathName
 
 __all__ = ["Engine", "PathName"]

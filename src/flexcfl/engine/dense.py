@@ -7,7 +7,6 @@ matrix are a single in-place batched product.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -17,31 +16,10 @@ from flexcfl.engine.pool import Pool
 from flexcfl.engine.schedule import Block, Schedule, blocks
 from flexcfl.protocol import Local
 
-__all__ = ["DensePath", "linear_layers"]
+__all__ = ["DensePath"]
 
 POSITIONS = 4096  # targets and logits are laid out for this many examples at once
 GATHERED = 320  # examples gathered at once: about a megabyte of MNIST images
-
-
-def linear_layers(module: nn.Module) -> list[nn.Linear] | None:
-    """Return the layers of Flatten, Linear, ReLU, ..., Linear, or None for any other module."""
-    found = list(_leaves(module))
-    if found and type(found[0]) is nn.Flatten and (found[0].start_dim, found[0].end_dim) == (1, -1):
-        found = found[1:]
-    linear, between = found[::2], found[1::2]
-    known = all(type(layer) is nn.ReLU for layer in between) and len(linear) == len(between) + 1
-    layers = [layer for layer in linear if type(layer) is nn.Linear and layer.bias is not None]
-    fits = all(a.out_features == b.in_features for a, b in pairwise(layers))
-    alone = len(list(module.parameters())) == 2 * len(layers)  # none tied, none beside them
-    hooked = any(m._forward_hooks or m._forward_pre_hooks for m in module.modules())
-    plain = known and fits and alone and not hooked
-    return layers if plain and len(layers) == len(linear) else None
-
-
-def _leaves(module: nn.Module) -> list[nn.Module]:
-    if type(module) is nn.Sequential:
-        return [leaf for child in module for leaf in _leaves(child)]
-    return [module]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,9 @@ of a client's last batch, one memory format from the first layer to the last.
 """
 
 import importlib.util
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -32,7 +33,7 @@ from flexcfl.engine.schedule import Schedule
 from flexcfl.models.dropout import Site, masks
 from flexcfl.protocol import Local
 
-__all__ = ["LayeredPath", "known_layers"]
+__all__ = ["LayeredPath"]
 
 FEW_CHANNELS = 4  # patches of a convolution's inputs are worth writing down up to here
 WINDOW = 4  # inputs of a max pool per output, from which on most of their errors are zero
@@ -45,74 +46,21 @@ _WITHOUT_PARAMETERS: Mapping[type[nn.Module], Callable[[Any], Layer]] = {
     nn.Dropout2d: lambda _: Drop(),
     nn.Flatten: lambda _: Flat(),
 }
-_OF_IMAGES = {nn.Conv2d, nn.MaxPool2d, nn.ZeroPad2d, nn.ReLU, nn.Dropout, nn.Dropout2d}
-_OF_VECTORS = {nn.Linear, nn.ReLU, nn.Dropout}
-
-
-def known_layers(module: nn.Module) -> list[nn.Module] | None:
-    """Return the layers of a plain convolutional model, or None for any other module.
-
-    These are convolutions, paddings, max pools, ReLUs and dropouts, a Flatten, then Linear layers,
-    ReLUs and dropouts; a Linear comes last.
-    """
-    layers = list(_leaves(module))
-    flat = next((at for at, layer in enumerate(layers) if type(layer) is nn.Flatten), 0)
-    images, vectors = layers[:flat], layers[flat + 1 :]
-    known = (
-        {type(layer) for layer in images} <= _OF_IMAGES
-        and {type(layer) for layer in vectors} <= _OF_VECTORS
-        and any(type(layer) is nn.Conv2d for layer in images)
-        and type(layers[-1]) is nn.Linear
-        and all(_plain(layer) for layer in layers)
-    )
-    owned = [parameter for layer in layers for parameter in layer.parameters()]
-    alone = len(owned) == len(list(module.parameters()))  # none tied, none beside them
-    hooked = any(m._forward_hooks or m._forward_pre_hooks for m in module.modules())
-    return _ordered(layers) if known and alone and not hooked else None
-
-
-def _leaves(module: nn.Module) -> Iterator[nn.Module]:
-    if type(module) is nn.Sequential:
-        for child in module:
-            yield from _leaves(child)
-    else:
-        yield module
-
-
-def _plain(layer: nn.Module) -> bool:
-    """Whether a layer has no option that its counterpart here lacks."""
-    match layer:
-        case nn.Conv2d():
-            padded = layer.padding_mode == "zeros" and not isinstance(layer.padding, str)
-            return padded and layer.bias is not None
-        case nn.Linear():
-            return layer.bias is not None
-        case nn.MaxPool2d():
-            return not layer.return_indices
-        case nn.Flatten():
-            return (layer.start_dim, layer.end_dim) == (1, -1)
-    return True
-
-
-def _ordered(layers: list[nn.Module]) -> list[nn.Module]:
-    """Leave out what does nothing, and pool before a ReLU: the same with a quarter of the work."""
-    kept = [
-        layer for layer in layers if not isinstance(layer, nn.Dropout | nn.Dropout2d) or layer.p > 0
-    ]
-    for at in range(len(kept) - 1):
-        if type(kept[at]) is nn.ReLU and type(kept[at + 1]) is nn.MaxPool2d:
-            kept[at], kept[at + 1] = kept[at + 1], kept[at]
-    return kept
 
 
 @dataclass(frozen=True, eq=False)
 class LayeredPath:
     """Train clients one after the other on modules of known layers, without autograd."""
 
-    layers: Sequence[nn.Module]
+    known: Sequence[nn.Module]
     layout: Layout
     places: Sequence[Site]
     pool: Examples
+
+    @cached_property
+    def layers(self) -> Sequence[nn.Module]:
+        """The layers in the order in which they are run."""
+        return _ordered(self.known)
 
     def train(
         self, starts: Tensor, schedules: Sequence[Schedule], local: Local
@@ -192,3 +140,14 @@ def _thins(layer: nn.Module) -> bool:
         return False
     down, right = pair(layer.stride)
     return down * right >= WINDOW
+
+
+def _ordered(layers: Sequence[nn.Module]) -> list[nn.Module]:
+    """Leave out what does nothing, and pool before a ReLU: the same with a quarter of the work."""
+    kept = [
+        layer for layer in layers if not isinstance(layer, nn.Dropout | nn.Dropout2d) or layer.p > 0
+    ]
+    for at in range(len(kept) - 1):
+        if type(kept[at]) is nn.ReLU and type(kept[at + 1]) is nn.MaxPool2d:
+            kept[at], kept[at + 1] = kept[at + 1], kept[at]
+    return kept

@@ -1,0 +1,144 @@
+"""The ways of training one module: which there are, which is the fastest, and how each is made."""
+
+import copy
+import importlib.util
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from flexcfl.engine.dense import DensePath
+from flexcfl.engine.evaluation import Meter, ModuleMeter
+from flexcfl.engine.flat import Layout
+from flexcfl.engine.known import convolutional_layers, linear_layers
+from flexcfl.engine.layered import LayeredPath
+from flexcfl.engine.pool import Pool
+from flexcfl.engine.reference import ReferencePath
+from flexcfl.engine.schedule import Schedule, draw
+from flexcfl.engine.stacked import StackedPath
+from flexcfl.errors import ModelError
+from flexcfl.models.dropout import Site, undropped
+from flexcfl.protocol import Local
+
+if TYPE_CHECKING:
+    from flexcfl.engine.compiled import CompiledPath
+
+__all__ = ["Path", "PathName", "Paths"]
+
+PathName: TypeAlias = Literal["reference", "stacked", "layered", "dense", "compiled"]
+
+# Clients side by side share the cost of launching operators. Beyond these bounds there is nothing
+# left to share: their weights leave a core's cache, or one client's operators are long enough.
+STACK_BYTES = 2**21
+STACK_MULTIPLY_ADDS = 2**22  # of one example's forward pass
+STACK_CLIENTS = 32
+
+
+class Path(Protocol):
+    """One way of training a stack of clients."""
+
+    def train(
+        self, starts: Tensor, schedules: Sequence[Schedule], local: Local
+    ) -> tuple[Tensor, Tensor]:
+        """Return trained models and the mean data loss of each client's last local epoch.
+
+        Clients come sorted from most to fewest steps; ``starts`` is ``(clients, parameters)``.
+        """
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """All ways of training one module on the examples of one pool.
+
+    A path may write into what it is made of, so that every thread needs one of its own.
+    """
+
+    module: nn.Module
+    layout: Layout
+    sites: Sequence[Site]
+    pool: Pool
+
+    def fastest(self) -> PathName:
+        """Return the path that trains this module in the shortest time."""
+        on_cpu = self.pool.device.type == "cpu"
+        if linear_layers(self.module) is not None:
+            return "compiled" if on_cpu and importlib.util.find_spec("numba") else "dense"
+        known = on_cpu and convolutional_layers(self.module) is not None
+        return "layered" if known and self._together < STACK_CLIENTS else "stacked"
+
+    def clients(self, name: PathName) -> int:
+        """Return how many clients make a stack."""
+        if self.pool.device.type != "cpu":
+            return sys.maxsize
+        # The first two share nothing between clients.
+        return 1 if name in ("compiled", "layered") else self._together
+
+    def path(self, name: PathName) -> Path:
+        """Make a path."""
+        if name == "compiled":
+            return self._compiled()
+        if name == "dense":
+            return DensePath(self._linear(name), self.pool)
+        if name == "layered":
+            known = convolutional_layers(self.module)
+            if known is None or self.pool.device.type != "cpu":
+                raise ModelError("The layered path trains plain convolutional models on a CPU.")
+            return LayeredPath(known, self.layout, self.sites, self.pool)
+        if name == "reference":
+            return ReferencePath(self._copy(), self.layout, self.sites, self.pool)
+        return self._stacked(self._channels_last)
+
+    def meter(self, name: PathName) -> Meter:
+        """Make what evaluates models where ``name`` is the path that trains them."""
+        if name == "compiled":
+            return self._compiled()
+        return ModuleMeter(self._copy().eval(), self.layout, self.pool)
+
+    def _compiled(self) -> "CompiledPath":
+        from flexcfl.engine.compiled import CompiledPath  # which compiles, or reads what it has
+
+        return CompiledPath(self._linear("compiled"), self.pool)
+
+    def _linear(self, name: str) -> list[nn.Linear]:
+        layers = linear_layers(self.module)
+        if layers is None:
+            raise ModelError(f"The {name} path trains stacks of Linear and ReLU layers only.")
+        return layers
+
+    def _stacked(self, channels_last: bool) -> StackedPath:
+        given = self._copy(), self.layout, self.sites, self.pool
+        return StackedPath(*given, channels_last=channels_last)
+
+    def _copy(self) -> nn.Module:
+        return copy.deepcopy(self.module)
+
+    @cached_property
+    def _together(self) -> int:
+        """How many clients side by side share the cost of launching operators."""
+        from torch.utils.flop_counter import FlopCounterMode
+
+        example = torch.zeros(1, *self.pool.x.shape[1:], device=self.pool.device)
+        with torch.no_grad(), undropped(), FlopCounterMode(display=False) as counter:
+            self.module(example)
+        work = max(1, counter.get_total_flops() // 2)
+        most = min(STACK_BYTES // (4 * self.layout.parameters), STACK_MULTIPLY_ADDS // work)
+        return int(np.clip(most, 1, STACK_CLIENTS))
+
+    @cached_property
+    def _channels_last(self) -> bool:
+        """Whether the module runs with kernels of that format, which ``view`` may not accept."""
+        if self.pool.device.type != "cpu":
+            return False
+        start = self.layout.vector(self.module)[None]
+        schedule = draw(np.zeros(1, np.int64), Local(steps=1), np.random.default_rng(0))
+        try:
+            self._stacked(channels_last=True).train(start, [schedule], Local(steps=1))
+        except Exception:  # vetting has seen it run; whatever this is, the format is the reason
+            return False
+        return True
