@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import track
 
-from flexcfl.cohorts import visited
+from flexcfl.cohorts import Cohorts
 from flexcfl.data import Federation, load_federation
 from flexcfl.data.variants import TURNS
 from flexcfl.drift import DETECTORS, Detector, Samples, Watch
@@ -139,11 +139,7 @@ def run(
 ) -> dict[str, Score]:
     """Let one shift act for some rounds and return what each detector made of it."""
     arrival = np.zeros(federation.clients, dtype=np.int64)
-    size = min(COHORT, federation.clients)
-
-    def before(number: int) -> Ids:
-        return visited(seed=seed, number=number, arrival=arrival, size=size)
-
+    before = Cohorts(seed, arrival, min(COHORT, federation.clients)).visited
     timeline = Timeline(federation, {shift: SHIFTS[shift].shift()}, seed, before)
     first = timeline.at(0)
     world = World.of(federation, first, first.train.sizes)

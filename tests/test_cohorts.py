@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flexcfl.cohorts import Policy, choose, present, visited
+from flexcfl.cohorts import Cohorts, Policy
 from flexcfl.protocol import Ids
 
 POLICIES: tuple[Policy, ...] = get_args(Policy)
@@ -17,7 +17,7 @@ TOUR: Policy = "round-robin-then-uniform"
 def cohort(policy: Policy, number: int, arrival: Ids | int, size: int, seed: int = 0) -> list[int]:
     """Choose; a number of clients means that all are there from the start."""
     arrivals = np.zeros(arrival, np.int64) if isinstance(arrival, int) else arrival
-    chosen = choose(policy, seed=seed, number=number, arrival=arrivals, size=size)
+    chosen = Cohorts(seed, arrivals, size, policy).choose(number)
     assert chosen.dtype == np.int64
     return [int(client) for client in chosen]
 
@@ -79,14 +79,14 @@ def test_visited_are_all_whom_the_tour_chose_in_earlier_rounds(
     arrival, size = case
     seen: set[int] = set()
     for number in range(1, 25):
-        before = visited(seed=seed, number=number, arrival=arrival, size=size)
+        before = Cohorts(seed, arrival, size).visited(number)
         assert before.tolist() == sorted(seen)
         seen |= set(cohort(TOUR, number, arrival, size, seed))
 
 
 def test_nobody_is_visited_before_the_first_round() -> None:
     for number in (0, 1):
-        assert len(visited(seed=0, number=number, arrival=np.zeros(9, np.int64), size=3)) == 0
+        assert len(Cohorts(0, np.zeros(9, np.int64), 3).visited(number)) == 0
 
 
 def test_without_arrivals_the_cohorts_are_those_that_earlier_runs_had() -> None:
@@ -133,7 +133,22 @@ def test_a_cohort_may_be_the_whole_federation(policy: Policy) -> None:
 
 
 def test_who_is_present() -> None:
-    arrival = np.array([0, 3, 2])
-    assert present(arrival, 0).tolist() == present(arrival, 1).tolist() == [True, False, False]
-    assert present(arrival, 2).tolist() == [True, False, True]
-    assert present(arrival, 3).all()
+    later = Cohorts(0, np.array([0, 3, 2]), 1)
+    assert later.present(0).tolist() == later.present(1).tolist() == [True, False, False]
+    assert later.present(2).tolist() == [True, False, True]
+    assert later.present(3).all()
+    first = Cohorts(0, np.array([0, 1]), 1)
+    assert first.present(0).tolist() == [True, False]
+    assert first.present(1).all()
+    assert Cohorts(0, np.zeros(3, np.int64), 1).present(0).all()
+
+
+@given(st.sampled_from(POLICIES), st.integers(0, 100), arrivals())
+def test_what_was_asked_before_does_not_matter(
+    policy: Policy, seed: int, case: tuple[Ids, int]
+) -> None:
+    asked = Cohorts(seed, *case, policy)
+    forth = [asked.choose(number).tolist() for number in range(1, 14)]
+    back = [asked.choose(number).tolist() for number in range(13, 0, -1)]
+    fresh = [Cohorts(seed, *case, policy).choose(number).tolist() for number in range(1, 14)]
+    assert forth == back[::-1] == fresh

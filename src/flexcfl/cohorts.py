@@ -4,6 +4,8 @@ Every algorithm, every executor and a resumed run therefore meet the same cohort
 those of the FlexCFL paper's experiments (Section 5.1).
 """
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -11,60 +13,89 @@ import numpy as np
 from flexcfl import seeds
 from flexcfl.protocol import Flags, Ids
 
-__all__ = ["Policy", "choose", "present", "visited"]
+__all__ = ["Cohorts", "Policy"]
 
 Policy: TypeAlias = Literal["uniform", "round-robin-then-uniform"]
 
 
-def present(arrival: Ids, number: int) -> Flags:
-    """Return for every client whether it is there in round ``number``; the start is round 0."""
-    return np.asarray(arrival <= number, dtype=np.bool_)
-
-
-def choose(policy: Policy, *, seed: int, number: int, arrival: Ids, size: int) -> Ids:
-    """Return the cohort of round ``number`` (the first is 1): ``size`` client ids, ascending.
+@dataclass(frozen=True, eq=False)
+class Cohorts:
+    """The cohorts of a run, with ``size`` clients each.
 
     ``arrival`` has for every client the round from which on it can be chosen, 0 for the start.
+    What concerns all clients is found out once, and not in every round: a round costs what those
+    chosen cost, but where somebody arrives.
 
-    ``uniform`` draws without replacement among those present. ``round-robin-then-uniform`` first
-    visits all clients, in an order drawn once from the seed, then draws as ``uniform`` does; who
-    arrives joins the end of the tour, which begins again where it was over. A round that ends the
-    tour is filled up with clients already seen.
+    The policy ``uniform`` draws without replacement among those present.
+    ``round-robin-then-uniform`` first visits all clients, in an order drawn once from the seed,
+    then draws as ``uniform`` does; who arrives joins the end of the tour, which begins again where
+    it was over. A round that ends the tour is filled up with clients already seen.
     """
-    rng = seeds.generator(seed, "cohort", number)
-    there = np.flatnonzero(present(arrival, number))
-    seen = _seen(arrival, number, size)
-    if policy == "uniform" or seen == len(there):
-        return np.sort(rng.choice(there, size, replace=False))
-    tour = _tour(seed, arrival)[: len(there)]
-    due = tour[seen : seen + size]
-    again = rng.choice(tour[:seen], size - len(due), replace=False)
-    return np.sort(np.concatenate([due, again]))
 
+    seed: int
+    arrival: Ids
+    size: int
+    policy: Policy = "uniform"
 
-def visited(*, seed: int, number: int, arrival: Ids, size: int) -> Ids:
-    """Return whom the tour has visited before round ``number``, with ``size`` a round, ascending.
+    def present(self, number: int) -> Flags:
+        """Return for every client whether it is there in round ``number``; the start is round 0.
 
-    The tour is that of ``round-robin-then-uniform``, whatever the policy of the run.
-    """
-    return np.sort(_tour(seed, arrival)[: _seen(arrival, number, size)])
+        The flags are not to be written to.
+        """
+        return self._flags if self._all_there(number) else self.arrival <= number
 
+    def choose(self, number: int) -> Ids:
+        """Return the cohort of round ``number`` (the first is 1): client ids, ascending."""
+        rng = seeds.generator(self.seed, "cohort", number)
+        # A number stands for all below it: the same draws, without a list of all clients.
+        there: Ids | int = len(self.arrival)
+        if not self._all_there(number):
+            there = np.flatnonzero(self.present(number))
+        number_there = there if isinstance(there, int) else len(there)
+        seen = self._seen(number)
+        if self.policy == "uniform" or seen == number_there:
+            return np.sort(rng.choice(there, self.size, replace=False))
+        due = self._tour[:number_there][seen : seen + self.size]
+        again = rng.choice(seen, self.size - len(due), replace=False)
+        return np.sort(np.concatenate([due, self._tour[again]]))
 
-def _tour(seed: int, arrival: Ids) -> Ids:
-    """Return all clients in the order of their first visits: a random one, by arrival."""
-    order = seeds.generator(seed, "tour").permutation(len(arrival))
-    return order[np.argsort(arrival[order], kind="stable")]
+    def visited(self, number: int) -> Ids:
+        """Return whom the tour has visited before round ``number``, ascending.
 
+        The tour is that of ``round-robin-then-uniform``, whatever the policy of the run.
+        """
+        seen = self._seen(number)
+        return np.arange(seen) if seen == len(self.arrival) else np.sort(self._tour[:seen])
 
-def _seen(arrival: Ids, number: int, size: int) -> int:
-    """Return how many clients a tour has visited before round ``number``.
+    @cached_property
+    def _tour(self) -> Ids:
+        """All clients in the order of their first visits: a random one, by arrival."""
+        order = seeds.generator(self.seed, "tour").permutation(len(self.arrival))
+        return order[np.argsort(self.arrival[order], kind="stable")]
 
-    It visits ``size`` a round until it has caught up with those present, whose number changes only
-    when somebody arrives: so from one arrival to the next, not from round to round.
-    """
-    rounds, clients = np.unique(np.maximum(arrival, 1), return_counts=True)
-    ends = np.minimum(np.append(rounds[1:], number), number)
-    seen = 0
-    for there, length in zip(np.cumsum(clients), ends - np.minimum(rounds, number), strict=True):
-        seen = min(int(there), seen + size * int(length))
-    return seen
+    @cached_property
+    def _arriving(self) -> tuple[Ids, Ids]:
+        """The rounds in which somebody arrives, the start being the first, and how many do."""
+        return np.unique(np.maximum(self.arrival, 1), return_counts=True)
+
+    @cached_property
+    def _flags(self) -> Flags:
+        return np.ones(len(self.arrival), dtype=np.bool_)
+
+    def _all_there(self, number: int) -> bool:
+        last = int(self._arriving[0][-1])
+        return number >= last or (last == 1 and not self.arrival.any())
+
+    def _seen(self, number: int) -> int:
+        """Return how many clients a tour has visited before round ``number``.
+
+        It visits ``size`` a round until it has caught up with those present, whose number changes
+        only when somebody arrives: so from one arrival to the next, not from round to round.
+        """
+        rounds, clients = self._arriving
+        ends = np.minimum(np.append(rounds[1:], number), number)
+        lengths = ends - np.minimum(rounds, number)
+        seen = 0
+        for there, length in zip(np.cumsum(clients), lengths, strict=True):
+            seen = min(int(there), seen + self.size * int(length))
+        return seen

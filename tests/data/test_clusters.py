@@ -46,7 +46,7 @@ def updates(federation: Federation, seed: int) -> NDArray[np.float32]:
     return engine.train(
         engine.initial(seeds.generator(seed, "start"))[np.newaxis],
         np.zeros(federation.clients, np.int64),
-        federation.train,
+        federation.train.gathered(np.arange(federation.clients)),
         Local(steps=50, rate=0.1),
         [seeds.generator(seed, "cold-start", 0, client) for client in everybody],
     )[0]

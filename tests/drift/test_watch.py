@@ -25,10 +25,7 @@ class World:
 
     def samples_of(self, clients: Ids) -> Samples:
         self.asked += clients.tolist()
-        return Samples(self.counts[clients], self.counts[clients].sum(axis=1), self.no_examples)
-
-    def no_examples(self, client: int) -> tuple[NDArray[np.float32], Ids]:
-        raise AssertionError("labels are enough here")
+        return Samples(self.counts[clients], self.counts[clients].sum(axis=1), no_examples)
 
 
 @pytest.fixture
@@ -145,6 +142,23 @@ def test_leaving_out_whose_data_did_not_change_changes_no_verdict(
             assert np.array_equal(verdicts, thorough.check(clients, world.samples_of))
             assert (verdicts | ~standing[clients]).all()
             standing[clients] = verdicts
+
+
+def test_profiles_are_kept_of_nobody_but_those_who_were_placed() -> None:
+    made, counts = Watch(LabelShare(), 1_000_000), np.array([[50, 50, 0]])
+    for client in (7, 999_999, 0, 7):
+        made.settle(np.array([client]), Samples(counts, counts.sum(axis=1), no_examples))
+    assert made.kept.shape[0] <= 4
+    assert (made.row_of >= 0).sum() == 3
+    asked = np.array([999_999, 3, 7])
+    made.stir(asked)
+    other = np.tile([[0, 0, 100]], (2, 1))
+    verdicts = made.check(asked, lambda own: Samples(other, other.sum(axis=1), no_examples))
+    assert verdicts.tolist() == [True, False, True]
+
+
+def no_examples(client: int) -> tuple[NDArray[np.float32], Ids]:
+    raise AssertionError("labels are enough here")
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from torch import nn
 
 import flexcfl
 from flexcfl.algorithms import ALGORITHMS, Entry
-from flexcfl.data import Federation
+from flexcfl.data import Federation, IndexLists
 from flexcfl.errors import ModelError, SettingsError, TrainingError
 from flexcfl.protocol import NO_GROUP
 from flexcfl.runner import api
@@ -307,9 +307,7 @@ def test_a_small_federation_gets_a_cohort_that_fits(blobs: Federation) -> None:
 def test_a_federation_without_test_data_has_no_accuracy(blobs: Federation, tmp_path: Path) -> None:
     nothing = dataclasses.replace(
         blobs,
-        test=dataclasses.replace(
-            blobs.test, indices=np.empty(0, np.int64), offsets=np.zeros(7, np.int64)
-        ),
+        test=IndexLists(np.empty(0, np.int64), np.zeros(7, np.int64)),
     )
     run = flexcfl.run(dataset=nothing, out=tmp_path / "run", **FEDAVG)
     assert np.isnan(run.rounds["accuracy"]).all()

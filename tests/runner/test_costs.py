@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from flexcfl.algorithms import ALGORITHMS
+from flexcfl.cohorts import Cohorts
 from flexcfl.protocol import Executor, Ids, Local
 from flexcfl.runner.experiment import RunSettings
 from flexcfl.runner.figures import Membership
@@ -43,11 +44,10 @@ class Moving:
 def course(name: str, world: Moving, rounds: int = ROUNDS, **options: Any) -> list[Round]:
     entry = ALGORITHMS[name]
     algorithm = entry.make(entry.options(**options), Local(rate=0.5))
-    settings = RunSettings(
-        rounds=rounds, cohort=COHORT, cohorts="round-robin-then-uniform", evaluate_every=rounds
-    )
+    settings = RunSettings(rounds=rounds, evaluate_every=rounds)
     arrival = np.zeros(world.clients, dtype=np.int64)
-    return list(train(algorithm, world, world.parabolas.initial, arrival, settings))
+    cohorts = Cohorts(0, arrival, COHORT, "round-robin-then-uniform")
+    return list(train(algorithm, world, world.parabolas.initial, cohorts, settings))
 
 
 def transfers(done: list[Round]) -> int:

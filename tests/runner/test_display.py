@@ -60,6 +60,12 @@ def test_a_late_first_measurement_is_told(run: Run) -> None:
     assert rows["reached"] == "80% in round 3, measured from round 3 on"
 
 
+def test_a_sample_is_told(blobs: Federation) -> None:
+    part = flexcfl.run(dataset=blobs, set={"run.evaluate_clients": 4}, **FEDAVG)
+    told = "accuracies are over 4 of 6 clients; 4 of them had a group in the last round"
+    assert shown(part)["sample"] == told
+
+
 def test_newcomers_and_the_auxiliary_model_have_rows_where_they_exist(run: Run) -> None:
     summed = {"best": 0.5, "final": 0.25, "median": 0.125}
     rows = shown(summarised(run, newcomers=summed))

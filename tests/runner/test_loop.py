@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flexcfl import cohorts
 from flexcfl.algorithms import FedAvg
+from flexcfl.cohorts import Cohorts
 from flexcfl.errors import TrainingError
 from flexcfl.protocol import (
     Algorithm,
@@ -23,6 +23,7 @@ from flexcfl.protocol import (
     Serving,
     Train,
 )
+from flexcfl.runner.evaluation import drawn
 from flexcfl.runner.experiment import RunSettings
 from flexcfl.runner.loop import Round, train
 from tests.runner.parity import FOUNDERS, Ones, Parity, zeros
@@ -38,7 +39,9 @@ FEDAVG = FedAvg(Local())
 def rounds(
     world: Ones, algorithm: Algorithm[Any] = FEDAVG, arrival: Ids = THERE, **settings: Any
 ) -> list[Round]:
-    return list(train(algorithm, world, zeros, arrival, RunSettings(**settings)))
+    run = RunSettings(**settings)
+    cohorts = Cohorts(run.seed, arrival, run.cohort, run.cohorts)
+    return list(train(algorithm, world, zeros, cohorts, run))
 
 
 def test_rounds_are_counted_from_one_and_carry_the_state_on() -> None:
@@ -48,7 +51,7 @@ def test_rounds_are_counted_from_one_and_carry_the_state_on() -> None:
 
 
 def test_figures_of_a_round() -> None:
-    cohort = cohorts.choose("uniform", seed=0, number=1, arrival=THERE, size=3)
+    cohort = Cohorts(0, THERE, 3).choose(1)
     figures = rounds(Ones(), rounds=1, cohort=3)[0].figures
     assert figures.accuracy == 0.01
     assert figures.newcomers_accuracy is figures.auxiliary_accuracy is None
@@ -64,9 +67,7 @@ def test_the_experiments_cohorts_are_asked(arrival: Ids) -> None:
     rounds(world, arrival=arrival, rounds=5, cohort=3, seed=9, **TOUR)
     asked = [order.clients.tolist() for _, order in world.orders if isinstance(order, Train)]
     expected = [
-        cohorts.choose(
-            "round-robin-then-uniform", seed=9, number=number, arrival=arrival, size=3
-        ).tolist()
+        Cohorts(9, arrival, 3, "round-robin-then-uniform").choose(number).tolist()
         for number in range(1, 6)
     ]
     assert asked == expected
@@ -111,8 +112,9 @@ def test_every_client_is_tested_on_the_new_model_of_its_group_also_outside_the_c
         trained = next(o for n, o in world.orders if n == number and isinstance(o, Train))
         away = ~np.isin(tests.clients, trained.clients)
         assert away.any()
-        np.testing.assert_array_equal(tests.models, each.serving.models)
-        np.testing.assert_array_equal(tests.model_of, tests.clients % 2)
+        np.testing.assert_array_equal(tests.models[:-1], each.serving.models)
+        own = tests.model_of < len(each.serving.models)  # the rest is for the auxiliary model
+        np.testing.assert_array_equal(tests.model_of[own], tests.clients[own] % 2)
     assert not np.array_equal(done[-2].serving.models, done[-1].serving.models)
 
 
@@ -126,9 +128,10 @@ def test_accuracy_is_empty_until_everybody_who_has_arrived_is_placed() -> None:
     for each in done:
         complete = each.figures.placed == each.present
         assert (each.figures.accuracy is not None) == complete
-    tested = [len(o.clients) for _, o in world.orders if isinstance(o, Evaluate)]
-    assert tested[::2] == placed  # and every other order is for the auxiliary model
-    assert tested[1::2] == present
+    orders = [order for _, order in world.orders if isinstance(order, Evaluate)]
+    auxiliary = [order.model_of == len(order.models) - 1 for order in orders]
+    assert [int((~flags).sum()) for flags in auxiliary] == placed
+    assert [int(flags.sum()) for flags in auxiliary] == present
 
 
 def test_newcomers_have_an_accuracy_from_their_arrival_on() -> None:
@@ -160,9 +163,7 @@ def test_figures_of_groups() -> None:
     done = rounds(world, Parity(), LATER, rounds=5, cohort=3, **TOUR)
     for each in done:
         number, group_of = each.figures.round, each.serving.model_of
-        cohort = cohorts.choose(
-            "round-robin-then-uniform", seed=0, number=number, arrival=LATER, size=3
-        )
+        cohort = Cohorts(0, LATER, 3, "round-robin-then-uniform").choose(number)
         assert [(line.round, line.group) for line in each.groups] == [(number, 0), (number, 1)]
         for line in each.groups:
             members = cohort[cohort % 2 == line.group]
@@ -196,7 +197,7 @@ def test_the_traffic_of_the_start_is_in_the_first_line() -> None:
 
 
 def test_what_was_trained_to_found_groups_is_no_part_of_the_first_loss() -> None:
-    cohort = cohorts.choose("uniform", seed=0, number=1, arrival=THERE, size=3)
+    cohort = Cohorts(0, THERE, 3).choose(1)
     figures = rounds(Ones(), Parity(), rounds=1, cohort=3)[0].figures
     assert figures.loss == pytest.approx(np.average(cohort, weights=cohort + 1))
 
@@ -224,7 +225,7 @@ def test_updates_do_not_outlive_their_round() -> None:
 
             return executor
 
-    run = train(Parity(), Watched(), zeros, THERE, RunSettings(rounds=3, cohort=3))
+    run = train(Parity(), Watched(), zeros, Cohorts(0, THERE, 3), RunSettings(rounds=3))
     for count, done in enumerate(run, start=2):
         gc.collect()
         assert len(updates) == count
@@ -236,8 +237,8 @@ def test_updates_do_not_outlive_their_round() -> None:
     ("spoilt", "when"), [((3, 5), r"client 5 .* in round 3"), ((0, 1), "client 1 .* at the start")]
 )
 def test_a_loss_that_is_no_number_ends_the_run_by_name(spoilt: tuple[int, int], when: str) -> None:
-    settings = RunSettings(rounds=9, cohort=CLIENTS)
-    run = train(Parity(), Ones(spoilt=spoilt), zeros, THERE, settings)
+    everybody = Cohorts(0, THERE, CLIENTS)
+    run = train(Parity(), Ones(spoilt=spoilt), zeros, everybody, RunSettings(rounds=9))
     assert [next(run).figures.round for _ in range(spoilt[0] - 1)] == list(range(1, spoilt[0]))
     with pytest.raises(TrainingError, match=when):
         next(run)
@@ -245,6 +246,45 @@ def test_a_loss_that_is_no_number_ends_the_run_by_name(spoilt: tuple[int, int], 
 
 def test_the_loop_waits_for_whoever_iterates() -> None:
     world = Ones()
-    run = train(FEDAVG, world, zeros, THERE, RunSettings(rounds=100, cohort=2))
+    run = train(FEDAVG, world, zeros, Cohorts(0, THERE, 2), RunSettings(rounds=100))
     next(run)
     assert {number for number, _ in world.orders} == {1}
+
+
+def test_a_sample_of_the_clients_tests_the_models_as_far_as_it_is_there_and_placed() -> None:
+    given: dict[str, Any] = {"rounds": 4, "cohort": 3, "seed": 4, **TOUR}
+    whole, part = (
+        rounds(world := Ones(), Parity(), LATER, evaluate_clients=number, **given)
+        for number in (None, 4)
+    )
+    sample = drawn(4, CLIENTS, seed=4)
+    assert sample is not None
+    assert len(set(sample.tolist())) == 4
+    orders = [order for _, order in world.orders if isinstance(order, Evaluate)]
+    asked = [order.clients[order.model_of < len(order.models) - 1] for order in orders]
+    for each in part:
+        placed = np.flatnonzero(each.serving.model_of >= 0)
+        there = np.flatnonzero(each.figures.round >= LATER)
+        tested = np.intersect1d(np.intersect1d(placed, there), sample)
+        assert each.figures.tested == len(tested)
+        assert (each.figures.accuracy is not None) == (len(tested) > 0)
+        assert any(np.array_equal(clients, tested) for clients in asked)
+    assert set(np.concatenate(asked).tolist()) <= set(sample.tolist())
+    assert [each.figures.tested for each in whole] == [each.figures.placed for each in whole]
+    assert whole[0].figures.accuracy is None  # somebody has no group yet
+    assert np.array_equal(whole[-1].serving.models, part[-1].serving.models)
+
+
+def test_rounds_without_evaluation_have_nobody_who_tests() -> None:
+    done = rounds(Ones(), rounds=3, cohort=2, evaluate_every=2)
+    assert [each.figures.tested for each in done] == [0, CLIENTS, CLIENTS]
+
+
+def test_the_sample_is_drawn_from_the_seed_and_nobody_is_none() -> None:
+    assert drawn(None, 100, 0) is None
+    one, again, other = (drawn(10, 100, seed) for seed in (0, 0, 1))
+    assert one is not None
+    assert again is not None
+    assert other is not None
+    assert one.tolist() == again.tolist() == sorted(set(one.tolist()))
+    assert one.tolist() != other.tolist()

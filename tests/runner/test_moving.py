@@ -2,7 +2,6 @@
 
 import csv
 from dataclasses import dataclass, fields
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,8 @@ import numpy as np
 import pytest
 
 import flexcfl
-from flexcfl import cohorts
 from flexcfl.algorithms import ALGORITHMS
+from flexcfl.cohorts import Cohorts
 from flexcfl.data import Federation
 from flexcfl.drift import DETECTORS, LabelShare, Samples
 from flexcfl.errors import SettingsError
@@ -256,9 +255,9 @@ def test_the_world_of_a_run_is_that_of_its_seed_its_cohorts_and_its_arrivals() -
         shifted[seed] = run.rounds["shifted"].tolist()
         prepared = prepare(run.experiment)
         arrival = arrivals.drawn(run.experiment.data.arrivals, 100, seed)
-        eligible = partial(cohorts.visited, seed=seed, arrival=arrival, size=7)
+        eligible = Cohorts(seed, arrival, 7).visited
         swaps = {"swap-all": SwapAll(0.5)}
-        visited = [eligible(number=number) for number in range(10)]
+        visited = [eligible(number) for number in range(10)]
         timeline = Timeline(prepared.federation, swaps, seed, visited.__getitem__)
         assert shifted[seed] == [len(timeline.at(number).shifted) for number in range(1, 10)]
     assert shifted[3] != shifted[4]

@@ -57,7 +57,7 @@ def test_facts_4_item_7_after_a_pair_with_nothing_to_exchange_the_others_go_on()
         now = moment(federation, seed=seed)
         ones, others = Pairing(1.0).pairs(Holdings.of(federation), now)
         view = SwapPart(1.0).apply(Holdings.of(federation), moment(federation, seed=seed))
-        before, after = Holdings.of(federation).train_owner, view.train_owner
+        before, after = Holdings.of(federation).train.owner, view.train.owner
         able = [federation.y[a] != federation.y[b] for a, b in zip(ones, others, strict=True)]
         first_had_nothing += not able[0] and any(able)
         for one, other, exchanges in zip(ones, others, able, strict=True):

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flexcfl.data import Federation, IndexLists
+from flexcfl.data import Federation
 from flexcfl.data.variants import Variants
 from flexcfl.errors import SettingsError, TrainingError
 from flexcfl.protocol import Ids
@@ -27,6 +27,7 @@ from flexcfl.shifts import (
     Timeline,
     View,
 )
+from flexcfl.shifts.view import Held
 from tests.shifts.worlds import LAST, apart, lists, moment, of_labels, timeline, worlds
 
 World: TypeAlias = tuple[Federation, Mapping[str, Shift], Callable[[int], Ids]]
@@ -44,7 +45,7 @@ def views(world: World, seed: int, rounds: int = ROUNDS) -> list[View]:
     return [story.at(number) for number in range(rounds + 1)]
 
 
-def pool(view: View, owned: IndexLists) -> Counter[int]:
+def pool(view: View, owned: Held) -> Counter[int]:
     """Count the examples of the pool that all clients have together."""
     variants = view.variants
     indices = owned.indices if variants is None else variants.parts(owned.indices)[0]
@@ -107,8 +108,8 @@ def test_every_slot_has_an_owner_and_old_holdings_stay_as_they_were(
             holdings = frozen(shift.apply(holdings, moment(federation, number, seed)))
         holdings = frozen(holdings.advanced(number))
         for owner, owned in (
-            (holdings.train_owner, federation.train),
-            (holdings.test_owner, federation.test),
+            (holdings.train.owner, federation.train),
+            (holdings.test.owner, federation.test),
         ):
             assert owner.shape == owned.indices.shape
             assert owner.dtype == np.int64
@@ -120,7 +121,9 @@ def test_every_slot_has_an_owner_and_old_holdings_stay_as_they_were(
 def frozen(holdings: Holdings) -> Holdings:
     """Let every write into these holdings raise."""
     holdings.owner.setflags(write=False)
-    for part in (holdings, holdings.pending):
+    halves = (holdings.train, holdings.test)
+    parts: list[Any] = [holdings, holdings.pending, *halves, *(half.lists for half in halves)]
+    for part in parts:
         for item in fields(part):
             value = getattr(part, item.name)
             if isinstance(value, np.ndarray):
@@ -211,6 +214,16 @@ def test_the_shift_that_the_page_shows_works() -> None:
     assert lists(story.at(2).test) == [[5], [4], []]
     assert story.at(2).shifted.tolist() == [0, 1, 2]
     assert lists(story.at(6).train) == lists(federation.train)
+
+
+def test_the_exchange_that_the_page_shows_works() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "shifts.md").read_text("utf-8")
+    names: dict[str, Any] = {"np": np, "Holdings": Holdings}
+    exec(page.split("```python")[2].split("```")[0], names)
+    holdings = Holdings.of(of_labels([[0], [1, 1], [2]], [[3], [], [4]]))
+    after = names["exchanged"](holdings, 0, 1)
+    assert after.owner.tolist() == [1, 0, 0, 2, 1, 2]
+    assert holdings.owner.tolist() == [0, 1, 1, 2, 0, 2]
 
 
 @fewer

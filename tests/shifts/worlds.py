@@ -1,12 +1,12 @@
 """Small federations and random shifts for the tests of shifts."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
-from flexcfl import cohorts
+from flexcfl.cohorts import Cohorts
 from flexcfl.data import Federation, IndexLists
 from flexcfl.errors import SettingsError
 from flexcfl.protocol import Ids
@@ -43,15 +43,14 @@ def moment(federation: Federation, number: int = 1, seed: int = 0) -> Moment:
     return Moment(
         number,
         np.arange(federation.clients),
-        federation.y[federation.train.indices],
-        federation.y[federation.test.indices],
+        federation.y,
         federation.clients,
         federation.classes,
         generator(seed, "shift by hand", number),
     )
 
 
-def lists(owned: IndexLists) -> list[list[int]]:
+def lists(owned: Iterable[Ids]) -> list[list[int]]:
     return [own.tolist() for own in owned]
 
 
@@ -111,11 +110,7 @@ def worlds(
     shifts = {name: each for name, each in drawn.items() if _works(each, federation)}
     size = draw(st.integers(1, federation.clients))
     arrival = np.zeros(federation.clients, dtype=np.int64)
-
-    def visited(number: int) -> Ids:
-        return cohorts.visited(seed=0, number=number, arrival=arrival, size=size)
-
-    return federation, shifts, visited
+    return federation, shifts, Cohorts(0, arrival, size).visited
 
 
 def _works(shift: Shift, federation: Federation) -> bool:

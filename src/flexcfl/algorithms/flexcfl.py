@@ -5,7 +5,7 @@ Distribution Shift. IEEE TPDS 2022, Algorithms 2 and 3, Equations 6 to 8.
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -34,6 +34,8 @@ from flexcfl.protocol import (
 )
 
 __all__ = ["FlexCFL", "FlexcflState", "memory"]
+
+Found: TypeAlias = tuple[Ids, Ids]  # clients, and the group that each of them joins
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,12 +97,14 @@ class FlexCFL:
         self, state: FlexcflState, cohort: Ids, present: Flags, rng: np.random.Generator
     ) -> Conversation[FlexcflState]:
         """Place who has drifted and who is new, train inside the groups, share between them."""
-        # Drawn for all clients, so that a client's group does not depend on who else is placed.
-        drawn = rng.integers(len(state.models), size=len(state.group_of))
-        if self.migrates:
-            state = yield from self._migrate(state, present, drawn)
+        drawn = self._drawn(state, rng)
         newcomers = cohort[state.group_of[cohort] == NO_GROUP]
-        state = yield from self._place(state, newcomers, drawn)
+        if self.migrates:
+            drifted = yield from verdicts(state.drifted, state.group_of, present)
+            state = replace(state, drifted=drifted)
+        again = yield from self._migrate(np.flatnonzero(state.drifted), drawn)
+        new = yield from self._place(newcomers, state, drawn)
+        state = _joined(state, again, new)
         members = cohort[state.group_of[cohort] != NO_GROUP]
         order = Train(members, state.models, state.group_of[members], self.local)
         trained = yield from ask(order)
@@ -150,30 +154,35 @@ class FlexCFL:
             return _without(founded.group_of, np.setdiff1d(founders, kept.clients))
         return founded.group_of
 
-    def _migrate(
-        self, state: FlexcflState, present: Flags, drawn: Ids
-    ) -> Conversation[FlexcflState]:
-        """Let clients that have drifted redo their cold start (Algorithm 2, lines 4 to 6)."""
-        drifted = yield from verdicts(state.drifted, state.group_of, present)
-        state = replace(state, drifted=drifted)
-        due = np.flatnonzero(drifted)
-        if not len(due):
-            return state
-        if self.placement == "random":
-            return (yield from self._place(state, due, drawn))
-        placed = yield from ask(Migrate(due, self.options.pretraining(self.local)))
-        return _joined(state, placed.clients, placed.group_of)
+    def _drawn(self, state: FlexcflState, rng: np.random.Generator) -> Ids:
+        """Return a group for every client where groups are drawn, and else nothing."""
+        if self.placement != "random":
+            return np.empty(0, dtype=np.int64)
+        # For all clients, so that a client's group does not depend on who else is placed.
+        return rng.integers(len(state.models), size=len(state.group_of))
 
-    def _place(self, state: FlexcflState, clients: Ids, drawn: Ids) -> Conversation[FlexcflState]:
-        if not len(clients):
-            return state
+    def _migrate(self, due: Ids, drawn: Ids) -> Conversation[Found]:
+        """Let clients that have drifted redo their cold start (Algorithm 2, lines 4 to 6)."""
+        if not len(due):
+            return due, due
         if self.placement == "random":
-            if self.migrates:
-                yield from settled(clients)
-            return _joined(state, clients, drawn[clients])
+            return (yield from self._assign(due, drawn))
+        placed = yield from ask(Migrate(due, self.options.pretraining(self.local)))
+        return placed.clients, placed.group_of
+
+    def _place(self, clients: Ids, state: FlexcflState, drawn: Ids) -> Conversation[Found]:
+        if not len(clients):
+            return clients, clients
+        if self.placement == "random":
+            return (yield from self._assign(clients, drawn))
         local = self.options.pretraining(self.local)
         placed = yield from ask(Place(clients, state.origin, state.directions, local))
-        return _joined(state, placed.clients, placed.group_of)
+        return placed.clients, placed.group_of
+
+    def _assign(self, clients: Ids, drawn: Ids) -> Conversation[Found]:
+        if self.migrates:
+            yield from settled(clients)
+        return clients, drawn[clients]
 
 
 def memory(options: FlexcflOptions, clients: int, parameters: int) -> int:
@@ -187,7 +196,10 @@ def memory(options: FlexcflOptions, clients: int, parameters: int) -> int:
     return founders * parameters * FLOAT32_BYTES
 
 
-def _joined(state: FlexcflState, clients: Ids, groups: Ids) -> FlexcflState:
+def _joined(state: FlexcflState, *found: Found) -> FlexcflState:
+    clients, groups = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    if not len(clients):
+        return state
     group_of, still = state.group_of.copy(), state.drifted.copy()
     group_of[clients], still[clients] = groups, False
     return replace(state, group_of=group_of, drifted=still)

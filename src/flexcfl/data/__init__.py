@@ -3,6 +3,7 @@
 from flexcfl.data.catalogue import DATASETS, Dataset, dataset_named, load_federation
 from flexcfl.data.federation import Federation, IndexLists
 from flexcfl.data.leaf import leaf
+from flexcfl.data.made import MadeLists
 from flexcfl.data.partition import by_classes, by_owner, dirichlet, iid, split
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "Dataset",
     "Federation",
     "IndexLists",
+    "MadeLists",
     "by_classes",
     "by_owner",
     "dataset_named",

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexcfl.data.federation import Federation, IndexLists
+from flexcfl.data.made import MadeLists
 
 __all__ = ["LEVELS", "Description", "Picture", "Spread", "describe", "label_counts", "picture"]
 
@@ -94,7 +95,9 @@ def _members(structure: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
     return None if structure is None else np.unique(structure, return_counts=True)[1]
 
 
-def label_counts(lists: IndexLists, y: NDArray[np.int64], classes: int) -> NDArray[np.int64]:
+def label_counts(
+    lists: IndexLists | MadeLists, y: NDArray[np.int64], classes: int
+) -> NDArray[np.int64]:
     """Count the labels of each client: an array of shape (clients, classes)."""
     client = np.repeat(np.arange(len(lists)), lists.sizes)
     flat = np.bincount(client * classes + y[lists.indices], minlength=len(lists) * classes)

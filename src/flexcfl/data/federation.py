@@ -1,71 +1,16 @@
 """A federation: one pool of arrays and, for every client, the indices of its own examples."""
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from flexcfl.data.lists import IndexLists
+from flexcfl.data.made import MadeLists
 from flexcfl.errors import DataError
 
 __all__ = ["Federation", "IndexLists"]
-
-
-@dataclass(frozen=True, eq=False)
-class IndexLists:
-    """One list of indices per client, stored flat: a million clients are two arrays.
-
-    Client ``c`` owns ``indices[offsets[c]:offsets[c + 1]]``.
-    """
-
-    indices: NDArray[np.int64]
-    offsets: NDArray[np.int64]
-
-    def __post_init__(self) -> None:
-        ends = (self.offsets[0], self.offsets[-1]) if len(self.offsets) else ()
-        if ends != (0, len(self.indices)) or (np.diff(self.offsets) < 0).any():
-            raise DataError(
-                f"The offsets of {len(self.indices)} indices must rise from 0 to that number: "
-                "use IndexLists.of, which computes them."
-            )
-
-    @classmethod
-    def of(cls, lists: Iterable[ArrayLike]) -> "IndexLists":
-        """Store separate lists flat."""
-        try:
-            parts = [_indices(part) for part in lists]
-        except (TypeError, ValueError):
-            raise DataError(
-                "Whose is what must be one list of whole numbers, the indices of examples, for "
-                "each client: see IndexLists.of."
-            ) from None
-        offsets = np.zeros(len(parts) + 1, dtype=np.int64)
-        np.cumsum([len(part) for part in parts], out=offsets[1:])
-        return cls(np.concatenate([np.empty(0, np.int64), *parts]), offsets)
-
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        """How many examples each client has."""
-        return np.diff(self.offsets)
-
-    def gathered(self, clients: NDArray[np.int64]) -> "IndexLists":
-        """Return the lists of some clients, in the order asked."""
-        sizes = self.offsets[clients + 1] - self.offsets[clients]
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        places = np.arange(offsets[-1]) + np.repeat(self.offsets[clients] - offsets[:-1], sizes)
-        return IndexLists(self.indices[places], offsets)
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    def __getitem__(self, client: int) -> NDArray[np.int64]:
-        if not 0 <= client < len(self):
-            raise IndexError(client)
-        return self.indices[self.offsets[client] : self.offsets[client + 1]]
-
-    def __iter__(self) -> Iterator[NDArray[np.int64]]:
-        return (self[client] for client in range(len(self)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,15 +20,16 @@ class Federation:
     ``x`` has the shape ``(examples, *shape of one example)``, ``y`` holds labels in
     ``range(classes)``. Every client has at least one training example. Arrays of other types are
     turned into contiguous float32 and int64 ones; arrays that already are such are not copied.
-    Plain lists of indices, one per client, are turned into ``IndexLists``. ``structure`` says which
-    true cluster every client is of, where that is known, to judge the groups that are found.
+    Plain lists of indices, one per client, are turned into ``IndexLists``; ``MadeLists`` are made
+    for the clients asked for, so that there may be very many. ``structure`` says which true cluster
+    every client is of, where that is known, to judge the groups that are found.
     """
 
     name: str
     x: NDArray[np.float32]
     y: NDArray[np.int64]
-    train: IndexLists
-    test: IndexLists
+    train: IndexLists | MadeLists
+    test: IndexLists | MadeLists
     classes: int
     structure: NDArray[np.int64] | None = None
 
@@ -93,7 +39,7 @@ class Federation:
         object.__setattr__(self, "y", _labels(self.name, self.y))
         for part in ("train", "test"):
             lists = getattr(self, part)
-            if not isinstance(lists, IndexLists):
+            if not isinstance(lists, IndexLists | MadeLists):
                 object.__setattr__(self, part, IndexLists.of(lists))
         _check_labels(self)
         _check_lists(self)
@@ -110,13 +56,6 @@ class Federation:
     def shape(self) -> tuple[int, ...]:
         """The shape of one example."""
         return self.x.shape[1:]
-
-
-def _indices(values: ArrayLike) -> NDArray[np.int64]:
-    indices = np.asarray(values)
-    if indices.ndim != 1 or (indices.size and indices.dtype.kind not in "iu"):
-        raise TypeError
-    return indices.astype(np.int64, copy=False)
 
 
 def _check_name_and_classes(name: object, classes: object) -> None:
@@ -178,19 +117,37 @@ def _check_lists(federation: Federation) -> None:
             f"'{name}' lists {len(train)} clients for training and {len(test)} for testing: "
             "both must name the same clients, at least one."
         )
-    for indices in (train.indices, test.indices):
-        strange = indices[(indices < 0) | (indices >= len(federation.y))]
-        if len(strange):
-            raise DataError(
-                f"A client of '{name}' lists the example {strange[0]}, but the pool has 0 to "
-                f"{len(federation.y) - 1}: correct its index."
-            )
+    _check_indices(name, train, len(federation.y))
+    _check_indices(name, test, len(federation.y))
     empty = np.flatnonzero(train.sizes == 0)
     if len(empty):
         raise DataError(
             f"Client {empty[0]} of '{name}' has no training example: "
             "give it one, or leave the client out."
         )
+
+
+def _check_indices(name: str, lists: IndexLists | MadeLists, examples: int) -> None:
+    if isinstance(lists, MadeLists):
+        _check_made(name, lists, examples)
+        return
+    indices = lists.indices
+    strange = indices[(indices < 0) | (indices >= examples)]
+    if len(strange):
+        raise DataError(
+            f"A client of '{name}' lists the example {strange[0]}, but the pool has 0 to "
+            f"{examples - 1}: correct its index."
+        )
+
+
+def _check_made(name: str, lists: MadeLists, examples: int) -> None:
+    """Check what can be known before clients are asked for, and make two lists for a try."""
+    if lists.examples != examples:
+        raise DataError(
+            f"The lists of '{name}' are made for a pool of {lists.examples} examples, and there "
+            f"are {examples}: correct that number."
+        )
+    lists.gathered(np.unique([0, len(lists) - 1]))
 
 
 def _structure(name: str, structure: ArrayLike, clients: int) -> NDArray[np.int64]:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from flexcfl.drift.detector import Detector, Profiles, Samples
 from flexcfl.errors import SettingsError
@@ -11,6 +12,7 @@ from flexcfl.protocol import Flags, Ids
 
 __all__ = ["Watch"]
 
+NO_ROW = -1
 AT_ONCE = 8192  # clients that are looked at together, for memory that is small and stays in cache
 
 
@@ -18,32 +20,32 @@ AT_ONCE = 8192  # clients that are looked at together, for memory that is small 
 class Watch:
     """The memory of ``clients`` clients under one detector, all in arrays that change in place.
 
-    ``kept`` has the profile of each client when it was last placed, ``settled`` who was ever
-    placed, ``stirred`` whose data changed and have not been looked at since, ``standing`` who has a
-    verdict. A verdict stands until the client has been placed again, so that a lost reply forgets
-    nothing.
+    ``kept`` has the profiles of those who were ever placed, each as it was when its client was last
+    placed, and ``row_of`` which of its rows is whose, or ``NO_ROW``. ``stirred`` is whose data
+    changed and have not been looked at since, ``standing`` who has a verdict. A verdict stands
+    until the client has been placed again, so that a lost reply forgets nothing.
     """
 
     detector: Detector
     clients: int
     kept: Profiles = field(init=False)
-    settled: Flags = field(init=False)
+    row_of: NDArray[np.int32] = field(init=False)
     stirred: Flags = field(init=False)
     standing: Flags = field(init=False)
+    _used: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
-        self.kept = np.zeros((self.clients, 0))
-        self.settled, self.stirred, self.standing = np.zeros((3, self.clients), dtype=np.bool_)
+        self.kept = np.zeros((0, 0))
+        self.row_of = np.full(self.clients, NO_ROW, dtype=np.int32)
+        self.stirred, self.standing = np.zeros((2, self.clients), dtype=np.bool_)
 
     def settle(self, clients: Ids, samples: Samples) -> None:
         """Take the data that ``clients`` have now, as they are placed, for their reference."""
         if not len(clients):
             return
         profiles = self._profiles(samples)
-        if not self.settled.any():  # only now is it known how long a profile is
-            self.kept = np.zeros((self.clients, profiles.shape[1]))
-        self.kept[clients] = profiles
-        self.settled[clients] = True
+        self._make_room(clients, profiles.shape[1])
+        self.kept[self.row_of[clients]] = profiles
         self.stirred[clients] = self.standing[clients] = False
 
     def stir(self, clients: Ids) -> None:
@@ -56,14 +58,16 @@ class Watch:
         Only who was placed once, was stirred since the last look and has no verdict yet is looked
         at, for data that did not change give no other answer; ``samples_of`` is asked for those.
         """
-        due = clients[(self.settled & self.stirred & ~self.standing)[clients]]
+        # Those who were stirred first: of very many clients they are few.
+        due = clients[self.stirred[clients]]
+        due = due[(self.row_of[due] != NO_ROW) & ~self.standing[due]]
         for first in range(0, len(due), AT_ONCE):
             self._look(due[first : first + AT_ONCE], samples_of)
         return np.asarray(self.standing[clients])
 
     def _look(self, clients: Ids, samples_of: Callable[[Ids], Samples]) -> None:
         now = self._profiles(samples_of(clients))
-        verdicts = np.asarray(self.detector.drifted(self.kept[clients], now))
+        verdicts = np.asarray(self.detector.drifted(self.kept[self.row_of[clients]], now))
         if verdicts.shape != (len(clients),) or verdicts.dtype != np.bool_:
             raise SettingsError(
                 f"The detector {_name(self.detector)} gives verdicts of type {verdicts.dtype} and "
@@ -73,10 +77,22 @@ class Watch:
         self.standing[clients] = verdicts
         self.stirred[clients] = False
 
+    def _make_room(self, clients: Ids, width: int) -> None:
+        """Give a row to each of ``clients`` that has none."""
+        new = np.unique(clients[self.row_of[clients] == NO_ROW])
+        used = self._used + len(new)
+        if used > len(self.kept):  # twice as many, so that rows are seldom copied
+            room = np.zeros((min(max(used, 2 * len(self.kept)), self.clients), width))
+            if self._used:
+                room[: self._used] = self.kept[: self._used]
+            self.kept = room
+        self.row_of[new] = np.arange(self._used, used)
+        self._used = used
+
     def _profiles(self, samples: Samples) -> Profiles:
         """Return what the detector makes of the data, in the shape that it must have."""
         rows, clients = np.asarray(self.detector.profiles(samples)), len(samples.counts)
-        known = self.kept.shape[1] if self.settled.any() else None
+        known = self.kept.shape[1] if len(self.kept) else None
         if rows.ndim != 2 or len(rows) != clients or known not in (None, rows.shape[1]):
             raise SettingsError(
                 f"The detector {_name(self.detector)} makes profiles of shape {rows.shape} for "

@@ -128,7 +128,10 @@ class Evaluated:
 
 @dataclass(frozen=True, eq=False)
 class Evaluate(Order[Evaluated]):
-    """Ask clients to measure ``models[model_of[i]]`` on their own training or test data."""
+    """Ask clients to measure ``models[model_of[i]]`` on their own training or test data.
+
+    Who is to measure several models is listed once for each, and answers for all of them or none.
+    """
 
     clients: Ids
     models: Vectors

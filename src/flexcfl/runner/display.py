@@ -87,6 +87,7 @@ def results(run: Run) -> Rows:
     measured = np.flatnonzero(~np.isnan(run.rounds["accuracy"])).tolist()
     rows = {
         "accuracy": _accuracy(summary["accuracy"]) if measured else _unplaced(summary),
+        "sample": _sample(run),
         "newcomers": _accuracy(summary["newcomers"]),
         "auxiliary": _accuracy(summary["auxiliary"]),
         "reached": _reached(summary["rounds_to"], measured[0] + 1) if measured else "",
@@ -104,6 +105,15 @@ def results(run: Run) -> Rows:
 def _accuracy(summed: Mapping[str, float | None] | None) -> str:
     """Return an accuracy in words, or nothing where there is none."""
     return ", ".join(f"{name} {_percent(value)}" for name, value in (summed or {}).items())
+
+
+def _sample(run: Run) -> str:
+    """Say over whom the accuracies are, where that is not everybody."""
+    sample = run.experiment.run.evaluate_clients
+    if sample is None:
+        return ""
+    tested = f"{run.rounds['tested'][-1]:,} of them had a group in the last round"
+    return f"accuracies are over {sample:,} of {run.summary['clients']:,} clients; {tested}"
 
 
 def _groups(run: Run) -> str:

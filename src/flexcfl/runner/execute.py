@@ -57,7 +57,7 @@ def _rounds(prepared: Prepared) -> Iterator[Round]:
     world = Simulation(
         prepared.engine, prepared.timeline, settings.seed, watch if experiment.migrates else None
     )
-    return train(prepared.algorithm, world, prepared.engine.initial, prepared.arrival, settings)
+    return train(prepared.algorithm, world, prepared.engine.initial, prepared.cohorts, settings)
 
 
 @dataclass(eq=False)

@@ -50,7 +50,9 @@ class Model:
 class RunSettings:
     """How long the run is, who takes part in a round, when models are evaluated, and where.
 
-    ``data`` is the folder in which the files of a dataset are looked for first.
+    ``evaluate_clients`` is the size of a sample of clients on which models are evaluated instead of
+    on all of them. It is drawn once from the seed, among all clients. ``data`` is the folder in
+    which the files of a dataset are looked for first.
     """
 
     rounds: Positive = 300
@@ -58,6 +60,7 @@ class RunSettings:
     cohorts: Policy = "uniform"
     seed: Seed = 0
     evaluate_every: Positive = 1
+    evaluate_clients: Positive | None = None
     device: str = "cpu"
     data: Path | None = None
 

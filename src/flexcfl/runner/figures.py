@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from flexcfl.metrics import PURPOSES, Ledger, Trainees
 from flexcfl.protocol import NO_GROUP, Ids
 from flexcfl.runner.evaluation import Evaluation
@@ -40,6 +38,9 @@ class Figures:
     ``accuracy`` is over all clients that have arrived, each with its group's model, and None until
     every one of them has a group. ``newcomers_accuracy`` is over those with a group that arrived
     after the start, ``auxiliary_accuracy`` that of the one model beside the groups' on everybody.
+    Where a run evaluates on a sample of the clients, all these are over clients of the sample, and
+    ``accuracy`` over those of them that have a group. ``tested`` counts the clients with a group
+    that tested its model, 0 in rounds without evaluation.
     ``cohort`` counts the clients asked to train, ``placed`` those present that have a group. Of all
     clients ``shifted`` counts those whose data changed, ``detected`` those with a verdict of drift,
     ``placed_again`` those that were placed anew for it before the training, and ``migrated`` those
@@ -52,6 +53,7 @@ class Figures:
     accuracy: float | None
     newcomers_accuracy: float | None
     auxiliary_accuracy: float | None
+    tested: int
     loss: float | None
     discrepancy: float | None
     cohort: int
@@ -126,6 +128,7 @@ def of_round(
         accuracy=evaluation.accuracy,
         newcomers_accuracy=evaluation.newcomers,
         auxiliary_accuracy=evaluation.auxiliary,
+        tested=evaluation.tested,
         loss=trainees.loss,
         discrepancy=trainees.discrepancy,
         cohort=cohort,
@@ -149,10 +152,9 @@ def of_ledger(number: int, ledger: Ledger) -> tuple[Entry, ...]:
     )
 
 
-def of_members(number: int, before: Ids, after: Ids) -> Iterator[Membership]:
-    """Return a line for every client whose group is another one than before."""
-    for client in np.flatnonzero(before != after).tolist():
-        group = int(after[client])
+def of_members(number: int, clients: Ids, group_of: Ids) -> Iterator[Membership]:
+    """Return a line for each of the clients whose group is another one than before."""
+    for client, group in zip(clients.tolist(), group_of[clients].tolist(), strict=True):
         yield Membership(number, client, None if group == NO_GROUP else group)
 
 

@@ -21,7 +21,7 @@ def files(
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the names and contents of files, one at a time because models may be large."""
     structure = prepared.federation.structure
-    yield CLIENTS, tables.clients(serving.model_of, prepared.arrival, structure).encode()
+    yield CLIENTS, tables.clients(serving.model_of, prepared.cohorts.arrival, structure).encode()
     if serving.clustering is not None:
         yield FOUNDERS, tables.founders(serving.clustering).encode()
     about = {key: summary[key] for key in ("algorithm", "dataset", "model", "seed", "rounds")}

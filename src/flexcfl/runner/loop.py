@@ -9,7 +9,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from flexcfl import cohorts, seeds
+from flexcfl import seeds
+from flexcfl.cohorts import Cohorts
 from flexcfl.metrics import Ledger, Trainees
 from flexcfl.protocol import (
     NO_GROUP,
@@ -23,7 +24,7 @@ from flexcfl.protocol import (
     Train,
 )
 from flexcfl.runner import figures
-from flexcfl.runner.evaluation import NOT_EVALUATED, Evaluation, evaluate
+from flexcfl.runner.evaluation import NOT_EVALUATED, Evaluation, drawn, evaluate
 from flexcfl.runner.experiment import RunSettings
 from flexcfl.runner.figures import Drift, Entry, Figures, GroupFigures, Membership, Timing
 from flexcfl.runner.transcript import Held, Transcript, hold, timed
@@ -65,14 +66,20 @@ class Round:
 
 
 def train(
-    algorithm: Algorithm[Any], world: World, initial: Initial, arrival: Ids, settings: RunSettings
+    algorithm: Algorithm[Any],
+    world: World,
+    initial: Initial,
+    cohorts: Cohorts,
+    settings: RunSettings,
 ) -> Iterator[Round]:
     """Yield the rounds of a run, from the first to the last.
 
-    ``arrival`` has for every client the round in which it appears, 0 for the start. What the start
-    costs is counted with the first round.
+    ``cohorts`` say who is there and who takes part. What the start costs is counted with the first
+    round.
     """
-    course = _Course(algorithm, world, arrival, settings)
+    clients, seed = len(cohorts.arrival), settings.seed
+    sample = drawn(settings.evaluate_clients, clients, seed)
+    course = _Course(algorithm, world, cohorts, settings, sample)
     past = course.start(initial)
     for number in range(1, settings.rounds + 1):
         done = course.round(past, number)
@@ -97,21 +104,22 @@ class _Course:
 
     algorithm: Algorithm[Any]
     world: World
-    arrival: Ids
+    cohorts: Cohorts
     settings: RunSettings
+    sample: Ids | None
 
     def start(self, initial: Initial) -> _Past:
         rng = seeds.generator(self.settings.seed, "start")
-        talk = self.algorithm.start(initial, cohorts.present(self.arrival, 0), rng)
+        talk = self.algorithm.start(initial, self.cohorts.present(0), rng)
         held = hold(talk, self.world.at(0), 0)
         model_of = self.algorithm.serving(held.result).model_of
-        members = figures.of_members(0, np.full_like(model_of, NO_GROUP), model_of)
+        members = figures.of_members(0, np.flatnonzero(model_of != NO_GROUP), model_of)
         return _Past(held.result, model_of, held.ledger, held.seconds, tuple(members))
 
     def round(self, past: _Past, number: int) -> Round:
-        executor, present = self.world.at(number), cohorts.present(self.arrival, number)
+        executor, present = self.world.at(number), self.cohorts.present(number)
         rng = seeds.generator(self.settings.seed, "round", number)
-        talk = self.algorithm.round(past.state, self._cohort(number), present, rng)
+        talk = self.algorithm.round(past.state, self.cohorts.choose(number), present, rng)
         held = hold(talk, executor, number)
         serving = self.algorithm.serving(held.result)
         listening = Transcript(executor, number)
@@ -119,44 +127,35 @@ class _Course:
         trainees, members = Trainees.of(held.training, serving), _members(serving, present)
         shared = Ledger.between_groups(serving.exchanged if len(trainees.losses) else 0)
         ledger = past.ledger + held.ledger + shared + listening.ledger
-        drift = _drift(self.world.shifted(number), held, past.model_of, serving.model_of)
+        moved = np.flatnonzero(past.model_of != serving.model_of)
+        drift = _drift(self.world.shifted(number), held, past.model_of, moved)
         asked = _asked(held.training)
-        moved = figures.of_members(number, past.model_of, serving.model_of)
         return Round(
             figures.of_round(number, asked, members, trainees, evaluation, drift, ledger),
             figures.of_groups(number, members, trainees, evaluation),
             figures.of_ledger(number, ledger),
-            (*past.members, *moved),
+            (*past.members, *figures.of_members(number, moved, serving.model_of)),
             Timing(number, past.seconds + held.seconds, seconds),
-            present=int(present.sum()),
+            present=int(np.count_nonzero(present)),
             serving=serving,
             state=held.result,
-        )
-
-    def _cohort(self, number: int) -> Ids:
-        settings = self.settings
-        return cohorts.choose(
-            settings.cohorts,
-            seed=settings.seed,
-            number=number,
-            arrival=self.arrival,
-            size=settings.cohort,
         )
 
     def _evaluated(
         self, serving: Serving, present: Flags, number: int, executor: Executor
     ) -> Evaluation:
         due = number % self.settings.evaluate_every == 0 or number == self.settings.rounds
-        return evaluate(serving, present, self.arrival > 0, executor) if due else NOT_EVALUATED
+        if not due:
+            return NOT_EVALUATED
+        return evaluate(serving, present, self.cohorts.arrival, self.sample, executor)
 
 
-def _drift(shifted: Ids, held: Held[Any], before: Ids, after: Ids) -> Drift:
-    known = before != NO_GROUP
+def _drift(shifted: Ids, held: Held[Any], before: Ids, moved: Ids) -> Drift:
     return Drift(
         shifted=len(shifted),
         detected=held.detected,
-        placed_again=int(known[held.placed].sum()),
-        migrated=int((known & (before != after)).sum()),
+        placed_again=int(np.count_nonzero(before[held.placed] != NO_GROUP)),
+        migrated=int(np.count_nonzero(before[moved] != NO_GROUP)),
     )
 
 
@@ -167,5 +166,6 @@ def _asked(training: Sequence[Exchange]) -> int:
 
 def _members(serving: Serving, present: Flags) -> Ids:
     """Return how many clients that are present each group has."""
-    placed = serving.model_of[present & (serving.model_of != NO_GROUP)]
-    return np.bincount(placed, minlength=len(serving.models))
+    placed = np.flatnonzero(serving.model_of != NO_GROUP)
+    there = placed[present[placed]]
+    return np.bincount(serving.model_of[there], minlength=len(serving.models))

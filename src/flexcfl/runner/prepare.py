@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from flexcfl import __version__, cohorts
+from flexcfl import __version__
 from flexcfl.algorithms import ALGORITHMS
+from flexcfl.cohorts import Cohorts
 from flexcfl.data import DATASETS, Federation
 from flexcfl.data.variants import Variants
 from flexcfl.drift import DETECTORS
@@ -29,14 +30,14 @@ __all__ = ["Prepared", "prepare"]
 class Prepared:
     """An experiment with its clients, its model and its algorithm.
 
-    ``arrival`` has for every client the round in which it appears, ``timeline`` which data each
-    client has in every round. ``memory`` is about how many bytes the algorithm needs beside models
+    ``cohorts`` say who is there and who takes part, ``timeline`` which data each client has in
+    every round. ``memory`` is about how many bytes the algorithm needs beside models
     and a cohort's updates, and ``remarks`` say, in its ``experiment.toml``, how to run it again.
     """
 
     experiment: Experiment
     federation: Federation
-    arrival: Ids
+    cohorts: Cohorts
     timeline: Timeline
     engine: "Engine"
     algorithm: Algorithm[Any]
@@ -58,24 +59,21 @@ def prepare(
         federation = dataset.load(experiment.data.options, experiment.run.data)
     arrival = arrivals.drawn(experiment.data.arrivals, federation.clients, experiment.run.seed)
     _check_cohort(experiment.run.cohort, federation, arrival)
-    timeline = _timeline(experiment, federation, arrival)
+    _check_sample(experiment.run.evaluate_clients, federation)
+    run = experiment.run
+    cohorts = Cohorts(run.seed, arrival, run.cohort, run.cohorts)
+    timeline = Timeline(federation, experiment.shift, run.seed, cohorts.visited)
     engine = _engine(experiment, federation, timeline.variants, own.factory)
     return Prepared(
         experiment=experiment,
         federation=federation,
-        arrival=arrival,
+        cohorts=cohorts,
         timeline=timeline,
         engine=engine,
         algorithm=_algorithm(experiment),
         memory=_memory(experiment, federation, engine.parameters),
         remarks=_remarks(own),
     )
-
-
-def _timeline(experiment: Experiment, federation: Federation, arrival: Ids) -> Timeline:
-    run = experiment.run
-    visited = partial(cohorts.visited, seed=run.seed, arrival=arrival, size=run.cohort)
-    return Timeline(federation, experiment.shift, run.seed, lambda number: visited(number=number))
 
 
 def _algorithm(experiment: Experiment) -> Algorithm[Any]:
@@ -113,6 +111,14 @@ def _check_cohort(cohort: int, federation: Federation, arrival: Ids) -> None:
             f"A cohort of {cohort} is larger than the {there} of {federation.clients} clients that "
             "are there from the start: choose a smaller one (--cohort), or lower the shares in "
             "[data] arrivals."
+        )
+
+
+def _check_sample(number: int | None, federation: Federation) -> None:
+    if number is not None and number > federation.clients:
+        raise SettingsError(
+            f"[run] evaluate_clients is {number}, more than the {federation.clients} clients of "
+            f"'{federation.name}': lower it, or leave it out to evaluate on all."
         )
 
 

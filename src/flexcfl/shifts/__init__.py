@@ -13,7 +13,8 @@ from flexcfl.shifts.rotation import Rotation
 from flexcfl.shifts.shift import Moment, Shift
 from flexcfl.shifts.swap_all import SwapAll
 from flexcfl.shifts.swap_part import SwapPart
-from flexcfl.shifts.timeline import Timeline, View
+from flexcfl.shifts.timeline import Timeline
+from flexcfl.shifts.view import View
 
 __all__ = [
     "SHIFTS",

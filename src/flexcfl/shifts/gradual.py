@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass as settings
 from flexcfl.protocol import Ids
 from flexcfl.shifts.holdings import Holdings, Moves, places
 from flexcfl.shifts.options import FORBID, Rounds
-from flexcfl.shifts.pairs import Pairing, partners
+from flexcfl.shifts.pairs import Pairing, members
 from flexcfl.shifts.shift import Moment
 
 __all__ = ["Gradual"]
@@ -34,21 +34,20 @@ class Gradual(Pairing):
         ones, others = self.pairs(holdings, moment)
         if len(ones) == 0:
             return holdings
-        owner = partners(ones, others, moment.clients)[holdings.owner]
-        slots = np.flatnonzero(owner != holdings.owner)
+        clients, partner = members(ones, others)
+        slots, position = holdings.slots_of(clients)
         # Training and test slots apart, so that of both equal parts move.
-        halves = np.split(slots, [np.searchsorted(slots, len(holdings.train_owner))])
-        after = np.concatenate([self._rounds_until(half, holdings, moment) for half in halves])
-        moves = Moves(moment.number + after, slots, owner[slots])
+        halves = np.split(position, [np.searchsorted(slots, len(holdings.train))])
+        after = np.concatenate([self._rounds_until(half, moment) for half in halves])
+        moves = Moves(moment.number + after, slots, partner[position])
         return replace(holdings, pending=holdings.pending + moves)
 
-    def _rounds_until(self, slots: Ids, holdings: Holdings, moment: Moment) -> Ids:
-        """Return in how many rounds each slot moves.
+    def _rounds_until(self, owner: Ids, moment: Moment) -> Ids:
+        """Return in how many rounds each slot, of which the owner is told, moves.
 
         After part ``j`` of ``duration`` a client has given the fraction ``j / duration`` of its
         slots, rounded down: so it keeps one until the last part, which brings what it gets at last.
         """
-        owner = holdings.owner[slots]
-        place = places(owner, moment.rng.random(len(slots)))
+        place = places(owner, moment.rng.random(len(owner)))
         sizes = np.bincount(owner)[owner]
         return -(-(place + 1) * self.duration // sizes) - 1

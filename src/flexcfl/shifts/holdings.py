@@ -1,7 +1,8 @@
 """Who holds what: every place of a federation's lists has one owner at any time.
 
-A *slot* is a position in ``federation.train.indices`` or ``federation.test.indices``. Shifts give
-slots to other owners, or change how an owner sees its own. So no example is ever lost or doubled.
+A *slot* is a place in the lists ``federation.train`` of all clients, one after the other; the slots
+of ``federation.test`` are numbered on from there. Shifts give slots to other owners, or change how
+an owner sees its own. So no example is ever lost or doubled.
 """
 
 from dataclasses import dataclass, replace
@@ -11,20 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.data.federation import Federation
+from flexcfl.data.federation import Federation, IndexLists
 from flexcfl.protocol import Flags, Ids
+from flexcfl.shifts.slots import NOBODY, Slots
 
-__all__ = ["NOBODY", "Holdings", "Moves", "places"]
-
-NOBODY = np.empty(0, dtype=np.int64)
+__all__ = ["Holdings", "Moves", "places"]
 
 
 @dataclass(frozen=True, eq=False)
 class Moves:
-    """Slots that go to a new ``owner`` when the round ``due`` begins, after all shifts.
-
-    Test slots are numbered on from the training slots, as in ``Holdings.owner``.
-    """
+    """Slots that go to a new ``owner`` when the round ``due`` begins, after all shifts."""
 
     due: Ids
     slot: Ids
@@ -48,66 +45,108 @@ class Holdings:
 
     ``turns`` and ``labelling`` are every client's way to see its examples: by how many quarter
     turns, and by which row of ``labellings``. ``share`` of each client's training slots is
-    released, those of the lowest ``priority``. ``pending`` are exchanges that are under way.
+    released, those of the lowest ``priority``, which is None where nothing was drawn. ``pending``
+    are exchanges that are under way.
     """
 
-    train_owner: Ids
-    test_owner: Ids
-    turns: Ids
-    labelling: Ids
+    train: Slots
+    test: Slots
+    turns: NDArray[np.int8]
+    labelling: NDArray[np.int16]
     labellings: NDArray[np.int64]
-    priority: NDArray[np.float64]
+    priority: NDArray[np.float64] | None = None
     share: float = 1.0
     pending: Moves = NO_MOVES
 
     @classmethod
     def of(cls, federation: Federation) -> "Holdings":
         """Return what the federation's lists say: everybody sees all of its own, as it is."""
-        clients = np.arange(federation.clients)
         return cls(
-            train_owner=np.repeat(clients, federation.train.sizes),
-            test_owner=np.repeat(clients, federation.test.sizes),
-            turns=np.zeros_like(clients),
-            labelling=np.zeros_like(clients),
+            train=Slots(federation.train),
+            test=Slots(federation.test),
+            turns=np.zeros(federation.clients, dtype=np.int8),
+            labelling=np.zeros(federation.clients, dtype=np.int16),
             labellings=np.arange(federation.classes)[np.newaxis],
-            priority=np.zeros(len(federation.train.indices)),
+        )
+
+    def slots_of(self, clients: Ids) -> tuple[Ids, Ids]:
+        """Return all slots of some clients, ascending, and of which of ``clients`` each is.
+
+        Of which is told by position: ``clients[position]`` are the owners.
+        """
+        train, test = self.train.of(clients), self.test.of(clients)
+        slots = np.concatenate([train.indices, test.indices + len(self.train)])
+        ids = np.arange(len(clients))
+        position = np.concatenate([np.repeat(ids, train.sizes), np.repeat(ids, test.sizes)])
+        order = np.argsort(slots)
+        return slots[order], position[order]
+
+    def examples(self, slots: Ids) -> Ids:
+        """Return what stands in some slots: indices of the pool."""
+        train, test = self._halves(slots)
+        found = np.empty_like(slots)
+        found[train] = self.train.home.taken(slots[train])
+        found[test] = self.test.home.taken(slots[test] - len(self.train))
+        return found
+
+    def moved(self, slots: Ids, giver: Ids, taker: Ids, **changes: Any) -> "Holdings":
+        """Return these holdings after slots have gone from their owners to others."""
+        train, test = self._halves(slots)
+        return replace(
+            self,
+            train=self.train.moved(slots[train], giver[train], taker[train]),
+            test=self.test.moved(slots[test] - len(self.train), giver[test], taker[test]),
+            **changes,
         )
 
     @cached_property
     def owner(self) -> Ids:
-        """The owners of all training slots, then of all test slots."""
-        return np.concatenate([self.train_owner, self.test_owner])
+        """The owners of all training slots, then of all test slots; all of them are looked up."""
+        return np.concatenate([self.train.owner, self.test.owner])
 
-    @cached_property
-    def released(self) -> Flags:
-        """Which training slots their owners can use: the share to the nearest, and at least one."""
+    def owned(self, owner: Ids, **changes: Any) -> "Holdings":
+        """Return these holdings with other owners, given for all slots."""
+        slots = np.flatnonzero(owner != self.owner)
+        return self.moved(slots, self.owner[slots], owner[slots], **changes)
+
+    def usable(self, clients: Ids) -> IndexLists:
+        """Return which training slots clients can use: the share to the nearest, at least one."""
+        lists = self.train.of(clients)
         if self.share >= 1:
-            return np.ones(len(self.train_owner), dtype=np.bool_)
-        sizes = np.bincount(self.train_owner)
+            return lists
         # Rounded first, so that a half is a half whatever binary fractions make of 0.145 * 100.
-        number = np.maximum(np.floor(np.round(self.share * sizes, 6) + 0.5), 1)
-        flags: Flags = places(self.train_owner, self.priority) < number[self.train_owner]
-        return flags
+        number = np.maximum(np.floor(np.round(self.share * lists.sizes, 6) + 0.5), 1)
+        position = np.repeat(np.arange(len(clients)), lists.sizes)
+        drawn = self.priority
+        priority = np.zeros(len(position)) if drawn is None else drawn[lists.indices]
+        released = places(position, priority) < number[position]
+        sizes = np.bincount(position[released], minlength=len(clients))
+        return IndexLists(lists.indices[released], np.concatenate([[0], np.cumsum(sizes)]))
 
     @property
     def busy(self) -> Ids:
         """The clients in the middle of an exchange, who give or receive slots later."""
         moves = self.pending
-        return np.unique(np.concatenate([self.owner[moves.slot], moves.owner]))
-
-    def owned(self, owner: Ids, **changes: Any) -> "Holdings":
-        """Return these holdings with other owners of all slots."""
-        train, test = np.split(owner, [len(self.train_owner)])
-        return replace(self, train_owner=train, test_owner=test, **changes)
+        return np.unique(np.concatenate([self._owner_of(moves.slot), moves.owner]))
 
     def advanced(self, number: int) -> "Holdings":
         """Return these holdings after all moves that are due by round ``number``."""
         due = self.pending.due <= number
         if not due.any():
             return self
-        moves, owner = self.pending.where(due), self.owner.copy()
-        owner[moves.slot] = moves.owner
-        return self.owned(owner, pending=self.pending.where(~due))
+        moves, later = self.pending.where(due), self.pending.where(~due)
+        return self.moved(moves.slot, self._owner_of(moves.slot), moves.owner, pending=later)
+
+    def _owner_of(self, slots: Ids) -> Ids:
+        train, test = self._halves(slots)
+        owner = np.empty_like(slots)
+        owner[train] = self.train.owner_of(slots[train])
+        owner[test] = self.test.owner_of(slots[test] - len(self.train))
+        return owner
+
+    def _halves(self, slots: Ids) -> tuple[Flags, Flags]:
+        train: Flags = slots < len(self.train)
+        return train, ~train
 
 
 def places(owner: Ids, priority: NDArray[np.float64]) -> Ids:

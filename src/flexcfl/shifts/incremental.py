@@ -65,6 +65,6 @@ class Incremental:
         """Release what is due by this round; priorities are drawn at the start."""
         share = max(each.share for each in self.schedule if each.round <= moment.number)
         if moment.number == 0:
-            priority = moment.rng.random(len(holdings.train_owner))
+            priority = moment.rng.random(len(holdings.train))
             return replace(holdings, share=share, priority=priority)
         return holdings if share == holdings.share else replace(holdings, share=share)

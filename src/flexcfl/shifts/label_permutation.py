@@ -58,7 +58,7 @@ class LabelPermutation:
             drawn = _labellings(self.labellings, moment.classes, moment.rng)
             holdings = replace(holdings, labellings=drawn)
         labelling = changed(holdings.labelling, self.labellings, self.probability, moment)
-        same = np.array_equal(labelling, holdings.labelling)
+        same = labelling is holdings.labelling
         return holdings if same else replace(holdings, labelling=labelling)
 
 

@@ -16,7 +16,7 @@ from flexcfl.shifts.holdings import Holdings
 from flexcfl.shifts.options import FORBID, Probability
 from flexcfl.shifts.shift import Moment
 
-__all__ = ["Pairing", "partners"]
+__all__ = ["Pairing", "members"]
 
 
 @settings(frozen=True, config=FORBID)
@@ -49,8 +49,6 @@ class Pairing:
         return order[:half][chosen], order[half : 2 * half][chosen]
 
 
-def partners(ones: Ids, others: Ids, clients: int) -> Ids:
-    """Return for every client the one it exchanges with, itself where it is in no pair."""
-    partner = np.arange(clients)
-    partner[ones], partner[others] = others, ones
-    return partner
+def members(ones: Ids, others: Ids) -> tuple[Ids, Ids]:
+    """Return all who are in a pair, and the partner of each."""
+    return np.concatenate([ones, others]), np.concatenate([others, ones])

@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass as settings
 
 from flexcfl.shifts.holdings import Holdings, Moves
 from flexcfl.shifts.options import FORBID, Rounds
-from flexcfl.shifts.pairs import Pairing, partners
+from flexcfl.shifts.pairs import Pairing, members
 from flexcfl.shifts.shift import Moment
 
 __all__ = ["Recurring"]
@@ -31,8 +31,8 @@ class Recurring(Pairing):
         ones, others = self.pairs(holdings, moment)
         if len(ones) == 0:
             return holdings
-        before = holdings.owner
-        owner = partners(ones, others, moment.clients)[before]
-        slots = np.flatnonzero(owner != before)
-        back = Moves(np.full(len(slots), moment.number + self.period), slots, before[slots])
-        return holdings.owned(owner, pending=holdings.pending + back)
+        clients, partner = members(ones, others)
+        slots, position = holdings.slots_of(clients)
+        giver, taker = clients[position], partner[position]
+        back = Moves(np.full(len(slots), moment.number + self.period), slots, giver)
+        return holdings.moved(slots, giver, taker, pending=holdings.pending + back)

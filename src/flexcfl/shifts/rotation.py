@@ -8,7 +8,6 @@ training runs.
 from dataclasses import replace
 from typing import ClassVar
 
-import numpy as np
 from pydantic.dataclasses import dataclass as settings
 
 from flexcfl.data.federation import Federation
@@ -47,5 +46,4 @@ class Rotation:
     def apply(self, holdings: Holdings, moment: Moment) -> Holdings:
         """Turn the images of this round's clients."""
         turns = changed(holdings.turns, TURNS, self.probability, moment)
-        same = np.array_equal(turns, holdings.turns)
-        return holdings if same else replace(holdings, turns=turns)
+        return holdings if turns is holdings.turns else replace(holdings, turns=turns)

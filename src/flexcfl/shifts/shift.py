@@ -18,14 +18,13 @@ class Moment:
     """The beginning of round ``number`` as a shift sees it; the start of the run is round 0.
 
     ``visited`` are the clients that the shift may change, in ascending order; at the start there
-    are none. ``train_labels`` and ``test_labels`` are the pool's label of each slot. ``rng`` is of
-    this shift in this round.
+    are none. ``y`` are the labels of the pool, of whose examples ``holdings.examples`` tells which
+    stand in which slots. ``rng`` is of this shift in this round.
     """
 
     number: int
     visited: Ids
-    train_labels: NDArray[np.int64]
-    test_labels: NDArray[np.int64]
+    y: NDArray[np.int64]
     clients: int
     classes: int
     rng: np.random.Generator

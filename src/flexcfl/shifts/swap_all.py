@@ -8,7 +8,7 @@ from pydantic.dataclasses import dataclass as settings
 
 from flexcfl.shifts.holdings import Holdings
 from flexcfl.shifts.options import FORBID
-from flexcfl.shifts.pairs import Pairing, partners
+from flexcfl.shifts.pairs import Pairing, members
 from flexcfl.shifts.shift import Moment
 
 __all__ = ["SwapAll"]
@@ -27,4 +27,6 @@ class SwapAll(Pairing):
         ones, others = self.pairs(holdings, moment)
         if len(ones) == 0:
             return holdings
-        return holdings.owned(partners(ones, others, moment.clients)[holdings.owner])
+        clients, partner = members(ones, others)
+        slots, position = holdings.slots_of(clients)
+        return holdings.moved(slots, clients[position], partner[position])

@@ -5,13 +5,12 @@ TPDS 33, 2022, Section 5.3.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic.dataclasses import dataclass as settings
 
 from flexcfl.protocol import Flags, Ids
 from flexcfl.shifts.holdings import Holdings
 from flexcfl.shifts.options import FORBID
-from flexcfl.shifts.pairs import Pairing, partners
+from flexcfl.shifts.pairs import Pairing, members
 from flexcfl.shifts.shift import Moment
 
 __all__ = ["SwapPart"]
@@ -34,30 +33,25 @@ class SwapPart(Pairing):
         ones, others = self.pairs(holdings, moment)
         if len(ones) == 0:
             return holdings
-        partner = partners(ones, others, moment.clients)
-        gives = _given_labels(ones, others, holdings, moment)
-        labels = np.concatenate([moment.train_labels, moment.test_labels])
-        owner = holdings.owner
-        return holdings.owned(np.where(gives[owner] == labels, partner[owner], owner))
+        clients, partner = members(ones, others)
+        slots, position = holdings.slots_of(clients)
+        labels = moment.y[holdings.examples(slots)]
+        has = np.zeros((len(clients), moment.classes), dtype=np.bool_)
+        training = slots < len(holdings.train)
+        has[position[training], labels[training]] = True
+        gives = _given(has, moment.rng)[position] == labels
+        slots, position = slots[gives], position[gives]
+        return holdings.moved(slots, clients[position], partner[position])
 
 
-def _given_labels(ones: Ids, others: Ids, holdings: Holdings, moment: Moment) -> Ids:
-    """Return for every client the label that it gives away, or ``NO_LABEL``."""
-    members = np.concatenate([ones, others])
-    one, other = np.split(_has_label(members, holdings, moment), 2)
+def _given(has: Flags, rng: np.random.Generator) -> Ids:
+    """Return for each member of a pair the label that it gives away, or ``NO_LABEL``.
+
+    ``has`` tells for each of them, first all ones and then all others of the pairs, of which labels
+    it has training examples.
+    """
+    one, other = np.split(has, 2)
     candidates = np.concatenate([one & ~other, other & ~one])
-    chance = np.where(candidates, moment.rng.random(candidates.shape), -1.0)
+    chance = np.where(candidates, rng.random(candidates.shape), -1.0)
     both = np.tile((one & ~other).any(axis=1) & (other & ~one).any(axis=1), 2)
-    gives = np.full(moment.clients, NO_LABEL, dtype=np.int64)
-    gives[members] = np.where(both, chance.argmax(axis=1), NO_LABEL)
-    return gives
-
-
-def _has_label(members: Ids, holdings: Holdings, moment: Moment) -> Flags:
-    """Return for each member and label whether the member has training examples of it."""
-    member_of: NDArray[np.int64] = np.full(moment.clients, -1, dtype=np.int64)
-    member_of[members] = np.arange(len(members))
-    member = member_of[holdings.train_owner]
-    has = np.zeros((len(members), moment.classes), dtype=np.bool_)
-    has[member[member >= 0], moment.train_labels[member >= 0]] = True
-    return has
+    return np.where(both, chance.argmax(axis=1), NO_LABEL)

@@ -1,49 +1,20 @@
-"""The world over the rounds of a run: which examples each client has, and whose data changed."""
+"""The world over the rounds of a run: shifts act when a round begins, and its view shows it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import numpy as np
-from numpy.typing import NDArray
-
 from flexcfl import seeds
-from flexcfl.data.federation import Federation, IndexLists
+from flexcfl.data.federation import Federation
 from flexcfl.data.variants import Variants
 from flexcfl.errors import TrainingError
-from flexcfl.protocol import Flags, Ids
-from flexcfl.shifts.holdings import NOBODY, Holdings
+from flexcfl.protocol import Ids
+from flexcfl.shifts.holdings import Holdings
 from flexcfl.shifts.shift import Moment, Shift
+from flexcfl.shifts.slots import NOBODY
+from flexcfl.shifts.view import View, changed
 
-__all__ = ["Timeline", "View"]
-
-HIDDEN = -1  # in place of the owner of a slot that is not released
-
-
-@dataclass(frozen=True, eq=False)
-class View:
-    """What the clients have in one round, as rows of ``variants``, or of the pool where it is None.
-
-    ``train`` has only what is released. ``shifted`` are the clients, ascending, whose data changed
-    when the round began: to whom a slot came, whom one left, or who sees its own differently.
-    """
-
-    train: IndexLists
-    test: IndexLists
-    shifted: Ids
-    y: NDArray[np.int64]
-    classes: int
-    variants: Variants | None
-
-    @cached_property
-    def label_counts(self) -> NDArray[np.int64]:
-        """How many training examples of each label each client has, by the labels that it sees."""
-        rows = self.train.indices
-        labels = self.y[rows] if self.variants is None else self.variants.labels(self.y, rows)
-        clients = np.repeat(np.arange(len(self.train)), self.train.sizes)
-        size = len(self.train) * self.classes
-        counts = np.bincount(clients * self.classes + labels, minlength=size)
-        return counts.reshape(-1, self.classes)
+__all__ = ["Timeline"]
 
 
 @dataclass(eq=False)
@@ -86,17 +57,18 @@ class Timeline:
         while self._number < number:
             self._step()
         if self._view is None:
-            self._view = self._seen()
+            shifted = changed(self._before, self._now)
+            self._view = View.of(self.federation, self._now, shifted, self.variants)
         return self._view
+
+    @cached_property
+    def start(self) -> View:
+        """What the clients have at the start, as ``at(0)`` shows it, but without going back."""
+        return View.of(self.federation, self._start, NOBODY, self.variants)
 
     @cached_property
     def _start(self) -> Holdings:
         return self._shifted(Holdings.of(self.federation), 0)
-
-    @cached_property
-    def _labels(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        federation = self.federation
-        return federation.y[federation.train.indices], federation.y[federation.test.indices]
 
     def _restart(self) -> None:
         self._number, self._before, self._now, self._view = 0, self._start, self._start, None
@@ -111,10 +83,10 @@ class Timeline:
 
     def _shifted(self, holdings: Holdings, number: int) -> Holdings:
         visited = self.visited(number) if number else NOBODY
-        sizes = (self.federation.clients, self.federation.classes)
+        pool = (self.federation.y, self.federation.clients, self.federation.classes)
         for name, shift in self.shifts.items():
             rng = seeds.generator(self.seed, f"shift {name}", number)
-            moment = Moment(number, visited, *self._labels, *sizes, rng)
+            moment = Moment(number, visited, *pool, rng)
             after = shift.apply(holdings, moment)
             if after is not holdings:
                 self._check_everybody_has_data(name, after, number)
@@ -124,47 +96,10 @@ class Timeline:
 
     def _check_everybody_has_data(self, name: str, holdings: Holdings, number: int) -> None:
         """Refuse what the shifts of this package never do, but one of somebody's own may."""
-        owners = holdings.train_owner[holdings.released]
-        empty = np.flatnonzero(np.bincount(owners, minlength=self.federation.clients) == 0)
+        train = holdings.train
+        empty = train.others[train.lists.sizes == 0]
         if len(empty):
             raise TrainingError(
                 f"The shift '{name}' leaves client {empty[0]} without a training example in round "
                 f"{number}: mend it so that every client always has one."
             )
-
-    def _seen(self) -> View:
-        federation, now = self.federation, self._now
-        everything = np.ones(len(now.test_owner), dtype=np.bool_)
-        return View(
-            self._rows(federation.train, now.train_owner, now.released),
-            self._rows(federation.test, now.test_owner, everything),
-            _changed(self._before, now),
-            federation.y,
-            federation.classes,
-            self.variants,
-        )
-
-    def _rows(self, lists: IndexLists, owner: Ids, usable: Flags) -> IndexLists:
-        """Return the rows of each client's usable slots, in the order of the slots."""
-        slots = np.flatnonzero(usable)
-        slots = slots[np.argsort(owner[slots], kind="stable")]
-        owners, rows = owner[slots], lists.indices[slots]
-        if self.variants is not None:
-            way = (self._now.labelling[owners], self._now.turns[owners])
-            rows = self.variants.rows(rows, *way)
-        sizes = np.bincount(owners, minlength=len(lists))
-        return IndexLists(rows, np.concatenate([[0], np.cumsum(sizes)]))
-
-
-def _changed(before: Holdings, now: Holdings) -> Ids:
-    """Return the clients whose usable slots, or whose way to see them, are not what they were."""
-    if before is now:
-        return NOBODY
-    flags = (before.turns != now.turns) | (before.labelling != now.labelling)
-    old, new = (np.where(each.released, each.train_owner, HIDDEN) for each in (before, now))
-    pairs = ((old, new), (before.test_owner, now.test_owner))
-    for left, came in pairs:
-        moved = left != came
-        owners = np.concatenate([left[moved], came[moved]])
-        flags[owners[owners != HIDDEN]] = True
-    return np.flatnonzero(flags)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -75,11 +74,6 @@ class Simulation:
             watch.stir(self.timeline.at(each).shifted)
         self._noticed = number
 
-    @cached_property
-    def first_sizes(self) -> Ids:
-        """How many training examples each client had at the start."""
-        return self.timeline.at(0).train.sizes
-
     def examples(self, rows: Ids) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Return examples and labels as a client sees them."""
         federation, variants = self.timeline.federation, self.timeline.variants
@@ -119,14 +113,14 @@ class _Moment:
         updates, loss = self._updates(clients, models, model_of, order.local, order.purpose)
         if isinstance(given, str):
             self._remember(clients)
-        return Trained(clients, updates, self.view.train.sizes[clients], loss, model_of)
+        return Trained(clients, updates, self.view.train.sizes_of(clients), loss, model_of)
 
     def _updates(
         self, clients: Ids, models: Vectors, model_of: Ids, local: Local, purpose: Purpose
     ) -> tuple[Vectors, NDArray[np.float64]]:
         rows = self.view.train.gathered(clients)
         seed = self.simulation.seed
-        rngs = [seeds.generator(seed, purpose, self.number, client) for client in clients]
+        rngs = seeds.Generators(seed, purpose, self.number, clients)
         return self.simulation.engine.train(models, model_of, rows, local, rngs)
 
     def _fitting(self, clients: Ids, models: Vectors) -> Ids:
@@ -142,7 +136,7 @@ class _Moment:
         owned = self.view.train if order.split == "train" else self.view.test
         rows = owned.gathered(order.clients)
         loss, hits = self.simulation.engine.evaluate(order.models, order.model_of, rows)
-        return Evaluated(order.clients, loss, hits, owned.sizes[order.clients])
+        return Evaluated(order.clients, loss, hits, rows.sizes)
 
     def _place(self, order: Place) -> Placed:
         keepsake = Keepsake(order.origin, order.directions)
@@ -193,7 +187,7 @@ class _Moment:
 
     def _samples(self, clients: Ids) -> Samples:
         return Samples(
-            counts=self.view.label_counts[clients],
-            first_sizes=self.simulation.first_sizes[clients],
+            counts=self.view.label_counts_of(clients),
+            first_sizes=self.simulation.timeline.start.train.sizes_of(clients),
             examples=lambda place: self.simulation.examples(self.view.train[clients[place]]),
         )

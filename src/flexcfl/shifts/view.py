@@ -1,0 +1,124 @@
+"""The world in one round: which examples clients have, looked up for those asked for."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexcfl.data.federation import Federation, IndexLists
+from flexcfl.data.lists import DerivedLists
+from flexcfl.data.variants import Variants
+from flexcfl.protocol import Flags, Ids
+from flexcfl.shifts.holdings import Holdings
+from flexcfl.shifts.slots import NOBODY, union
+
+__all__ = ["Held", "View", "changed"]
+
+
+@dataclass(frozen=True, eq=False)
+class Held(DerivedLists):
+    """The training or test examples of a round, as rows of ``variants``, or of the pool if None.
+
+    Of training examples there are only those that are released.
+    """
+
+    holdings: Holdings
+    half: Literal["train", "test"]
+    variants: Variants | None
+
+    def gathered(self, clients: Ids) -> IndexLists:
+        """Return the examples of some clients, in the order asked, and of each in that of slots."""
+        holdings, slots = self.holdings, self._slots(clients)
+        home = (holdings.train if self.half == "train" else holdings.test).home
+        rows = home.taken(slots.indices)
+        if self.variants is not None:
+            owner = np.repeat(clients, slots.sizes)
+            rows = self.variants.rows(rows, holdings.labelling[owner], holdings.turns[owner])
+        return IndexLists(rows, slots.offsets)
+
+    def sizes_of(self, clients: Ids) -> Ids:
+        """Return how many examples some clients have."""
+        return self._slots(clients).sizes
+
+    def __len__(self) -> int:
+        return len(self.holdings.turns)
+
+    def _slots(self, clients: Ids) -> IndexLists:
+        holdings = self.holdings
+        return holdings.usable(clients) if self.half == "train" else holdings.test.of(clients)
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """What the clients have in one round.
+
+    ``shifted`` are the clients, ascending, whose data changed when the round began: to whom a slot
+    came, whom one left, or who sees its own differently.
+    """
+
+    train: Held
+    test: Held
+    shifted: Ids
+    y: NDArray[np.int64]
+    classes: int
+    variants: Variants | None
+
+    @classmethod
+    def of(
+        cls, federation: Federation, now: Holdings, shifted: Ids, variants: Variants | None
+    ) -> "View":
+        """Show what ``now`` says of a federation."""
+        halves = (Held(now, "train", variants), Held(now, "test", variants))
+        return cls(*halves, shifted, federation.y, federation.classes, variants)
+
+    def label_counts_of(self, clients: Ids) -> NDArray[np.int64]:
+        """Return how many training examples of each label clients have, as they see them."""
+        lists = self.train.gathered(clients)
+        rows, variants = lists.indices, self.variants
+        labels = self.y[rows] if variants is None else variants.labels(self.y, rows)
+        position = np.repeat(np.arange(len(clients)), lists.sizes)
+        size = len(clients) * self.classes
+        counts = np.bincount(position * self.classes + labels, minlength=size)
+        return counts.reshape(-1, self.classes)
+
+    @cached_property
+    def label_counts(self) -> NDArray[np.int64]:
+        """How many training examples of each label each client has, by the labels that it sees."""
+        return self.label_counts_of(np.arange(len(self.train)))
+
+
+def changed(before: Holdings, now: Holdings) -> Ids:
+    """Return the clients whose usable slots, or whose way to see them, are not what they were."""
+    if before is now:
+        return NOBODY
+    moved = _maybe_moved(before, now)
+    unlike = _differ(before.usable(moved), now.usable(moved))
+    unlike |= _differ(before.test.of(moved), now.test.of(moved))
+    return np.union1d(moved[unlike], _otherwise_seen(before, now))
+
+
+def _maybe_moved(before: Holdings, now: Holdings) -> Ids:
+    """Return clients outside of whom everybody has the same slots."""
+    if before.share != now.share or before.priority is not now.priority:
+        return np.arange(len(now.turns))
+    halves = (before.train, before.test, now.train, now.test)
+    if all(was is half for was, half in zip(halves[:2], halves[2:], strict=True)):
+        return NOBODY
+    return union(*(half.others for half in halves))
+
+
+def _differ(one: IndexLists, other: IndexLists) -> Flags:
+    """Return for every two lists whether they are different."""
+    flags: Flags = one.sizes != other.sizes
+    alike = np.flatnonzero(~flags)
+    left, right = one.gathered(alike), other.gathered(alike)
+    flags[np.repeat(alike, left.sizes)[left.indices != right.indices]] = True
+    return flags
+
+
+def _otherwise_seen(before: Holdings, now: Holdings) -> Ids:
+    if before.turns is now.turns and before.labelling is now.labelling:
+        return NOBODY
+    return np.flatnonzero((before.turns != now.turns) | (before.labelling != now.labelling))
