@@ -5,13 +5,10 @@ cohort, the number of threads, the executor, or a restart therefore never change
 """
 
 import zlib
-from collections.abc import Sequence
-from typing import overload
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["Generators", "generator"]
+__all__ = ["generator"]
 
 
 def generator(seed: int, purpose: str, *keys: int) -> np.random.Generator:
@@ -25,27 +22,3 @@ def generator(seed: int, purpose: str, *keys: int) -> np.random.Generator:
     sequence = np.random.SeedSequence(seed, spawn_key=(zlib.crc32(purpose.encode()), *keys))
     # Philox can be made from any key at a fixed small cost and is the same on every platform.
     return np.random.Generator(np.random.Philox(sequence))
-
-
-class Generators(Sequence[np.random.Generator]):
-    """The generators of one purpose and round for several clients, each made when it is asked for.
-
-    To make one takes about as long as to draw a client's batches with it: so whoever trains the
-    clients, on several cores, makes them there.
-    """
-
-    def __init__(self, seed: int, purpose: str, number: int, clients: NDArray[np.int64]) -> None:
-        self._keys = seed, purpose, number
-        self._clients = clients
-
-    def __len__(self) -> int:
-        return len(self._clients)
-
-    @overload
-    def __getitem__(self, place: int) -> np.random.Generator: ...
-    @overload
-    def __getitem__(self, place: slice) -> "Generators": ...
-    def __getitem__(self, place: int | slice) -> "np.random.Generator | Generators":
-        if isinstance(place, slice):
-            return Generators(*self._keys, self._clients[place])
-        return generator(*self._keys, int(self._clients[place]))

@@ -16,6 +16,7 @@ from flexcfl.data.federation import IndexLists
 from flexcfl.engine import Engine, PathName
 from flexcfl.engine.known import convolutional_layers
 from flexcfl.engine.layered import LayeredPath
+from flexcfl.engine.paths import OnDevice
 from flexcfl.engine.schedule import draw
 from flexcfl.errors import ModelError
 from flexcfl.models.networks import digits_cnn, fashion_cnn, femnist_cnn, mnist_cnn
@@ -135,8 +136,9 @@ def test_it_equals_the_plain_loop(module: str, local: Local) -> None:
 def kinds(engine: Engine) -> list[str]:
     start = torch.zeros(engine.parameters)
     with engine._paths.lent() as path:
-        assert isinstance(path, LayeredPath)
-        return [type(layer).__name__ for layer in path._made(start, start)]
+        assert isinstance(path, OnDevice)
+        assert isinstance(path.inner, LayeredPath)
+        return [type(layer).__name__ for layer in path.inner._made(start, start)]
 
 
 @pytest.mark.parametrize("module", ["pooled", "rectangular"])
@@ -257,10 +259,10 @@ class Watch(TorchDispatchMode):
 def watched(network: Callable[[int], nn.Module], path: PathName, steps: int) -> Watch:
     engine, local = large(network, path), Local(steps=steps)
     schedule = draw(np.arange(20), local, np.random.default_rng(0))
-    start = torch.from_numpy(engine.initial(np.random.default_rng(0)))[None]
+    start = engine.initial(np.random.default_rng(0))[None]
     watch = Watch()
     with engine._paths.lent() as trained_by, watch:
-        trained_by.train(start, [schedule], local)
+        trained_by.train(start, [schedule], local, np.empty_like(start))
     return watch
 
 

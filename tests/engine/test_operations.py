@@ -46,14 +46,14 @@ def engine(make: Callable[[], nn.Module], shape: tuple[int, ...], path: PathName
 def per_step(made: Engine, clients: int, largest: int) -> tuple[float, float]:
     """Return how many operators, and new tensors as large as a weight matrix, a step takes."""
     start = made.initial(np.random.default_rng(0))
-    starts = torch.from_numpy(np.tile(start, (clients, 1)))
+    starts = np.tile(start, (clients, 1))
     counts = []
     for steps in (FEW, FEW, MORE):  # the first one may prepare something for all
         local = Local(steps=steps, batch=10)
         rngs = [np.random.default_rng(client) for client in range(clients)]
         schedules = [draw(np.arange(40), local, rng) for rng in rngs]
         with made._paths.lent() as path, Operators(largest * clients) as operators:
-            path.train(starts, schedules, local)
+            path.train(starts, schedules, local, np.empty_like(starts))
         counts.append((operators.count, operators.copies))
     _, (few, few_copies), (more, more_copies) = counts
     return (more - few) / (MORE - FEW), (more_copies - few_copies) / (MORE - FEW)

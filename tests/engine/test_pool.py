@@ -79,4 +79,4 @@ def test_rows_outside_of_the_pool_never_reach_what_is_compiled() -> None:
     pool = Pool(torch.zeros(5, 1, 2, 2), torch.zeros(5, dtype=torch.int64))
     for rows in ([5], [0, -1]):
         with pytest.raises(IndexError, match="between 0 and 4"):
-            pool.arrays(np.array(rows))
+            pool.check(np.array(rows))

@@ -1,6 +1,6 @@
 """One round's local training, done by the engine and by the loop of a PyTorch tutorial."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,5 +86,5 @@ def multiply_adds(module: nn.Module, x: Tensor, y: Tensor) -> float:
     return float(counter.get_total_flops()) / 2
 
 
-def _generators(number: int, clients: Ids) -> list[np.random.Generator]:
-    return [generator(0, "train", number, int(client)) for client in clients]
+def _generators(number: int, clients: Ids) -> Iterator[np.random.Generator]:
+    return (generator(0, "train", number, int(client)) for client in clients)

@@ -10,7 +10,7 @@ from flexcfl.benchmark.machine import peak_memory
 from flexcfl.runner.execute import execute
 from flexcfl.runner.layers import spoken
 from flexcfl.runner.loop import Round
-from flexcfl.runner.prepare import prepare
+from flexcfl.runner.prepare import Prepared, prepare
 from flexcfl.runner.resolve import resolve
 
 __all__ = ["Whole", "whole_run"]
@@ -44,8 +44,8 @@ def whole_run(
     **settings: object,
 ) -> Whole:
     """Run FlexCFL on MNIST under swap-all, everybody evaluated in every round."""
-    given = {"algorithm": "flexcfl", "dataset": "mnist", "shift": "swap-all", "rounds": rounds}
-    prepared = prepare(resolve([spoken({**given, "data": data, **settings}, {})]).experiment)
+    execute(_prepared(dataset="digits", rounds=1))  # imports what it needs to found groups
+    prepared = _prepared(**{"dataset": "mnist", "data": data, "rounds": rounds, **settings})
     early = [0]
 
     def view(done: Iterator[Round]) -> Iterator[Round]:
@@ -60,6 +60,11 @@ def whole_run(
     execute(prepared, view)
     seconds = perf_counter() - started
     return Whole(rounds, seconds, sum(training), sum(evaluation), early[0], peak_memory())
+
+
+def _prepared(**settings: object) -> Prepared:
+    said = spoken({"algorithm": "flexcfl", "shift": "swap-all", **settings}, {})
+    return prepare(resolve([said]).experiment)
 
 
 def _watched(engine: Any, name: str) -> list[float]:

@@ -6,11 +6,11 @@ more for being alone.
 """
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import nn
 
 from flexcfl.engine import kernels
 from flexcfl.engine.pool import Pool
@@ -18,6 +18,11 @@ from flexcfl.engine.schedule import Schedule
 from flexcfl.protocol import Ids, Local, Vector, Vectors
 
 __all__ = ["CompiledPath"]
+
+ROWS = 50  # that pass through the layers together in evaluation, to share what surrounds a pass
+
+Numbers: TypeAlias = NDArray[np.float32]
+Scratch: TypeAlias = tuple[Numbers, Numbers, Numbers, Ids, Ids]
 
 
 class CompiledPath:
@@ -29,40 +34,43 @@ class CompiledPath:
     def __init__(self, layers: Sequence[nn.Linear], pool: Pool) -> None:
         self.pool = pool
         self.widths = np.array([layers[0].in_features, *(each.out_features for each in layers)])
-        self._scratch = _scratch(self.widths, kernels.TILE)
+        self._kept: dict[int, Scratch] = {}
 
     def train(
-        self, starts: Tensor, schedules: Sequence[Schedule], local: Local
-    ) -> tuple[Tensor, Tensor]:
-        """Return the trained models and the mean data loss of each client's last epoch."""
-        trained = torch.empty_like(starts)
-        clients = zip(trained.numpy(), starts.numpy(), schedules, strict=True)
-        losses = [self._client(vector, start, each, local) for vector, start, each in clients]
-        return trained, torch.from_numpy(np.array(losses))
+        self, starts: Vectors, schedules: Sequence[Schedule], local: Local, updates: Vectors
+    ) -> NDArray[np.float64]:
+        """Write the updates and return the mean data loss of each client's last epoch."""
+        clients = zip(updates, starts, schedules, strict=True)
+        losses = [self._client(update, start, each, local) for update, start, each in clients]
+        return np.array(losses)
 
     def measure(
         self, models: Vectors, model_of: Ids, rows: Ids
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return the loss of each row under its model, and whether it was a hit."""
         x, y, places = self.pool.arrays(rows)
-        # What is compiled takes arrays that may be written to, though it only reads these.
-        models = np.require(models, np.float32, ["C", "W"])
         losses, hits = np.empty(len(rows)), np.empty(len(rows), dtype=np.bool_)
         given = models, model_of, self.widths, x, y, places
-        kernels.evaluate(*given, losses, hits, self._scratch)
+        kernels.evaluate(*given, losses, hits, self._scratch(ROWS))
         return losses, hits
 
-    def _client(self, vector: Vector, start: Vector, schedule: Schedule, local: Local) -> float:
+    def _client(self, update: Vector, start: Vector, schedule: Schedule, local: Local) -> float:
         x, y, rows = self.pool.arrays(schedule.rows)
-        scratch = _scratch(self.widths, rows.shape[1])
         steps = rows, schedule.counts, schedule.closing
         how = local.rate, local.l2, local.prox
-        return float(kernels.train(vector, start, self.widths, x, y, *steps, *how, scratch))
+        scratch = self._scratch(rows.shape[1])
+        return float(kernels.train(update, start, self.widths, x, y, *steps, *how, scratch))
+
+    def _scratch(self, rows: int) -> Scratch:
+        """Return room for so many rows, which this path keeps for the next client."""
+        if rows not in self._kept:
+            self._kept[rows] = _scratch(self.widths, rows)
+        return self._kept[rows]
 
 
-def _scratch(widths: Ids, rows: int) -> tuple[NDArray[np.float32], NDArray[np.float32], Ids, Ids]:
-    """Return room for the outputs and errors of all layers, and for places of so many rows."""
+def _scratch(widths: Ids, rows: int) -> Scratch:
+    """Return room for the outputs, errors and losses of so many rows, and for their places."""
     full = -(-rows // kernels.TILE) * kernels.TILE
     size = full * int(widths[1:].sum())
-    numbers = np.zeros((2, size), dtype=np.float32)
-    return numbers[0], numbers[1], np.empty(full, dtype=np.int64), np.arange(full)
+    outputs, errors, losses = (np.zeros(each, np.float32) for each in (size, size, full))
+    return outputs, errors, losses, np.empty(full, dtype=np.int64), np.arange(full)

@@ -6,7 +6,7 @@ fastest one that knows the module is chosen.
 
 import copy
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -87,22 +87,31 @@ class Engine:
         model_of: Ids,
         examples: IndexLists,
         local: Local,
-        rngs: Sequence[np.random.Generator],
+        rngs: Iterable[np.random.Generator],
     ) -> tuple[Vectors, NDArray[np.float64]]:
         """Train client ``i`` on ``examples[i]`` from ``models[model_of[i]]``.
 
         Returns updates (trained minus received) and the mean data loss of each client's last local
-        epoch, in the order given. ``rngs[i]`` alone decides the client's batches and dropout.
+        epoch, in the order given. The ``i``-th of ``rngs`` alone decides the client's batches and
+        dropout.
         """
-        updates = np.empty((len(examples), self.parameters), dtype=np.float32)
-        losses = np.empty(len(examples), dtype=np.float64)
+        self._pool.check(examples.indices)
+        models = _writable(models)
+        # Here and not in the threads, which would only wait for each other's interpreter.
+        schedules = [draw(own, local, rng) for own, rng in zip(examples, rngs, strict=True)]
+        updates = np.empty((len(schedules), self.parameters), dtype=np.float32)
+        losses = np.empty(len(schedules), dtype=np.float64)
 
-        def train(path: Path, stack: Ids) -> None:
-            starts = torch.from_numpy(models[model_of[stack]]).to(self.device)
-            schedules = [draw(examples[client], local, rngs[client]) for client in stack.tolist()]
-            trained, loss = path.train(starts, schedules, local)
-            updates[stack] = trained.sub_(starts).cpu().numpy()
-            losses[stack] = loss.cpu().numpy()
+        def train(path: Path, stack: list[int]) -> None:
+            own = [schedules[client] for client in stack]
+            if len(stack) == 1:  # nothing is copied
+                client = stack[0]
+                start, update = models[model_of[client]][np.newaxis], updates[client : client + 1]
+                losses[client] = path.train(start, own, local, update)[0]
+                return
+            together = np.empty((len(stack), self.parameters), dtype=np.float32)
+            losses[stack] = path.train(models[model_of[stack]], own, local, together)
+            updates[stack] = together
 
         with warnings.catch_warnings():
             # vmap runs some operators one by one and says so; vetting has let the module pass.
@@ -114,7 +123,8 @@ class Engine:
         self, models: Vectors, model_of: Ids, examples: IndexLists
     ) -> tuple[NDArray[np.float64], Ids]:
         """Return, for each client, the sum of its losses and its hits under its model."""
-        return evaluated(models, model_of, examples, self._meters)
+        self._pool.check(examples.indices)
+        return evaluated(_writable(models), model_of, examples, self._meters)
 
     def unflatten(self, vector: Vector) -> dict[str, NDArray[Any]]:
         """Return a model's state by name: its parameters, and the module's constant buffers."""
@@ -127,9 +137,9 @@ class Engine:
         ready.load_state_dict(named, strict=False)  # buffers stay as they are
         return ready
 
-    def _stacks(self, sizes: Ids, local: Local) -> list[Ids]:
+    def _stacks(self, sizes: Ids, local: Local) -> list[list[int]]:
         """Sort clients from most to fewest steps and cut them into stacks."""
-        order = np.argsort(-steps(sizes, local), kind="stable")
+        order = np.argsort(-steps(sizes, local), kind="stable").tolist()
         size = self._stack_size
         return [order[start : start + size] for start in range(0, len(order), size)]
 
@@ -143,6 +153,11 @@ def _device(name: str) -> torch.device:
             f"There is no device '{name}' here: use --device cpu, or a torch build that has it."
         ) from error
     return device
+
+
+def _writable(models: Vectors) -> Vectors:
+    """Return models as torch and compiled code take them, though both only read them."""
+    return np.require(models, np.float32, ["C", "W"])
 
 
 def _shared(array: NDArray[np.float32] | NDArray[np.int64]) -> Tensor:

@@ -176,38 +176,60 @@ def _padded(rows, count, places):
 
 
 @njit(fastmath=_MATH)
-def _softmax(logits, shares):
-    """Write the shares of the classes and return the log of the sum of exponentials."""
-    most = logits[0]
-    for j in range(1, len(logits)):
-        most = max(most, logits[j])
-    total = np.float32(0)
-    for j in range(len(logits)):
-        shares[j] = np.exp(logits[j] - most)
-        total += shares[j]
-    for j in range(len(logits)):
-        shares[j] /= total
-    return most + np.log(total)
+def _exponentials(values, total):
+    """Replace ``total`` numbers, none of them positive, by exp, to float32's precision.
+
+    With ``v = n log 2 + r``, exp(r) is its Taylor series and 2**n the bits of an exponent. A call
+    of the library's exp would keep the loop from becoming vector instructions.
+    """
+    for k in range(total):
+        v = max(values[k], np.float32(-87))  # below, exp is smaller than any normal float32
+        n = np.floor(v * np.float32(1.4426950408889634) + np.float32(0.5))
+        r = v - n * np.float32(0.693359375) + n * np.float32(2.12194440e-4)  # log 2 in two parts
+        series = np.float32(1)
+        for i in (7, 6, 5, 4, 3, 2, 1):
+            series = np.float32(1) + series * r * np.float32(1 / i)
+        power = np.int32((np.int32(n) + np.int32(127)) << np.int32(23))
+        values[k] = series * power.view(np.float32)
 
 
 @njit(fastmath=_MATH)
-def _step(vector, widths, x, y, places, positions, count, outputs, errors, factors):
+def _softmax(logits, shares, losses, y, places, count):
+    """Write the shares of the classes and the loss of each of the first ``count`` rows."""
+    rows, classes = logits.shape
+    for t in range(rows):
+        most = logits[t, 0]
+        for j in range(1, classes):
+            most = max(most, logits[t, j])
+        for j in range(classes):
+            shares[t, j] = logits[t, j] - most
+        losses[t] = -shares[t, y[places[t]]]
+    _exponentials(shares.reshape(rows * classes), count * classes)
+    for t in range(count):
+        total = np.float32(0)
+        for j in range(classes):
+            total += shares[t, j]
+        for j in range(classes):
+            shares[t, j] /= total
+        losses[t] += np.log(total)
+
+
+@njit(fastmath=_MATH)
+def _step(vector, widths, x, y, places, count, room, factors):
     """Take one step in place and return the mean loss of its batch before it."""
+    outputs, errors, losses, positions = room
     rate, keep, keep_bias = factors
     layers, rows = len(widths) - 1, len(places)
     logits = _outputs(vector, widths, x, places, positions, outputs)
     top = _part(errors, widths, layers - 1, rows)
+    _softmax(logits, top, losses, y, places, count)
     loss = np.float32(0)
     for t in range(rows):
-        if t >= count:  # the rows that fill up the last tile
-            for j in range(top.shape[1]):
-                top[t, j] = 0
-            continue
-        label = y[places[t]]
-        loss += _softmax(logits[t], top[t]) - logits[t, label]
-        top[t, label] -= 1
-        for j in range(len(top[t])):
-            top[t, j] /= np.float32(count)
+        here = np.float32(1 / count) if t < count else np.float32(0)  # or a row that fills a tile
+        loss += here * losses[t]
+        top[t, y[places[t]]] -= 1
+        for j in range(top.shape[1]):
+            top[t, j] *= here
     for index in range(layers - 1, -1, -1):
         weight, bias = _layer(vector, widths, index)
         error = _part(errors, widths, index, rows)
@@ -218,10 +240,10 @@ def _step(vector, widths, x, y, places, positions, count, outputs, errors, facto
             # The errors below need this layer's weights as they were.
             _below(weight, error, inputs, _part(errors, widths, index - 1, rows), rows)
             _update(weight, bias, inputs, positions[:rows], error, keep, keep_bias, rate)
-    return loss / np.float32(count)
+    return loss
 
 
-_SCRATCH = (_Numbers, _Numbers, _Whole, _Whole)
+_SCRATCH = (_Numbers, _Numbers, _Numbers, _Whole, _Whole)
 _TRAIN = float64(
     _Numbers, _Numbers, _Whole, _Examples, _Whole, _Rows, _Whole, _Numbers,
     float64, float64, float64, types.Tuple(_SCRATCH),
@@ -229,27 +251,30 @@ _TRAIN = float64(
 
 
 @njit(_TRAIN, fastmath=_MATH, nogil=True, cache=True)
-def train(vector, start, widths, x, y, rows, counts, closing, rate, l2, prox, scratch):
-    """Train one client from ``start`` to ``vector`` and return its closing loss.
+def train(update, start, widths, x, y, rows, counts, closing, rate, l2, prox, scratch):
+    """Train one client from ``start``, write its update and return its closing loss.
 
     ``widths`` are those of the layers from the inputs to the classes; at step ``t`` the client
     visits ``rows[t, :counts[t]]`` of the examples ``x`` with labels ``y``. ``scratch`` is made by
     ``flexcfl.engine.compiled``.
     """
-    outputs, errors, places, positions = scratch
+    outputs, errors, losses, places, positions = scratch
     keep_bias = 1 - rate * prox
     keep = keep_bias - 2 * rate * l2
     factors = (np.float32(rate), np.float32(keep), np.float32(keep_bias))
+    room = (outputs, errors, losses, positions)
     pull, total = np.float32(rate * prox), 0.0
-    for k in range(len(vector)):
-        vector[k] = start[k]
+    for k in range(len(update)):  # which is the model until the last step is taken
+        update[k] = start[k]
     for t in range(len(counts)):
         batch = _padded(rows[t], counts[t], places)
-        loss = _step(vector, widths, x, y, batch, positions, counts[t], outputs, errors, factors)
+        loss = _step(update, widths, x, y, batch, counts[t], room, factors)
         if pull != 0:
-            for k in range(len(vector)):
-                vector[k] += pull * start[k]
+            for k in range(len(update)):
+                update[k] += pull * start[k]
         total += closing[t] * loss
+    for k in range(len(update)):
+        update[k] -= start[k]
     return total
 
 
@@ -262,24 +287,25 @@ _EVALUATE = types.void(
 @njit(_EVALUATE, fastmath=_MATH, nogil=True, cache=True)
 def evaluate(models, model_of, widths, x, y, rows, losses, hits, scratch):
     """Write the loss of every row under its model, and whether its label has the largest logit."""
-    outputs, shares, places, positions = scratch
+    outputs, errors, found, places, positions = scratch
     first = 0
     while first < len(rows):
         count = 1
         while (
-            count < TILE
+            count < len(places)
             and first + count < len(rows)
             and model_of[first + count] == model_of[first]
         ):
             count += 1
         tile = _padded(rows[first : first + count], count, places)
         logits = _outputs(models[model_of[first]], widths, x, tile, positions, outputs)
+        shares = _part(errors, widths, len(widths) - 2, len(tile))
+        _softmax(logits, shares, found, y, tile, count)
         for t in range(count):
-            label = y[tile[t]]
-            losses[first + t] = _softmax(logits[t], shares) - logits[t, label]
+            losses[first + t] = found[t]
             best = 0
             for j in range(1, logits.shape[1]):
                 if logits[t, j] > logits[t, best]:
                     best = j
-            hits[first + t] = best == label
+            hits[first + t] = best == y[tile[t]]
         first += count

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from flexcfl.engine.dense import DensePath
@@ -23,7 +24,7 @@ from flexcfl.engine.schedule import Schedule, draw
 from flexcfl.engine.stacked import StackedPath
 from flexcfl.errors import ModelError
 from flexcfl.models.dropout import Site, undropped
-from flexcfl.protocol import Local
+from flexcfl.protocol import Local, Vectors
 
 if TYPE_CHECKING:
     from flexcfl.engine.compiled import CompiledPath
@@ -43,13 +44,40 @@ class Path(Protocol):
     """One way of training a stack of clients."""
 
     def train(
-        self, starts: Tensor, schedules: Sequence[Schedule], local: Local
-    ) -> tuple[Tensor, Tensor]:
-        """Return trained models and the mean data loss of each client's last local epoch.
+        self, starts: Vectors, schedules: Sequence[Schedule], local: Local, updates: Vectors
+    ) -> NDArray[np.float64]:
+        """Write the updates and return the mean data loss of each client's last local epoch.
 
         Clients come sorted from most to fewest steps; ``starts`` is ``(clients, parameters)``.
         """
         ...
+
+
+class TorchPath(Protocol):
+    """One way of training a stack of clients with torch's operators."""
+
+    def train(
+        self, starts: Tensor, schedules: Sequence[Schedule], local: Local
+    ) -> tuple[Tensor, Tensor]:
+        """Return trained models and the losses, both on the device of ``starts``."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class OnDevice:
+    """A path of torch's on its device, between arrays."""
+
+    inner: TorchPath
+    device: torch.device
+
+    def train(
+        self, starts: Vectors, schedules: Sequence[Schedule], local: Local, updates: Vectors
+    ) -> NDArray[np.float64]:
+        """Write the updates and return the mean data loss of each client's last local epoch."""
+        given = torch.from_numpy(starts).to(self.device)
+        trained, losses = self.inner.train(given, schedules, local)
+        updates[:] = trained.sub_(given).cpu().numpy()
+        return losses.cpu().double().numpy()
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +111,9 @@ class Paths:
         """Make a path."""
         if name == "compiled":
             return self._compiled()
+        return OnDevice(self._torch_path(name), self.pool.device)
+
+    def _torch_path(self, name: PathName) -> TorchPath:
         if name == "dense":
             return DensePath(self._linear(name), self.pool)
         if name == "layered":

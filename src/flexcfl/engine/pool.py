@@ -40,15 +40,19 @@ class Pool:
             _turn(seen, flat // len(self.x) % TURNS)
         return seen.view(*rows.shape, *self.x.shape[1:])
 
+    def check(self, rows: Ids) -> None:
+        """Raise an error for rows that do not exist, which compiled code would not notice."""
+        ways = 1 if self._labellings is None else len(self._labellings) * TURNS
+        if len(rows) and not 0 <= rows.min() <= rows.max() < ways * len(self.x):
+            raise IndexError(f"rows lie between 0 and {ways * len(self.x) - 1}")
+
     def arrays(self, rows: Ids) -> tuple[NDArray[np.float32], NDArray[np.int64], Ids]:
         """Return flat examples and their labels as arrays, and where in them the rows are found.
 
         That is the pool itself, or where rows may be variants, copies of those that occur. Arrays
-        of the pool must not be written to. Whoever takes them may rely on the rows being there.
+        of the pool must not be written to.
         """
         if self._labellings is None:
-            if rows.size and not 0 <= rows.min() <= rows.max() < len(self.x):
-                raise IndexError(f"rows lie between 0 and {len(self.x) - 1}")
             return *self._arrays, rows
         seen, places = np.unique(rows, return_inverse=True)
         chosen = torch.from_numpy(seen)

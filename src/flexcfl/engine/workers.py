@@ -5,10 +5,12 @@ number of threads. Splitting the clients does neither: torch lets go of the inte
 operators.
 """
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from typing import Generic, TypeVar
 
 import torch
@@ -45,22 +47,40 @@ class Tools(Generic[Tool]):
 def spread(
     work: Callable[[Tool, Task], Result], tasks: Sequence[Task], tools: Tools[Tool]
 ) -> list[Result]:
-    """Return ``work(tool, task)`` of every task, in order, each thread with a tool of its own."""
-    with _single_core as cores:
-        workers = max(1, min(cores, len(tasks)))
+    """Return ``work(tool, task)`` of every task, in order, each thread with a tool of its own.
 
-        def done(task: Task) -> Result:
-            with tools.lent() as tool:
-                return work(tool, task)
+    Whoever calls works as well. Threads take the next task when they are done with one: to hand
+    out every single one would cost as much as a small task takes.
+    """
+    results: dict[int, Result] = {}
+    left = iter(range(len(tasks)))
 
-        if workers == 1:
-            return [done(task) for task in tasks]
-        pool = ThreadPoolExecutor(workers, thread_name_prefix=THREADS)
+    def take() -> None:
         try:
-            return list(pool.map(done, tasks))
-        finally:
-            # Whoever interrupts need not wait for the clients that are being trained.
-            pool.shutdown(wait=False, cancel_futures=True)
+            with tools.lent() as tool:
+                for place in left:
+                    results[place] = work(tool, tasks[place])
+        except BaseException:
+            for _ in left:  # nobody shall begin another one
+                pass
+            raise
+
+    with _single_core as cores:
+        helpers = min(cores, len(tasks)) - 1
+        helping = [_helpers(os.getpid(), cores).submit(take) for _ in range(helpers)]
+        take()
+        for each in helping:
+            each.result()
+    return [results[place] for place in range(len(tasks))]
+
+
+@cache
+def _helpers(_process: int, cores: int) -> ThreadPoolExecutor:
+    """Return threads that are kept, because to start them takes as long as a small task.
+
+    A process that was forked has none of its parent's threads, and so gets its own.
+    """
+    return ThreadPoolExecutor(cores - 1, thread_name_prefix=THREADS)
 
 
 class _SingleCore:

@@ -62,8 +62,8 @@ class Holdings:
     def of(cls, federation: Federation) -> "Holdings":
         """Return what the federation's lists say: everybody sees all of its own, as it is."""
         return cls(
-            train=Slots(federation.train),
-            test=Slots(federation.test),
+            train=Slots(federation.train).rested(),
+            test=Slots(federation.test).rested(),
             turns=np.zeros(federation.clients, dtype=np.int8),
             labelling=np.zeros(federation.clients, dtype=np.int16),
             labellings=np.arange(federation.classes)[np.newaxis],
@@ -99,6 +99,13 @@ class Holdings:
             **changes,
         )
 
+    def rested(self) -> "Holdings":
+        """Return the same holdings, as those with which a round begins."""
+        train, test = self.train.rested(), self.test.rested()
+        if train is self.train and test is self.test:
+            return self
+        return replace(self, train=train, test=test)
+
     @cached_property
     def owner(self) -> Ids:
         """The owners of all training slots, then of all test slots; all of them are looked up."""
@@ -127,6 +134,8 @@ class Holdings:
     def busy(self) -> Ids:
         """The clients in the middle of an exchange, who give or receive slots later."""
         moves = self.pending
+        if not len(moves.slot):
+            return NOBODY
         return np.unique(np.concatenate([self._owner_of(moves.slot), moves.owner]))
 
     def advanced(self, number: int) -> "Holdings":

@@ -4,7 +4,7 @@ A *slot* is a place in the lists of all clients, one list after the other. Only 
 ever changed are listed, so that those at rest cost nothing, however many there are.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -24,15 +24,24 @@ class Slots:
     """The slots of one half of the data, training or test: each has one owner at any time.
 
     ``others`` are the clients, ascending, that own other slots than those of their list in
-    ``home``, or once did, and ``lists`` are the slots of each of them, ascending.
+    ``home``, or once did, and ``lists`` are the slots of each of them, ascending. ``touched`` are
+    the clients, ascending, that gave or received any since these slots were last at rest, and None
+    where that is not known.
     """
 
     home: IndexLists | MadeLists
     others: Ids = field(default_factory=lambda: NOBODY)
     lists: IndexLists = NOTHING
+    touched: Ids | None = None
 
     def __len__(self) -> int:
         return int(self.home.offsets[-1])
+
+    def rested(self) -> "Slots":
+        """Return the same slots, at rest."""
+        if self.touched is not None and not len(self.touched):
+            return self
+        return replace(self, touched=NOBODY)
 
     def of(self, clients: Ids) -> IndexLists:
         """Return the slots of some clients, ascending for each."""
@@ -83,7 +92,8 @@ class Slots:
         both = IndexLists(np.concatenate([self.lists.indices, lists.indices]), offsets)
         rows = np.concatenate([self.others, clients])
         others, last = np.unique(rows[::-1], return_index=True)  # the new list of who has two
-        return Slots(self.home, others, both.gathered(len(rows) - 1 - last))
+        touched = None if self.touched is None else union(self.touched, clients)
+        return Slots(self.home, others, both.gathered(len(rows) - 1 - last), touched)
 
 
 def union(*parts: Ids) -> Ids:

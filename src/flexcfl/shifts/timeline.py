@@ -75,8 +75,8 @@ class Timeline:
 
     def _step(self) -> None:
         still = self._before is self._now
-        self._number, self._before = self._number + 1, self._now
-        self._now = self._shifted(self._now, self._number)
+        self._number, self._before = self._number + 1, self._now.rested()
+        self._now = self._shifted(self._before, self._number)
         # A view of a round in which nothing changed serves the next such round as well.
         if not (still and self._before is self._now):
             self._view = None

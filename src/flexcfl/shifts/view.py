@@ -12,7 +12,7 @@ from flexcfl.data.lists import DerivedLists
 from flexcfl.data.variants import Variants
 from flexcfl.protocol import Flags, Ids
 from flexcfl.shifts.holdings import Holdings
-from flexcfl.shifts.slots import NOBODY, union
+from flexcfl.shifts.slots import NOBODY, Slots, union
 
 __all__ = ["Held", "View", "changed"]
 
@@ -103,10 +103,13 @@ def _maybe_moved(before: Holdings, now: Holdings) -> Ids:
     """Return clients outside of whom everybody has the same slots."""
     if before.share != now.share or before.priority is not now.priority:
         return np.arange(len(now.turns))
-    halves = (before.train, before.test, now.train, now.test)
-    if all(was is half for was, half in zip(halves[:2], halves[2:], strict=True)):
+    return union(_touched(before.train, now.train), _touched(before.test, now.test))
+
+
+def _touched(before: Slots, now: Slots) -> Ids:
+    if before is now:
         return NOBODY
-    return union(*(half.others for half in halves))
+    return union(before.others, now.others) if now.touched is None else now.touched
 
 
 def _differ(one: IndexLists, other: IndexLists) -> Flags:

@@ -120,7 +120,7 @@ class _Moment:
     ) -> tuple[Vectors, NDArray[np.float64]]:
         rows = self.view.train.gathered(clients)
         seed = self.simulation.seed
-        rngs = seeds.Generators(seed, purpose, self.number, clients)
+        rngs = (seeds.generator(seed, purpose, self.number, client) for client in clients)
         return self.simulation.engine.train(models, model_of, rows, local, rngs)
 
     def _fitting(self, clients: Ids, models: Vectors) -> Ids:
