@@ -7,6 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from flexcfl.data import aligned
 from flexcfl.data.files import find
 from flexcfl.data.idx import Bytes, read_images_and_labels
 
@@ -47,7 +48,7 @@ def pixel_statistics(parts: Sequence[Bytes]) -> tuple[Figures, Figures]:
 
 def standardised(parts: Sequence[Bytes], mean: Figures, deviation: Figures) -> NDArray[np.float32]:
     """Return one pool of shape (images, 1, height, width) with ``(x - mean) / (std + 0.001)``."""
-    pool = np.empty((sum(len(images) for images in parts), *mean.shape), dtype=np.float32)
+    pool = aligned.empty((sum(len(images) for images in parts), *mean.shape))
     shift, scale = mean.astype(np.float32), (deviation + FLOOR).astype(np.float32)
     start = 0
     for chunk in _chunks(parts):

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from flexcfl.data import aligned
 from flexcfl.engine import kernels
 from flexcfl.engine.pool import Pool
 from flexcfl.engine.schedule import Schedule
@@ -22,7 +23,7 @@ __all__ = ["CompiledPath"]
 ROWS = 50  # that pass through the layers together in evaluation, to share what surrounds a pass
 
 Numbers: TypeAlias = NDArray[np.float32]
-Scratch: TypeAlias = tuple[Numbers, Numbers, Numbers, Ids, Ids]
+Scratch: TypeAlias = tuple[Numbers, Numbers, Numbers, Numbers, Ids, Ids]
 
 
 class CompiledPath:
@@ -69,8 +70,12 @@ class CompiledPath:
 
 
 def _scratch(widths: Ids, rows: int) -> Scratch:
-    """Return room for the outputs, errors and losses of so many rows, and for their places."""
+    """Return room for a model, the outputs, errors and losses of so many rows, and their places."""
     full = -(-rows // kernels.TILE) * kernels.TILE
     size = full * int(widths[1:].sum())
-    outputs, errors, losses = (np.zeros(each, np.float32) for each in (size, size, full))
-    return outputs, errors, losses, np.empty(full, dtype=np.int64), np.arange(full)
+    parameters = int((widths[1:] * (widths[:-1] + 1)).sum())
+    model, *others = (aligned.empty((each,)) for each in (parameters, size, size, full))
+    for each in others:  # scaled by zero where they are first used, which NaN would survive
+        each[:] = 0
+    outputs, errors, losses = others
+    return model, outputs, errors, losses, np.empty(full, dtype=np.int64), np.arange(full)

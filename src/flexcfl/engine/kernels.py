@@ -6,18 +6,17 @@ of a row, which the compiler turns into vector instructions: products of rows (`
 row that is scaled and added to (``_combine``). They take ``TILE`` examples at once, so that
 each weight is loaded once for several examples.
 
-Everything is in this one file because Numba's cache on disk looks at the file of a function only.
+Everything is in this one file because of how compiled functions are kept: see ``compiling``.
 """
 
 import numpy as np
 from numba import boolean, float32, float64, int64, njit, types
 
+from flexcfl.engine.compiling import MATH, compiled
+
 __all__ = ["TILE", "evaluate", "train"]
 
 TILE = 5  # divides the usual batches; with two rows of weights it fills the vector registers
-
-# Sums may be reordered and fused, as any BLAS does. NaN and infinity keep their meaning.
-_MATH = {"reassoc", "contract", "nsz", "arcp"}
 
 _Numbers = types.Array(float32, 1, "C")
 _Examples = types.Array(float32, 2, "C")
@@ -25,7 +24,7 @@ _Whole = types.Array(int64, 1, "C")
 _Rows = types.Array(int64, 2, "C")
 
 
-@njit(fastmath=_MATH)
+@njit(fastmath=MATH, inline="always")
 def _products(u, v, x0, x1, x2, x3, x4):
     """Return the products of two rows of weights with the five examples of a tile."""
     a0 = a1 = a2 = a3 = a4 = b0 = b1 = b2 = b3 = b4 = np.float32(0)
@@ -43,14 +42,14 @@ def _products(u, v, x0, x1, x2, x3, x4):
     return (a0, a1, a2, a3, a4), (b0, b1, b2, b3, b4)
 
 
-@njit(fastmath=_MATH)
+@njit(fastmath=MATH, inline="always")
 def _combine(row, keep, x0, x1, x2, x3, x4, c0, c1, c2, c3, c4):
     """Scale a row in place and add five others, each times its factor."""
     for k in range(len(row)):
         row[k] = keep * row[k] + (c0 * x0[k] + c1 * x1[k] + c2 * x2[k] + c3 * x3[k] + c4 * x4[k])
 
 
-@njit(fastmath=_MATH)
+@njit(fastmath=MATH)
 def _forward(weight, bias, inputs, places, outputs, rectified):
     """Write the outputs of one layer for the inputs at ``places``, a multiple of ``TILE``."""
     last = len(weight) - 1
@@ -69,7 +68,7 @@ def _forward(weight, bias, inputs, places, outputs, rectified):
                 outputs[t, j] = max(outputs[t, j], np.float32(0))
 
 
-@njit(fastmath=_MATH)
+@njit(fastmath=MATH)
 def _update(weight, bias, inputs, places, errors, keep, keep_bias, rate):
     """Take one layer's step of SGD in place, from its inputs and the errors at its outputs."""
     for t in range(0, len(places), TILE):
@@ -96,7 +95,7 @@ def _update(weight, bias, inputs, places, errors, keep, keep_bias, rate):
             bias[j] = kept_bias * bias[j] + (c0 + c1 + c2 + c3 + c4)
 
 
-@njit(fastmath=_MATH)
+@njit(fastmath=MATH)
 def _below(weight, errors, activations, below, count):
     """Write the errors of the layer below: errors times weights where its output was positive."""
     last = len(weight) - 1
@@ -130,7 +129,7 @@ def _below(weight, errors, activations, below, count):
                 row[k] = 0
 
 
-@njit(fastmath=_MATH)
+@njit(fastmath=MATH)
 def _layer(vector, widths, index):
     """View the weights and biases of one layer inside a flat vector."""
     start = 0
@@ -142,7 +141,7 @@ def _layer(vector, widths, index):
     return weight, vector[middle : middle + outputs]
 
 
-@njit(fastmath=_MATH)
+@njit(fastmath=MATH)
 def _part(scratch, widths, index, rows):
     """View one layer's share of a scratch buffer: ``rows`` times its number of outputs."""
     start = 0
@@ -151,7 +150,7 @@ def _part(scratch, widths, index, rows):
     return scratch[start : start + rows * widths[index + 1]].reshape((rows, widths[index + 1]))
 
 
-@njit(fastmath=_MATH)
+@njit(fastmath=MATH)
 def _outputs(vector, widths, x, places, positions, scratch):
     """Pass examples through all layers and return the logits; scratch holds what lies between."""
     layers, rows = len(widths) - 1, len(places)
@@ -166,7 +165,7 @@ def _outputs(vector, widths, x, places, positions, scratch):
     return _part(scratch, widths, layers - 1, rows)
 
 
-@njit(fastmath=_MATH)
+@njit(fastmath=MATH)
 def _padded(rows, count, places):
     """Copy the rows of a batch, repeat its first up to a multiple of ``TILE``, return the copy."""
     full = -(-count // TILE) * TILE
@@ -175,7 +174,7 @@ def _padded(rows, count, places):
     return places[:full]
 
 
-@njit(fastmath=_MATH)
+@njit(fastmath=MATH)
 def _exponentials(values, total):
     """Replace ``total`` numbers, none of them positive, by exp, to float32's precision.
 
@@ -193,7 +192,7 @@ def _exponentials(values, total):
         values[k] = series * power.view(np.float32)
 
 
-@njit(fastmath=_MATH)
+@njit(fastmath=MATH)
 def _softmax(logits, shares, losses, y, places, count):
     """Write the shares of the classes and the loss of each of the first ``count`` rows."""
     rows, classes = logits.shape
@@ -214,7 +213,7 @@ def _softmax(logits, shares, losses, y, places, count):
         losses[t] += np.log(total)
 
 
-@njit(fastmath=_MATH)
+@njit(fastmath=MATH)
 def _step(vector, widths, x, y, places, count, room, factors):
     """Take one step in place and return the mean loss of its batch before it."""
     outputs, errors, losses, positions = room
@@ -243,14 +242,14 @@ def _step(vector, widths, x, y, places, count, room, factors):
     return loss
 
 
-_SCRATCH = (_Numbers, _Numbers, _Numbers, _Whole, _Whole)
+_SCRATCH = (_Numbers, _Numbers, _Numbers, _Numbers, _Whole, _Whole)
 _TRAIN = float64(
     _Numbers, _Numbers, _Whole, _Examples, _Whole, _Rows, _Whole, _Numbers,
     float64, float64, float64, types.Tuple(_SCRATCH),
 )  # fmt: skip
 
 
-@njit(_TRAIN, fastmath=_MATH, nogil=True, cache=True)
+@compiled(_TRAIN)
 def train(update, start, widths, x, y, rows, counts, closing, rate, l2, prox, scratch):
     """Train one client from ``start``, write its update and return its closing loss.
 
@@ -258,23 +257,23 @@ def train(update, start, widths, x, y, rows, counts, closing, rate, l2, prox, sc
     visits ``rows[t, :counts[t]]`` of the examples ``x`` with labels ``y``. ``scratch`` is made by
     ``flexcfl.engine.compiled``.
     """
-    outputs, errors, losses, places, positions = scratch
+    model, outputs, errors, losses, places, positions = scratch
     keep_bias = 1 - rate * prox
     keep = keep_bias - 2 * rate * l2
     factors = (np.float32(rate), np.float32(keep), np.float32(keep_bias))
     room = (outputs, errors, losses, positions)
     pull, total = np.float32(rate * prox), 0.0
-    for k in range(len(update)):  # which is the model until the last step is taken
-        update[k] = start[k]
+    for k in range(len(start)):
+        model[k] = start[k]
     for t in range(len(counts)):
         batch = _padded(rows[t], counts[t], places)
-        loss = _step(update, widths, x, y, batch, counts[t], room, factors)
+        loss = _step(model, widths, x, y, batch, counts[t], room, factors)
         if pull != 0:
-            for k in range(len(update)):
-                update[k] += pull * start[k]
+            for k in range(len(start)):
+                model[k] += pull * start[k]
         total += closing[t] * loss
-    for k in range(len(update)):
-        update[k] -= start[k]
+    for k in range(len(start)):
+        update[k] = model[k] - start[k]
     return total
 
 
@@ -284,10 +283,10 @@ _EVALUATE = types.void(
 )  # fmt: skip
 
 
-@njit(_EVALUATE, fastmath=_MATH, nogil=True, cache=True)
+@compiled(_EVALUATE)
 def evaluate(models, model_of, widths, x, y, rows, losses, hits, scratch):
     """Write the loss of every row under its model, and whether its label has the largest logit."""
-    outputs, errors, found, places, positions = scratch
+    _, outputs, errors, found, places, positions = scratch
     first = 0
     while first < len(rows):
         count = 1

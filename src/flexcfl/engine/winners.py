@@ -4,33 +4,29 @@ A pool of 2 by 2 hands errors to one output in four, and the ReLU and the dropou
 many of those: nine in ten are zero in the paper's CNN for MNIST. Whoever multiplies by the others
 only needs less than half the time of torch's dense product.
 
-Everything is in this one file because Numba's cache on disk looks at the file of a function only.
+Everything is in this one file because of how compiled functions are kept: see ``compiling``.
 """
-
-# Numba infers the types of what it compiles.
-# mypy: allow-untyped-defs, allow-untyped-calls, no-disallow-untyped-decorators
 
 import numpy as np
 from numba import float32, int64, njit, types
+
+from flexcfl.engine.compiling import MATH, compiled
 
 __all__ = ["TOGETHER", "backward"]
 
 TOGETHER = 4  # rows that are added to another at once, which is then loaded and stored once
 
-# Sums may be reordered and fused, as any BLAS does. NaN and infinity keep their meaning.
-_MATH = {"reassoc", "contract", "nsz", "arcp"}
-
 
 # Inlined by Numba, which then need not count who holds on to the rows. They are short, and counting
 # took almost as long as adding.
-@njit(fastmath=_MATH, inline="always")
+@njit(fastmath=MATH, inline="always")
 def _add(row, x0, x1, x2, x3, c0, c1, c2, c3):
     """Add four rows, each times its factor, to another."""
     for k in range(len(row)):
         row[k] += (c0 * x0[k] + c1 * x1[k]) + (c2 * x2[k] + c3 * x3[k])
 
 
-@njit(fastmath=_MATH)
+@njit(fastmath=MATH)
 def _filled(places, factors, count):
     """Fill up to a multiple of ``TOGETHER`` with entries that add nothing, and return their end."""
     while count % TOGETHER:
@@ -40,7 +36,7 @@ def _filled(places, factors, count):
     return count
 
 
-@njit(fastmath=_MATH)
+@njit(fastmath=MATH)
 def _spread(weight, below, row, column, channels, factors, count):
     """Add the kernels of channels, each times its error, to the patch that they have looked at."""
     width = weight.shape[2]
@@ -55,7 +51,7 @@ def _spread(weight, below, row, column, channels, factors, count):
             )  # fmt: skip
 
 
-@njit(fastmath=_MATH)
+@njit(fastmath=MATH)
 def _gather(x, length, gradient, places, factors, count):
     """Add the patches at places, each times its error, to the gradient of one kernel."""
     width = gradient.shape[1]
@@ -78,7 +74,7 @@ _BACKWARD = types.void(
 )  # fmt: skip
 
 
-@njit(_BACKWARD, fastmath=_MATH, nogil=True, cache=True)
+@compiled(_BACKWARD)
 def backward(x, weight, error, down, right, below, gradient, bias, places, factors):
     """Add to the errors ``below`` and to the gradients of kernels and biases.
 
