@@ -138,3 +138,13 @@ def test_an_algorithm_that_needs_more_memory_than_there_is_is_refused(
     with pytest.raises(flexcfl.errors.SettingsError, match="'fedavg' would need about 1000000 TB"):
         flexcfl.run(dataset=blobs, **FEDAVG)
     assert asked.sizes == (6, 9)
+
+
+def test_what_numba_would_be_good_for_is_told_where_it_is_missing(
+    prepared: Prepared, blobs: Federation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "speed" not in display.sizes(prepared)
+    monkeypatch.setattr("flexcfl.engine.paths.importlib.util.find_spec", lambda _: None)
+    without = prepare(prepared.experiment, Own(blobs))
+    assert without.engine.path == "dense"
+    assert "Numba" in display.sizes(without)["speed"].plain

@@ -77,6 +77,11 @@ class Engine:
         """The number of parameters of the model."""
         return self._layout.parameters
 
+    @property
+    def could_be_compiled(self) -> bool:
+        """Whether training would take a fraction of the time if Numba were installed."""
+        return self.path == "dense" and self.device.type == "cpu"
+
     def initial(self, rng: np.random.Generator) -> Vector:
         """Return a freshly initialised model."""
         return self._layout.vector(initialised(self.factory, rng)).numpy()

@@ -78,6 +78,8 @@ def sizes(prepared: Prepared) -> Rows:
     if prepared.memory >= memory.LARGE:
         what = f"what {prepared.experiment.algorithm.name} keeps of its clients at once"
         rows["memory"] = f"about {memory.spelt(prepared.memory)} for {what}"
+    if prepared.engine.could_be_compiled:
+        rows["speed"] = "without Numba, which is not installed, training takes many times as long"
     return {name: Text(text) for name, text in rows.items()}
 
 
