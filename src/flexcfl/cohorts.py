@@ -80,7 +80,9 @@ class Cohorts:
 
     @cached_property
     def _flags(self) -> Flags:
-        return np.ones(len(self.arrival), dtype=np.bool_)
+        flags = np.ones(len(self.arrival), dtype=np.bool_)
+        flags.flags.writeable = False
+        return flags
 
     def _all_there(self, number: int) -> bool:
         last = int(self._arriving[0][-1])

@@ -13,10 +13,8 @@ from typing import Any
 
 import pytest
 
-from flexcfl import cli
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.cli import main
-from flexcfl.engine import workers
 from flexcfl.protocol import Executor
 from flexcfl.runner.folder import RunFolder
 from flexcfl.simulation import Simulation
@@ -480,7 +478,3 @@ def test_ctrl_c_pressed_again_and_again_is_like_once(here: Path) -> None:
         _, err = process.communicate(timeout=30)
     assert (process.returncode, err) == (130, "Interrupted.\n")
     assert (here / "mine" / "rounds.csv").read_text().endswith("\n")
-
-
-def test_the_command_knows_the_engines_threads_by_name() -> None:
-    assert cli.ENGINE_THREADS == workers.THREADS

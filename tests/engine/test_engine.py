@@ -5,6 +5,7 @@ import copy
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, log_loss
 from torch import Tensor, nn
 
@@ -240,3 +241,37 @@ def test_a_model_that_vmap_runs_slowly_is_trained_without_a_word() -> None:
     rngs = [np.random.default_rng(client) for client in range(2)]
     updates, _ = engine.train(model, np.zeros(2, np.int64), examples, LOCAL, rngs)
     assert np.abs(updates).min(axis=0).max() > 0
+
+
+@pytest.mark.parametrize("module", ["logistic regression", "perceptron"])
+def test_a_client_that_diverges_leaves_the_others_alone(module: str) -> None:
+    x = np.random.default_rng(0).normal(size=(60, *SHAPE)).astype(np.float32)
+    x[:20] *= 1e30  # the first client's
+    engine = Engine(MODULES[module], x, np.arange(60) % CLASSES, CLASSES)
+    model = engine.initial(np.random.default_rng(0))[None]
+    lists = [np.arange(start, start + 20) for start in (0, 20, 40)]
+
+    def trained(clients: list[int]) -> NDArray[np.float32]:
+        examples = IndexLists.of([lists[client] for client in clients])
+        rngs = [np.random.default_rng(client) for client in clients]
+        return engine.train(model, np.zeros(len(clients), np.int64), examples, LOCAL, rngs)[0]
+
+    together = trained([0, 1, 2])
+    assert not np.isfinite(together[0]).all()
+    assert np.isfinite(together[1:]).all()
+    np.testing.assert_array_equal(trained([1, 2]), together[1:])
+
+
+def test_what_compiled_code_would_not_notice_is_a_mistake() -> None:
+    engine = Cohort((5,)).engine("perceptron")
+    assert engine.path == "compiled"
+    model, zero = engine.initial(np.random.default_rng(0))[None], np.zeros(1, np.int64)
+    examples, rngs = IndexLists.of([[0, 1]]), [np.random.default_rng(0)]
+    for wide in (model[:, 1:], np.append(model, model, axis=1)):
+        with pytest.raises(ValueError, match="rows of"):
+            engine.train(wide, zero, examples, LOCAL, rngs)
+    for group in (1, -1):
+        with pytest.raises(IndexError, match="models lie between 0 and 0"):
+            engine.evaluate(model, zero + group, examples)
+    with pytest.raises(IndexError, match="rows lie between"):
+        engine.train(model, zero, IndexLists.of([[0, 300]]), LOCAL, rngs)

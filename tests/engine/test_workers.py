@@ -1,12 +1,13 @@
 """Independent pieces of work on all cores."""
 
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
 import torch
 
-from flexcfl.engine.workers import Tools, spread
+from flexcfl.engine.workers import Tools, busy, spread
 
 
 @pytest.fixture(autouse=True)
@@ -68,12 +69,14 @@ def test_whoever_interrupts_need_not_wait() -> None:
     leave = threading.Event()
 
     def work(_: object, task: int) -> None:
-        if task == 0:
+        if threading.current_thread() is threading.main_thread():
             raise KeyboardInterrupt
         assert leave.wait(10)
 
+    started = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         spread(work, range(9), Tools(object))
+    assert time.monotonic() - started < 5
     leave.set()
 
 
@@ -90,3 +93,27 @@ def test_overlapping_uses_leave_torch_as_it_was() -> None:
     assert spread(lambda *_: torch.get_num_threads(), range(4), Tools(object)) == [1] * 4
     leave.set()
     long.join()
+
+
+def test_whether_anybody_is_at_work_is_known() -> None:
+    assert not busy()
+    assert all(spread(lambda *_: busy(), range(6), Tools(object)))
+    assert not busy()
+    with pytest.raises(LookupError):
+        spread(lambda *_: dict[str, int]()["nothing"], range(6), Tools(object))
+    assert not busy()
+
+
+def test_what_goes_wrong_is_told_when_nobody_is_at_work_any_more() -> None:
+    ended: list[int] = []
+
+    def work(_: object, task: int) -> None:
+        if task == 0:
+            raise LookupError("broken")
+        time.sleep(0.05)
+        ended.append(task)
+
+    with pytest.raises(LookupError, match="broken"):
+        spread(work, range(3), Tools(object))
+    assert not busy()
+    assert len(ended) <= 2

@@ -144,7 +144,7 @@ def test_what_numba_would_be_good_for_is_told_where_it_is_missing(
     prepared: Prepared, blobs: Federation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "speed" not in display.sizes(prepared)
-    monkeypatch.setattr("flexcfl.engine.paths.importlib.util.find_spec", lambda _: None)
+    monkeypatch.setattr("flexcfl.engine.paths.can_compile", lambda: False)
     without = prepare(prepared.experiment, Own(blobs))
     assert without.engine.path == "dense"
     assert "Numba" in display.sizes(without)["speed"].plain

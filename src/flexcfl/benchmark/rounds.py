@@ -52,15 +52,17 @@ def plain_loop(
     """Train one client after the other on one thread, as a PyTorch tutorial would."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # the fastest number for batches this small
-    for schedule in work.schedules:
-        module.load_state_dict(start)
-        optimizer = torch.optim.SGD(module.parameters(), lr=local.rate)
-        for row, count in zip(schedule.rows, schedule.counts, strict=True):
-            rows = torch.from_numpy(row[:count])
-            optimizer.zero_grad()
-            functional.cross_entropy(module(x[rows]), y[rows]).backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
-    torch.set_num_threads(threads)
+    try:
+        for schedule in work.schedules:
+            module.load_state_dict(start)
+            optimizer = torch.optim.SGD(module.parameters(), lr=local.rate)
+            for row, count in zip(schedule.rows, schedule.counts, strict=True):
+                rows = torch.from_numpy(row[:count])
+                optimizer.zero_grad()
+                functional.cross_entropy(module(x[rows]), y[rows]).backward()  # type: ignore[no-untyped-call]
+                optimizer.step()
+    finally:
+        torch.set_num_threads(threads)
 
 
 def engine_round(

@@ -29,7 +29,6 @@ __all__ = ["app", "main"]
 
 MISTAKE = 2
 INTERRUPTED = 130
-ENGINE_THREADS = "flexcfl-engine"  # as the engine says, which cannot be asked without torch
 MEMORY = (
     "This takes more memory than there is: lower --epochs (or local.steps), --cohort or the number "
     "of clients (data.clients), or choose a smaller --model."
@@ -136,7 +135,8 @@ def _nothing(_number: int, _frame: FrameType | None) -> None:
 
 def _leave_threads_behind() -> None:
     """End the process at once if clients are still being trained, which Python would wait for."""
-    if any(thread.name.startswith(ENGINE_THREADS) for thread in threading.enumerate()):
+    workers = sys.modules.get("flexcfl.engine.workers")  # only asked, never waited for
+    if workers is not None and workers.busy():
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(INTERRUPTED)

@@ -34,8 +34,9 @@ class CompiledPath:
 
     def __init__(self, layers: Sequence[nn.Linear], pool: Pool) -> None:
         self.pool = pool
-        self.widths = np.array([layers[0].in_features, *(each.out_features for each in layers)])
-        self._kept: dict[int, Scratch] = {}
+        widths = [layers[0].in_features, *(each.out_features for each in layers)]
+        self.widths = np.array(widths, dtype=np.int64)
+        self._kept: Scratch | None = None
 
     def train(
         self, starts: Vectors, schedules: Sequence[Schedule], local: Local, updates: Vectors
@@ -63,10 +64,10 @@ class CompiledPath:
         return float(kernels.train(update, start, self.widths, x, y, *steps, *how, scratch))
 
     def _scratch(self, rows: int) -> Scratch:
-        """Return room for so many rows, which this path keeps for the next client."""
-        if rows not in self._kept:
-            self._kept[rows] = _scratch(self.widths, rows)
-        return self._kept[rows]
+        """Return room for at least so many rows, which is kept for the next client."""
+        if self._kept is None or len(self._kept[-1]) < rows:
+            self._kept = _scratch(self.widths, max(rows, ROWS))
+        return self._kept
 
 
 def _scratch(widths: Ids, rows: int) -> Scratch:
@@ -74,8 +75,7 @@ def _scratch(widths: Ids, rows: int) -> Scratch:
     full = -(-rows // kernels.TILE) * kernels.TILE
     size = full * int(widths[1:].sum())
     parameters = int((widths[1:] * (widths[:-1] + 1)).sum())
-    model, *others = (aligned.empty((each,)) for each in (parameters, size, size, full))
-    for each in others:  # scaled by zero where they are first used, which NaN would survive
-        each[:] = 0
-    outputs, errors, losses = others
-    return model, outputs, errors, losses, np.empty(full, dtype=np.int64), np.arange(full)
+    sizes = (parameters, size, size, full)
+    model, outputs, errors, losses = (aligned.empty((each,)) for each in sizes)
+    places, positions = np.empty(full, dtype=np.int64), np.arange(full, dtype=np.int64)
+    return model, outputs, errors, losses, places, positions

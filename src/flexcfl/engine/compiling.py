@@ -1,16 +1,25 @@
 """How functions are compiled: once for given types, without the interpreter, kept on disk."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar
 
-from numba import njit
-
-__all__ = ["MATH", "compiled"]
+__all__ = ["MATH", "can_compile", "compiled"]
 
 # Sums may be reordered and fused, as any BLAS does. NaN and infinity keep their meaning.
 MATH = {"reassoc", "contract", "nsz", "arcp"}
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
+
+@cache
+def can_compile() -> bool:
+    """Whether Numba can be imported, which refuses versions of NumPy that it does not know."""
+    try:
+        import numba  # noqa: F401
+    except ImportError:
+        return False
+    return True
 
 
 def compiled(signature: Any) -> Callable[[FunctionT], Any]:
@@ -19,11 +28,12 @@ def compiled(signature: Any) -> Callable[[FunctionT], Any]:
     Numba looks for changes in the file of the function only, so that a file of compiled functions
     must not use those of another.
     """
+    from numba import njit
 
     def decorate(function: FunctionT) -> Any:
         try:
             return njit(signature, fastmath=MATH, nogil=True, cache=True)(function)
-        except RuntimeError:  # there is nowhere to keep it, so that every process compiles anew
+        except (RuntimeError, OSError):  # nowhere to keep it: every process compiles anew
             return njit(signature, fastmath=MATH, nogil=True)(function)
 
     return decorate

@@ -66,7 +66,7 @@ class Won:
     def backward(self, error: Tensor, local: Local) -> Tensor:
         """Collect what the errors that are not zero say."""
         x = functional.pad(self.x.permute(0, 2, 3, 1), [0, 0, *self.sides]).flatten(2)
-        weight = self.weight.now.permute(0, 2, 3, 1).flatten(2)
+        x, weight = x.contiguous(), self.weight.now.permute(0, 2, 3, 1).flatten(2).contiguous()
         error = error.permute(0, 2, 3, 1).contiguous()
         below, gradient, bias = (torch.zeros_like(each) for each in (x, weight, self.bias.now))
         (down, right), inputs = self.layer.stride, self.layer.in_channels

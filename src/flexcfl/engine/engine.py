@@ -100,8 +100,7 @@ class Engine:
         epoch, in the order given. The ``i``-th of ``rngs`` alone decides the client's batches and
         dropout.
         """
-        self._pool.check(examples.indices)
-        models = _writable(models)
+        models = self._checked(models, model_of, examples)
         # Here and not in the threads, which would only wait for each other's interpreter.
         schedules = [draw(own, local, rng) for own, rng in zip(examples, rngs, strict=True)]
         updates = np.empty((len(schedules), self.parameters), dtype=np.float32)
@@ -128,8 +127,8 @@ class Engine:
         self, models: Vectors, model_of: Ids, examples: IndexLists
     ) -> tuple[NDArray[np.float64], Ids]:
         """Return, for each client, the sum of its losses and its hits under its model."""
-        self._pool.check(examples.indices)
-        return evaluated(_writable(models), model_of, examples, self._meters)
+        models = self._checked(models, model_of, examples)
+        return evaluated(models, model_of, examples, self._meters)
 
     def unflatten(self, vector: Vector) -> dict[str, NDArray[Any]]:
         """Return a model's state by name: its parameters, and the module's constant buffers."""
@@ -141,6 +140,15 @@ class Engine:
         named = self._layout.split(torch.from_numpy(vector.copy()))
         ready.load_state_dict(named, strict=False)  # buffers stay as they are
         return ready
+
+    def _checked(self, models: Vectors, model_of: Ids, examples: IndexLists) -> Vectors:
+        """Return models as compiled code takes them, which looks at no index and no length."""
+        self._pool.check(examples.indices)
+        if models.shape[1:] != (self.parameters,):
+            raise ValueError(f"models are rows of {self.parameters} numbers, not {models.shape}")
+        if len(model_of) and not 0 <= model_of.min() <= model_of.max() < len(models):
+            raise IndexError(f"models lie between 0 and {len(models) - 1}")
+        return np.require(models, np.float32, ["C", "W"])
 
     def _stacks(self, sizes: Ids, local: Local) -> list[list[int]]:
         """Sort clients from most to fewest steps and cut them into stacks."""
@@ -160,13 +168,8 @@ def _device(name: str) -> torch.device:
     return device
 
 
-def _writable(models: Vectors) -> Vectors:
-    """Return models as torch and compiled code take them, though both only read them."""
-    return np.require(models, np.float32, ["C", "W"])
-
-
 def _shared(array: NDArray[np.float32] | NDArray[np.int64]) -> Tensor:
-    """View an array as a tensor without a copy; the engine only ever reads it."""
+    """View an array as a tensor, without a copy if it can be; the engine only ever reads it."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*not writable.*")
-        return torch.from_numpy(array)
+        return torch.from_numpy(np.ascontiguousarray(array))

@@ -101,6 +101,8 @@ def _below(weight, errors, activations, below, count):
     last = len(weight) - 1
     for t in range(count):
         row = below[t]
+        for k in range(len(row)):
+            row[k] = 0
         for j in range(0, len(weight), TILE):
             k0, k1, k2 = j, min(j + 1, last), min(j + 2, last)
             k3, k4 = min(j + 3, last), min(j + 4, last)
@@ -109,21 +111,11 @@ def _below(weight, errors, activations, below, count):
             c2 = errors[t, k2] if j + 2 <= last else np.float32(0)
             c3 = errors[t, k3] if j + 3 <= last else np.float32(0)
             c4 = errors[t, k4] if j + 4 <= last else np.float32(0)
-            keep = np.float32(1) if j else np.float32(0)
+            one = np.float32(1)
             _combine(
-                row,
-                keep,
-                weight[k0],
-                weight[k1],
-                weight[k2],
-                weight[k3],
-                weight[k4],
-                c0,
-                c1,
-                c2,
-                c3,
-                c4,
-            )
+                row, one, weight[k0], weight[k1], weight[k2], weight[k3], weight[k4],
+                c0, c1, c2, c3, c4,
+            )  # fmt: skip
         for k in range(len(row)):
             if activations[t, k] <= 0:
                 row[k] = 0

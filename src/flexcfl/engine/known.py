@@ -5,6 +5,8 @@ from itertools import pairwise
 
 from torch import nn
 
+from flexcfl.models.hooks import hooked
+
 __all__ = ["convolutional_layers", "linear_layers"]
 
 _OF_IMAGES = {nn.Conv2d, nn.MaxPool2d, nn.ZeroPad2d, nn.ReLU, nn.Dropout, nn.Dropout2d}
@@ -59,8 +61,7 @@ def _nothing_else(module: nn.Module) -> bool:
     leaves = list(_leaves(module))
     owned = [parameter for layer in leaves for parameter in layer.parameters()]
     alone = len(owned) == len(list(module.parameters()))
-    hooked = any(each._forward_hooks or each._forward_pre_hooks for each in module.modules())
-    return alone and not hooked and all(_plain(layer) for layer in leaves)
+    return alone and not hooked(module) and all(_plain(layer) for layer in leaves)
 
 
 def _plain(layer: nn.Module) -> bool:

@@ -5,7 +5,6 @@ by side. What is gained is everything around them: no graph, no gradient of the 
 of a client's last batch, one memory format from the first layer to the last.
 """
 
-import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from flexcfl.engine.compiling import can_compile
 from flexcfl.engine.convolutions import Columns, Convolution, Won
 from flexcfl.engine.flat import Layout
 from flexcfl.engine.layers import (
@@ -56,6 +56,10 @@ class LayeredPath:
     layout: Layout
     places: Sequence[Site]
     pool: Examples
+
+    def __post_init__(self) -> None:
+        nothing = torch.zeros(self.layout.parameters)
+        self._made(nothing, nothing)  # so that what has to be compiled is, before anybody trains
 
     @cached_property
     def layers(self) -> Sequence[nn.Module]:
@@ -129,7 +133,7 @@ def _convolution(
     plain = layer.groups == 1 and layer.dilation == (1, 1)
     if plain and lowest and layer.in_channels <= FEW_CHANNELS:
         return Columns(layer, weight, bias)
-    if plain and not lowest and _thins(above) and importlib.util.find_spec("numba"):
+    if plain and not lowest and _thins(above) and can_compile():
         return Won(layer, weight, bias)
     return Convolution(layer, weight, bias, lowest=lowest)
 

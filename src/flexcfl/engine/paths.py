@@ -1,7 +1,6 @@
 """The ways of training one module: which there are, which is the fastest, and how each is made."""
 
 import copy
-import importlib.util
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from flexcfl.engine.compiling import can_compile
 from flexcfl.engine.dense import DensePath
 from flexcfl.engine.evaluation import Meter, ModuleMeter
 from flexcfl.engine.flat import Layout
@@ -96,7 +96,7 @@ class Paths:
         """Return the path that trains this module in the shortest time."""
         on_cpu = self.pool.device.type == "cpu"
         if linear_layers(self.module) is not None:
-            return "compiled" if on_cpu and importlib.util.find_spec("numba") else "dense"
+            return "compiled" if on_cpu and can_compile() else "dense"
         known = on_cpu and convolutional_layers(self.module) is not None
         return "layered" if known and self._together < STACK_CLIENTS else "stacked"
 
@@ -104,8 +104,8 @@ class Paths:
         """Return how many clients make a stack."""
         if self.pool.device.type != "cpu":
             return sys.maxsize
-        # The first two share nothing between clients.
-        return 1 if name in ("compiled", "layered") else self._together
+        alone = name in ("compiled", "layered")  # these share nothing between clients
+        return 1 if alone else self._together
 
     def path(self, name: PathName) -> Path:
         """Make a path."""

@@ -52,7 +52,7 @@ def draw(examples: Ids, local: Local, rng: np.random.Generator) -> Schedule:
     rows[:, :size] = examples
     rng.permuted(rows[:, :size], axis=1, out=rows[:, :size])
     rows[:, size:] = rows[:, :1]
-    counts = np.full(number, width)
+    counts = np.full(number, width, dtype=np.int64)
     counts[per_epoch - 1 :: per_epoch] = size - (per_epoch - 1) * width
     closing = np.zeros(number, dtype=np.float32)
     last = counts[-per_epoch:]

@@ -8,16 +8,16 @@ operators.
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
 from typing import Generic, TypeVar
 
 import torch
 
-__all__ = ["THREADS", "Tools", "spread"]
+__all__ = ["Tools", "busy", "spread"]
 
-THREADS = "flexcfl-engine"
+_at_work: list[int] = []  # one entry for every thread that does tasks
 
 Task = TypeVar("Task")
 Tool = TypeVar("Tool")
@@ -56,6 +56,7 @@ def spread(
     left = iter(range(len(tasks)))
 
     def take() -> None:
+        _at_work.append(threading.get_ident())
         try:
             with tools.lent() as tool:
                 for place in left:
@@ -64,14 +65,26 @@ def spread(
             for _ in left:  # nobody shall begin another one
                 pass
             raise
+        finally:
+            _at_work.remove(threading.get_ident())
 
     with _single_core as cores:
         helpers = min(cores, len(tasks)) - 1
         helping = [_helpers(os.getpid(), cores).submit(take) for _ in range(helpers)]
-        take()
+        try:
+            take()
+        except Exception:  # but whoever interrupts need not wait
+            wait(helping)
+            raise
+        wait(helping)
         for each in helping:
             each.result()
     return [results[place] for place in range(len(tasks))]
+
+
+def busy() -> bool:
+    """Whether any thread is still doing tasks."""
+    return bool(_at_work)
 
 
 @cache
@@ -80,7 +93,7 @@ def _helpers(_process: int, cores: int) -> ThreadPoolExecutor:
 
     A process that was forked has none of its parent's threads, and so gets its own.
     """
-    return ThreadPoolExecutor(cores - 1, thread_name_prefix=THREADS)
+    return ThreadPoolExecutor(cores - 1, thread_name_prefix="flexcfl-engine")
 
 
 class _SingleCore:

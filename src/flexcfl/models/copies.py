@@ -6,6 +6,7 @@ from torch.func import functional_call, grad, vmap
 from torch.nn import functional
 
 from flexcfl.errors import ModelError
+from flexcfl.models.hooks import hooked
 from flexcfl.models.wording import in_short
 
 __all__ = ["check", "close", "known_to_work"]
@@ -32,8 +33,7 @@ def known_to_work(model: nn.Module) -> bool:
     There is nothing to find out about those, and to run copies at once for the first time makes
     torch import its compiler, which takes as long as torch itself.
     """
-    hooked = any(each._forward_hooks or each._forward_pre_hooks for each in model.modules())
-    return not hooked and all(type(each) in _KNOWN for each in model.modules())
+    return not hooked(model) and all(type(each) in _KNOWN for each in model.modules())
 
 
 def check(model: nn.Module, rows: Tensor, classes: int) -> None:

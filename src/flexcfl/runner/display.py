@@ -79,7 +79,7 @@ def sizes(prepared: Prepared) -> Rows:
         what = f"what {prepared.experiment.algorithm.name} keeps of its clients at once"
         rows["memory"] = f"about {memory.spelt(prepared.memory)} for {what}"
     if prepared.engine.could_be_compiled:
-        rows["speed"] = "without Numba, which is not installed, training takes many times as long"
+        rows["speed"] = "without Numba, which cannot be imported, training takes many times as long"
     return {name: Text(text) for name, text in rows.items()}
 
 

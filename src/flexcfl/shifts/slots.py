@@ -11,6 +11,7 @@ import numpy as np
 from flexcfl.data.federation import IndexLists
 from flexcfl.data.lists import ranges
 from flexcfl.data.made import MadeLists
+from flexcfl.errors import TrainingError
 from flexcfl.protocol import Flags, Ids
 
 __all__ = ["NOBODY", "Slots", "union"]
@@ -80,7 +81,13 @@ class Slots:
         order = np.argsort(before.indices)
         all_slots = before.indices[order]
         owner = np.repeat(np.arange(len(affected)), before.sizes)[order]
-        owner[np.searchsorted(all_slots, slots)] = np.searchsorted(affected, taker)
+        place, found = _found(all_slots, slots)
+        if not found.all():
+            raise TrainingError(
+                f"A shift moves the slot {slots[~found][0]} from a client that does not own it: "
+                "mend it so that it gives only what is there, as holdings.slots_of says."
+            )
+        owner[place] = np.searchsorted(affected, taker)
         offsets = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(affected)))])
         # Stable, so that the slots of each owner stay in their order.
         after = IndexLists(all_slots[np.argsort(owner, kind="stable")], offsets)
