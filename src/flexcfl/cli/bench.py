@@ -28,7 +28,6 @@ def bench(
         int | None,
         typer.Option(
             metavar="N",
-            min=1,
             help="Rounds to take the median of. [default: 5, and 2 for the convolutional one]",
         ),
     ] = None,
@@ -37,13 +36,17 @@ def bench(
 
     Three models train 20 clients of MNIST as in the paper (the convolutional one 4), flexcfl and
     the loop in turns on the same mini-batches. Where MNIST's files are not found, noise of the same
-    shape and over clients of the same sizes takes their place. It takes about a minute; close what
-    else is at work.
+    shape and over clients of the same sizes takes their place. It takes less than a minute;
+    close what else is at work.
     """
     from rich.console import Console
     from rich.progress import Progress
 
-    from flexcfl.benchmark import WORKS, machine, measure
+    from flexcfl.comparison.plan import check_number
+
+    if rounds is not None:
+        check_number("rounds", rounds)
+    from flexcfl.benchmark import WORKS, machine, measure  # after that, for it imports torch
     from flexcfl.benchmark.table import table
 
     console = Console(stderr=True)
