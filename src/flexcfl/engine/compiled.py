@@ -52,8 +52,9 @@ class CompiledPath:
         """Return the loss of each row under its model, and whether it was a hit."""
         x, y, places = self.pool.arrays(rows)
         losses, hits = np.empty(len(rows)), np.empty(len(rows), dtype=np.bool_)
+        *room, most, positions = self._scratch(ROWS)  # which may be larger, for training
         given = models, model_of, self.widths, x, y, places
-        kernels.evaluate(*given, losses, hits, self._scratch(ROWS))
+        kernels.evaluate(*given, losses, hits, (*room, most[:ROWS], positions))
         return losses, hits
 
     def _client(self, update: Vector, start: Vector, schedule: Schedule, local: Local) -> float:
