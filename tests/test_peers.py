@@ -147,7 +147,7 @@ def test_noise_does_not_disturb_the_conversation(start: Start, tmp_path: Path) -
     assert process.ready() == {"numpy": np.__version__}
     answer = process.round(1)
     assert (answer.steps, answer.accuracy) == (10, 0.1)
-    assert answer.microseconds == answer.seconds * 1e5
+    assert answer.microseconds == pytest.approx(answer.seconds * 1e5)
     process.end(at_once=False)
     log = (tmp_path / "tiny0.log").read_text()
     assert all(noise in log for noise in ("on import", "in a round", "of a child", "more"))
