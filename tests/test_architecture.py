@@ -25,6 +25,8 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "protocol": {"errors"},
     "aggregation": {"protocol"},
     "threads": set(),
+    "disk": set(),
+    "checkpoints": {"disk"},
     "clustering": {"errors", "protocol", "threads"},
     "cohorts": {"errors", "seeds", "protocol"},
     "metrics": {"errors", "protocol"},
@@ -40,7 +42,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     },
     "runner": BASE
     | {"protocol", "algorithms", "cohorts", "metrics", "data", "shifts", "drift"}
-    | {"models", "engine", "simulation"},
+    | {"models", "engine", "simulation", "disk", "checkpoints"},
     "comparison": BASE | {"protocol", "algorithms", "metrics", "data", "runner"},
     "benchmark": BASE | {"protocol", "data", "models", "engine", "runner"},
     "cli": BASE

@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from flexcfl.comparison import Comparison, compare
-    from flexcfl.runner import Run, run
+    from flexcfl.runner import Run, resume, run
 
-__all__ = ["Comparison", "Run", "__version__", "compare", "run"]
+__all__ = ["Comparison", "Run", "__version__", "compare", "resume", "run"]
 
 __version__ = "0.1.0"
 
 PARTS = ("algorithms", "data", "drift", "errors", "protocol", "shifts")
-LAZY = {"Comparison": "comparison", "Run": "runner", "compare": "comparison", "run": "runner"}
+LAZY = {
+    **dict.fromkeys(("Comparison", "compare"), "comparison"),
+    **dict.fromkeys(("Run", "resume", "run"), "runner"),
+}
 
 
 def __getattr__(name: str) -> Any:

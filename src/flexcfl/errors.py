@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 __all__ = [
     "DataError",
+    "DiskError",
     "FlexcflError",
     "ModelError",
     "SettingsError",
@@ -36,6 +37,16 @@ class ModelError(FlexcflError):
 
 class TrainingError(FlexcflError):
     """A run that cannot go on, such as one whose loss is no longer a number."""
+
+
+class DiskError(TrainingError):
+    """A run that cannot go on because a file cannot be written; it can once that is mended."""
+
+    def __init__(self, path: object, reason: str | None, then: str = "run again") -> None:
+        super().__init__(
+            f"'{path}' cannot be written ({reason}): make room or mend its rights, and {then}."
+        )
+        self.path, self.reason = path, reason
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flexcfl.errors import TrainingError
+from flexcfl.errors import DiskError
 from flexcfl.protocol import Serving
 from flexcfl.runner.figures import Entry, Figures, GroupFigures, Membership, Timing
 from flexcfl.runner.folder import RunFolder
@@ -83,41 +83,48 @@ def test_the_end_of_a_run_leaves_whole_files_only(tmp_path: Path) -> None:
 
 def test_a_folder_that_goes_away_is_one_sentence(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "gone")
-    with pytest.raises(TrainingError, match="cannot be written"):
+    with pytest.raises(DiskError, match="cannot be written"):
         list(folder.record(rounds(0.5)))
 
 
 def test_a_write_that_fails_leaves_no_part(tmp_path: Path) -> None:
     (tmp_path / "summary.json").mkdir()
-    with pytest.raises(TrainingError, match=r"summary\.json' cannot be written"):
+    with pytest.raises(DiskError, match=r"summary\.json' cannot be written"):
         RunFolder(tmp_path).finish([], {})
     assert [path.name for path in tmp_path.iterdir()] == ["summary.json"]
 
 
 def fills_up(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a table take half of a line and then nothing more."""
-    append = RunFolder._append
+    """Let a file take half of what it is given and then nothing more."""
+    write, open_ = os.write, os.open
+    names: dict[int, str] = {}
 
-    def full(self: RunFolder, table: str, rows: Any) -> None:
-        append(self, table, rows)
-        if table == name:
-            path = self.path / table
-            os.truncate(path, path.stat().st_size - 5)
-            raise TrainingError("no room")
+    def opened(path: Any, *rest: Any) -> int:
+        file = open_(path, *rest)
+        names[file] = str(path)
+        return file
 
-    monkeypatch.setattr(RunFolder, "_append", full)
+    def full(file: int, content: Any) -> int:
+        if not names.get(file, "").endswith(name):
+            return write(file, content)
+        write(file, content[: len(content) // 2])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "open", opened)
+    monkeypatch.setattr(os, "write", full)
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_line_for_which_there_is_no_room_is_taken_back_from_all_tables(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    list(RunFolder(tmp_path).record(rounds(0.5, 0.6)))
+    folder = RunFolder(tmp_path)
+    list(folder.record(rounds(0.5, 0.6)))
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert sorted(before) == sorted(TABLES)
     fills_up(name, monkeypatch)
-    with pytest.raises(TrainingError, match="no room"):
-        list(RunFolder(tmp_path).record(rounds(0.7)))
+    with pytest.raises(DiskError, match="No space left"):
+        list(folder.record(rounds(0.7)))
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
@@ -125,7 +132,7 @@ def test_a_first_line_for_which_there_is_no_room_leaves_no_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fills_up("timings.csv", monkeypatch)
-    with pytest.raises(TrainingError, match="no room"):
+    with pytest.raises(DiskError, match="No space left"):
         list(RunFolder(tmp_path).record(rounds(0.7)))
     assert list(tmp_path.iterdir()) == []
 
@@ -133,10 +140,7 @@ def test_a_first_line_for_which_there_is_no_room_leaves_no_table(
 def test_a_model_for_which_there_is_no_room_leaves_no_empty_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "write_bytes", full)
-    with pytest.raises(TrainingError, match="No space left"):
+    fills_up(".part", monkeypatch)
+    with pytest.raises(DiskError, match="No space left"):
         RunFolder(tmp_path).finish([("models/group-0.safetensors", b"model")], {})
     assert list(tmp_path.iterdir()) == []

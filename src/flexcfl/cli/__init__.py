@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
 from types import FrameType
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import click
 import typer
@@ -22,13 +22,14 @@ from flexcfl.cli import data
 from flexcfl.cli.algorithms import algorithms as algorithms_command
 from flexcfl.cli.bench import bench as bench_command
 from flexcfl.cli.compare import compare as compare_command
+from flexcfl.cli.resume import resume as resume_command
 from flexcfl.cli.run import run as run_command
 from flexcfl.errors import FlexcflError, out_of_memory
 
 __all__ = ["app", "main"]
 
 MISTAKE = 2
-INTERRUPTED = 130
+INTERRUPTED, TERMINATED = 130, 143
 MEMORY = (
     "This takes more memory than there is: lower --epochs (or local.steps), --cohort or the number "
     "of clients (data.clients), or choose a smaller --model."
@@ -47,6 +48,9 @@ app = typer.Typer(
 )
 app.command("run", epilog="Example: flexcfl run --dataset mnist --model mlp --out runs/mine")(
     run_command
+)
+app.command("resume", epilog="Example: flexcfl resume runs/flexcfl-digits-mclr-seed0-1")(
+    resume_command
 )
 app.command("compare", epilog="Example: flexcfl compare fedavg flexcfl --dataset mnist --seeds 5")(
     compare_command
@@ -81,7 +85,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, TextIOWrapper):  # an unusual name must not undo a run's work
         sys.stdout.reconfigure(errors="replace")
     with _interruptible_once():
-        return _run(arguments)
+        try:
+            return _run(arguments)
+        except _TerminatedError:
+            return _left("Terminated.", TERMINATED)
+
+
+class _TerminatedError(BaseException):
+    """SIGTERM has come."""
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -92,7 +103,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     except click.ClickException as error:
         return _mistaken(_once(error.format_message()))
     except FlexcflError as error:
-        return _mistaken(str(error))
+        code = getattr(error, "code", None)  # of who ended early, as it was asked to
+        return _mistaken(str(error)) if code is None else _told(str(error), code)
     except OSError as error:
         return _mistaken(f"{error}.")
     except (MemoryError, RuntimeError) as error:
@@ -100,46 +112,52 @@ def _run(arguments: Sequence[str] | None) -> int:
             raise
         return _mistaken(MEMORY)
     if code == INTERRUPTED:  # what Typer makes of Ctrl-C
-        _told("Interrupted.", INTERRUPTED)
-        _leave_threads_behind()
-        return INTERRUPTED
+        return _left("Interrupted.", INTERRUPTED)
     return code if isinstance(code, int) else 0
 
 
 @contextmanager
 def _interruptible_once() -> Iterator[None]:
-    """Let the first Ctrl-C end the command, and no further one break off its tidying up."""
+    """Let the first Ctrl-C or SIGTERM end the command, and no further one break off its end."""
+    usual: dict[signal.Signals, Any] = {
+        signal.SIGINT: signal.default_int_handler,
+        signal.SIGTERM: signal.SIG_DFL,
+    }
     in_charge = threading.current_thread() is threading.main_thread()
-    if not in_charge or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield
-        return
-    signal.signal(signal.SIGINT, _interrupt)
+    ours = [each for each in usual if in_charge and signal.getsignal(each) is usual[each]]
+    for each in ours:
+        signal.signal(each, _interrupt)
     try:
         yield
     finally:
-        if signal.getsignal(signal.SIGINT) is _interrupt:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-        elif signal.getsignal(signal.SIGINT) is _nothing:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # threads are ended after main, too
+        for each in ours:
+            if signal.getsignal(each) is _interrupt:
+                signal.signal(each, usual[each])
+            elif signal.getsignal(each) is _nothing:
+                signal.signal(each, signal.SIG_IGN)  # threads are ended after main, too
 
 
-def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
-    # Not ignored yet: Python would complain of a signal that is on its way at this moment.
-    signal.signal(signal.SIGINT, _nothing)
-    raise KeyboardInterrupt
+def _interrupt(number: int, _frame: FrameType | None) -> NoReturn:
+    for each in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(each) is _interrupt:
+            # Not ignored yet: Python would complain of a signal that is on its way at this moment.
+            signal.signal(each, _nothing)
+    raise KeyboardInterrupt if number == signal.SIGINT else _TerminatedError
 
 
 def _nothing(_number: int, _frame: FrameType | None) -> None:
-    """Let a further Ctrl-C pass."""
+    """Let a further signal pass."""
 
 
-def _leave_threads_behind() -> None:
-    """End the process at once if clients are still being trained, which Python would wait for."""
+def _left(sentence: str, code: int) -> int:
+    """Say why a command ends, and end the process at once if clients are still being trained."""
+    _told(sentence, code)
     workers = sys.modules.get("flexcfl.engine.workers")  # only asked, never waited for
     if workers is not None and workers.busy():
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(INTERRUPTED)
+        os._exit(code)
+    return code
 
 
 def _once(message: str) -> str:

@@ -106,13 +106,18 @@ def run(
                  wasserstein-counts: fraction;
                  mmd: level, least, fraction, features, bandwidth
       run        rounds, cohort, cohorts, seed, evaluate_every,
-                 evaluate_clients, device, data
+                 evaluate_clients, device, data, checkpoint_rounds,
+                 checkpoint_seconds
 
     With arrivals some clients appear later: --set 'data.arrivals=[{round=100,share=0.2}]' holds
     back a fifth of them until round 100, and their accuracy is reported by itself. The traffic of
     founding groups, before the first round, is counted with that round in rounds.csv. Where there
     are very many clients, --set run.evaluate_clients=1000 evaluates on that many of them, drawn
     once; accuracy is then over those of the sample that have a group, counted as tested.
+
+    Ctrl-C ends the round and leaves a checkpoint, from which 'flexcfl resume RUN' goes on; a second
+    one stops at once. There are checkpoints every 10 rounds and every 60 seconds as well, whichever
+    comes first (run.checkpoint_rounds, run.checkpoint_seconds; 0 turns either off).
     """  # noqa: D301  (click reads the character as: keep these lines)
     # Late imports: whoever asks for help, or mistypes an option, does not wait for them.
     from rich.console import Console
@@ -141,4 +146,5 @@ def run(
     }
     file = [Layer("file", toml.read(experiment))] if experiment else []
     words = spoken(given, assignments(set_ or [], example="local.rate=0.05"))
-    conduct([*file, words], Console(quiet=quiet), folder=out or "new", file=experiment)
+    console = Console(quiet=quiet)
+    conduct([*file, words], console, folder=out or "new", file=experiment, stoppable=True)

@@ -163,12 +163,12 @@ def _told(error: BaseException, begun: bool) -> Failed | Faulty:
 class Desk:
     """What is kept from one run to the next: the data, which are the same for all.
 
-    Runs say of their origin what the first says, whoever has loaded their data. ``begun`` says
-    that the last one could begin.
+    ``own`` names what of the first run only the caller has; the data of later ones are those of
+    the first, whoever has loaded them. ``begun`` says that the last one could begin.
     """
 
     federation: Federation | None
-    remarks: tuple[str, ...] | None = None
+    own: tuple[str, ...] | None = None
     begun: bool = False
 
     def do(self, task: Task, send: Send) -> None:
@@ -184,8 +184,8 @@ class Desk:
     def _prepared(self, experiment: Experiment) -> Prepared:
         prepared = prepare(experiment, Own(self.federation))
         self.federation = prepared.federation
-        self.remarks = self.remarks or prepared.remarks
-        return replace(prepared, remarks=self.remarks)
+        self.own = prepared.own if self.own is None else self.own
+        return replace(prepared, own=self.own)
 
 
 def _sent(send: Send, rounds: Iterator[Round]) -> Iterator[Round]:

@@ -10,7 +10,7 @@ from flexcfl.drift.label_share import LabelShare
 from flexcfl.drift.mmd import MMD
 from flexcfl.drift.wasserstein import Wasserstein
 from flexcfl.drift.wasserstein_counts import WassersteinCounts
-from flexcfl.drift.watch import Watch
+from flexcfl.drift.watch import Remembered, Watch
 
 __all__ = [
     "DETECTORS",
@@ -18,6 +18,7 @@ __all__ = [
     "Detector",
     "Entry",
     "LabelShare",
+    "Remembered",
     "Samples",
     "Wasserstein",
     "WassersteinCounts",

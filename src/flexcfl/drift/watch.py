@@ -10,10 +10,20 @@ from flexcfl.drift.detector import Detector, Profiles, Samples
 from flexcfl.errors import SettingsError
 from flexcfl.protocol import Flags, Ids
 
-__all__ = ["Watch"]
+__all__ = ["Remembered", "Watch"]
 
 NO_ROW = -1
 AT_ONCE = 8192  # clients that are looked at together, for memory that is small and stays in cache
+
+
+@dataclass(frozen=True, eq=False)
+class Remembered:
+    """All that a watch knows at some moment, as ``Watch`` says; every profile is somebody's."""
+
+    kept: Profiles
+    row_of: NDArray[np.int32]
+    stirred: Flags
+    standing: Flags
 
 
 @dataclass(eq=False)
@@ -38,6 +48,17 @@ class Watch:
         self.kept = np.zeros((0, 0))
         self.row_of = np.full(self.clients, NO_ROW, dtype=np.int32)
         self.stirred, self.standing = np.zeros((2, self.clients), dtype=np.bool_)
+
+    def memory(self) -> Remembered:
+        """Return all that is known now, which does not change with the watch."""
+        kept, row_of = self.kept[: self._used].copy(), self.row_of.copy()
+        return Remembered(kept, row_of, self.stirred.copy(), self.standing.copy())
+
+    def recall(self, memory: Remembered) -> None:
+        """Know what was known at some moment, and nothing else."""
+        self.kept, self._used = memory.kept.copy(), len(memory.kept)
+        self.row_of, self.stirred = memory.row_of.copy(), memory.stirred.copy()
+        self.standing = memory.standing.copy()
 
     def settle(self, clients: Ids, samples: Samples) -> None:
         """Take the data that ``clients`` have now, as they are placed, for their reference."""

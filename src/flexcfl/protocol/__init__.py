@@ -15,6 +15,7 @@ from flexcfl.protocol.algorithm import (
     Serving,
     ask,
     drive,
+    state_type,
 )
 from flexcfl.protocol.local import Local
 from flexcfl.protocol.orders import (
@@ -86,4 +87,5 @@ __all__ = [
     "Vectors",
     "ask",
     "drive",
+    "state_type",
 ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ __all__ = [
     "Serving",
     "ask",
     "drive",
+    "state_type",
 ]
 
 ReplyT = TypeVar("ReplyT")
@@ -100,7 +101,10 @@ def drive(conversation: Conversation[ResultT], executor: Executor) -> ResultT:
 class Algorithm(Protocol[StateT]):
     """The server's side of a method: a small value whose state is a frozen dataclass of arrays.
 
-    ``present`` has one flag for every client that there will ever be: whether it has arrived.
+    A state may hold arrays, numbers, None, tuples and such dataclasses, each as its annotation
+    says: so it can be written down between rounds, and built again by the type that ``serving``
+    takes. ``present`` has one flag for every client that there will ever be: whether it has
+    arrived.
     """
 
     def start(
@@ -118,3 +122,8 @@ class Algorithm(Protocol[StateT]):
     def serving(self, state: StateT) -> Serving:
         """Say which models are in service and which one each client uses."""
         ...
+
+
+def state_type(algorithm: Algorithm[Any]) -> Any:
+    """Return the type of an algorithm's state: what its ``serving`` says that it takes."""
+    return get_type_hints(type(algorithm).serving)["state"]

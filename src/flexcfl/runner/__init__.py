@@ -1,6 +1,6 @@
 """From an experiment to its results: settings, loop, run folder."""
 
-from flexcfl.runner.api import run
+from flexcfl.runner.api import resume, run
 from flexcfl.runner.result import Run
 
-__all__ = ["Run", "run"]
+__all__ = ["Run", "resume", "run"]

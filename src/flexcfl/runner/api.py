@@ -1,4 +1,4 @@
-"""``flexcfl.run``: what the command does, from Python."""
+"""``flexcfl.run`` and ``flexcfl.resume``: what the commands do, from Python."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -9,6 +9,7 @@ from rich.console import Console
 
 from flexcfl.data import Federation
 from flexcfl.drift import Detector
+from flexcfl.runner import conduct as conducting
 from flexcfl.runner import toml
 from flexcfl.runner.conduct import conduct
 from flexcfl.runner.experiment import Experiment
@@ -20,7 +21,7 @@ from flexcfl.shifts import Shift
 if TYPE_CHECKING:
     from torch import nn
 
-__all__ = ["run"]
+__all__ = ["resume", "run"]
 
 
 def run(
@@ -103,6 +104,36 @@ def run(
         folder=Path(out) if out is not None else None,
         file=Path(experiment) if isinstance(experiment, str | Path) else None,
         own=Own(federation, factory, shifts, detector),
+    )
+
+
+def resume(
+    folder: str | Path,
+    *,
+    dataset: Federation | None = None,
+    model: "Callable[[], nn.Module] | None" = None,
+    shift: Mapping[str, Shift] | None = None,
+    drift: Detector | None = None,
+    data: str | Path | None = None,
+    progress: bool = False,
+) -> Run:
+    """Go on with a run from its last checkpoint, to the same end as if it had never stopped.
+
+    Args:
+        folder: The folder of the run, the ``out`` of ``flexcfl.run``.
+        dataset: The federation, where the run has one of your own.
+        model: The function that returns the ``nn.Module``, where it has one of your own.
+        shift: The shifts as ``{"name": shift}``, where they are your own.
+        drift: The detector, where it is your own.
+        data: The folder in which the dataset's files are now.
+        progress: Whether to show what the command shows: settings, rounds and results.
+
+    """
+    return conducting.resume(
+        Path(folder),
+        Console(quiet=not progress),
+        layers=[spoken({"data": data}, {})] if data is not None else [],
+        own=Own(dataset, model, shift, drift),
     )
 
 

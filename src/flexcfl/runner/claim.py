@@ -4,10 +4,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from flexcfl.checkpoints import Store
 from flexcfl.errors import SettingsError
 from flexcfl.runner import places
 from flexcfl.runner.experiment import Experiment
-from flexcfl.runner.folder import EXPERIMENT, ROUNDS
+from flexcfl.runner.folder import CHECKPOINTS, EXPERIMENT, ROUNDS
+from flexcfl.runner.lock import locked
 
 __all__ = ["claimed"]
 
@@ -16,7 +18,7 @@ ROOT = Path("runs")
 
 @contextmanager
 def claimed(out: Path | None, experiment: Experiment) -> Iterator[Path]:
-    """Make the folder of a run: ``out``, or by default a new one under ``runs``.
+    """Make the folder of a run, ``out`` or by default a new one under ``runs``, and hold it.
 
     An empty ``experiment.toml`` marks it as taken. If the block fails before a round is written
     down, what was made is removed again.
@@ -28,10 +30,12 @@ def claimed(out: Path | None, experiment: Experiment) -> Iterator[Path]:
         places.remove(folders)
         raise
     try:
-        yield path
+        with locked(path):
+            yield path
     except BaseException:
         if not (path / ROUNDS).exists():
             with suppress(OSError):
+                Store(path / CHECKPOINTS).clear()
                 (path / EXPERIMENT).unlink()
             places.remove(folders)
         raise

@@ -7,20 +7,26 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from rich.console import Console
+from rich.text import Text
 
-from flexcfl.runner import display
+from flexcfl.errors import DiskError, FlexcflError, SettingsError
+from flexcfl.runner import display, toml
 from flexcfl.runner.claim import claimed
-from flexcfl.runner.execute import execute
-from flexcfl.runner.folder import ROUNDS, RunFolder
+from flexcfl.runner.execute import View, execute
+from flexcfl.runner.folder import EXPERIMENT, ROUNDS, SUMMARY, RunFolder
 from flexcfl.runner.layers import Layer
+from flexcfl.runner.lock import locked
+from flexcfl.runner.origin import Origin
 from flexcfl.runner.own import NOTHING, Own
 from flexcfl.runner.places import check_free
-from flexcfl.runner.prepare import prepare
+from flexcfl.runner.prepare import Prepared, prepare
 from flexcfl.runner.progress import shown
-from flexcfl.runner.resolve import resolve
+from flexcfl.runner.resolve import Resolved, resolve
+from flexcfl.runner.restoring import Restored, restored
 from flexcfl.runner.result import Run
+from flexcfl.runner.stopping import Stop, StoppedError, command, listening
 
-__all__ = ["Folder", "conduct"]
+__all__ = ["Folder", "conduct", "is_finished", "resume"]
 
 Folder: TypeAlias = Path | Literal["new"] | None  # "new" is one under runs; None writes nothing
 
@@ -32,28 +38,105 @@ def conduct(
     folder: Folder,
     file: Path | None = None,
     own: Own = NOTHING,
+    stoppable: bool = False,
 ) -> Run:
     """Check everything, then train, writing into ``folder`` and showing on ``console``.
 
     ``file`` is shown as where settings come from. What the caller has of its own takes the place
-    of what the experiment names.
+    of what the experiment names. A ``stoppable`` run listens to signals.
     """
     resolved = resolve(layers, own)
     if isinstance(folder, Path):
         check_free(folder)
+    prepared = _prepared(resolved, file, own, console)
+    if folder is None:
+        run = execute(prepared, _view(prepared, console))
+    else:
+        out = folder if isinstance(folder, Path) else None
+        with claimed(out, resolved.experiment) as path, _going_on(path, console, stoppable) as stop:
+            run = execute(prepared, _view(prepared, console), RunFolder(path), stop)
+    display.show(display.results(run), console)
+    return run
+
+
+def resume(
+    path: Path,
+    console: Console,
+    *,
+    layers: Iterable[Layer] = (),
+    own: Own = NOTHING,
+    stoppable: bool = False,
+) -> Run:
+    """Go on with the run in a folder from its newest checkpoint.
+
+    ``layers`` may say where the data are now.
+    """
+    _check_run(path)
+    with locked(path):
+        if is_finished(path):
+            raise SettingsError(f"The run in '{path}' is finished: there is nothing left to do.")
+        file = path / EXPERIMENT
+        experiment = resolve([Layer("file", toml.read(file)), *layers], own).experiment
+        # Everything is from the file, which need not be said of each setting.
+        prepared = _prepared(Resolved(experiment, {}), file, own, console)
+        found = restored(path, prepared, Origin.of(prepared))
+        _show_restored(found, prepared, console)
+        with _going_on(path, console, stoppable) as stop:
+            run = execute(prepared, _view(prepared, console), RunFolder(path), stop, found)
+    display.show(display.results(run), console)
+    return run
+
+
+def is_finished(path: Path) -> bool:
+    """Whether the run in a folder is done: its summary comes last."""
+    return (path / SUMMARY).is_file()
+
+
+def _check_run(path: Path) -> None:
+    if not (path / EXPERIMENT).is_file():
+        raise SettingsError(
+            f"'{path}' is not the folder of a run, which has an {EXPERIMENT} in it: "
+            "name the folder that 'flexcfl run' printed."
+        )
+
+
+def _prepared(resolved: Resolved, file: Path | None, own: Own, console: Console) -> Prepared:
     display.show(display.settings(resolved, file), console)
     with _loading(console):
         prepared = prepare(resolved.experiment, own)
     display.show(display.sizes(prepared), console)
-    view = partial(shown, total=resolved.experiment.run.rounds, console=console)
-    if folder is None:
-        run = execute(prepared, view)
-    else:
-        out = folder if isinstance(folder, Path) else None
-        with claimed(out, resolved.experiment) as path, _told_where(path, console):
-            run = execute(prepared, view, RunFolder(path))
-    display.show(display.results(run), console)
-    return run
+    return prepared
+
+
+def _view(prepared: Prepared, console: Console) -> View:
+    return partial(shown, total=prepared.experiment.run.rounds, console=console)
+
+
+def _show_restored(found: Restored, prepared: Prepared, console: Console) -> None:
+    after = f"after round {found.number} of {prepared.experiment.run.rounds}"
+    display.show({"resumed": Text(after if found.number else "from the start")}, console)
+    for remark in found.remarks:  # also where nothing else is to be shown
+        Console(stderr=True).print(remark, markup=False, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def _going_on(path: Path, console: Console, stoppable: bool) -> Iterator[Stop]:
+    """Listen to signals, and say how to go on if the run does not come to its end."""
+    try:
+        with listening() if stoppable else nullcontext(Stop()) as stop:
+            yield stop
+    except StoppedError:
+        raise
+    except BaseException as error:
+        if not (path / ROUNDS).exists():
+            raise
+        if isinstance(error, DiskError):
+            raise DiskError(error.path, error.reason, f"go on: {command(path)}") from None
+        # Where training itself has failed, it would fail again.
+        further = "" if isinstance(error, FlexcflError) else f" To go on: {command(path)}"
+        where = f"The rounds so far are in '{path}'.{further}"
+        console.print(where, markup=False, highlight=False, soft_wrap=True)
+        raise
 
 
 def _loading(console: Console) -> AbstractContextManager[object]:
@@ -63,14 +146,3 @@ def _loading(console: Console) -> AbstractContextManager[object]:
     # Unlike its bars, Rich's spinners do not ask whether the terminal can show them.
     spinner = "line" if console.options.ascii_only else "dots"
     return console.status("Loading the data and the model", spinner=spinner)
-
-
-@contextmanager
-def _told_where(path: Path, console: Console) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        if (path / ROUNDS).exists():
-            where = f"The rounds so far are in '{path}'."
-            console.print(where, markup=False, highlight=False, soft_wrap=True)
-        raise

@@ -1,19 +1,21 @@
 """One run, from a prepared experiment to its result and its folder."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 from time import perf_counter
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from flexcfl.drift import Watch
 from flexcfl.protocol import Serving
-from flexcfl.runner import leaving, toml
-from flexcfl.runner.figures import Entry, Figures, GroupFigures, Membership
-from flexcfl.runner.folder import RunFolder
+from flexcfl.runner import leaving
+from flexcfl.runner.figures import Entry, Figures, GroupFigures, Membership, Timing
+from flexcfl.runner.folder import TABLES, RunFolder
+from flexcfl.runner.keeping import Running, done_with, keeping
 from flexcfl.runner.loop import Round, train
 from flexcfl.runner.prepare import Prepared
+from flexcfl.runner.restoring import Restored
 from flexcfl.runner.result import Run, columns
+from flexcfl.runner.stopping import Stop
 from flexcfl.runner.summary import summarised
 from flexcfl.simulation import Simulation
 
@@ -22,17 +24,33 @@ __all__ = ["View", "execute"]
 View: TypeAlias = Callable[[Iterator[Round]], Iterator[Round]]
 
 
-def execute(prepared: Prepared, view: View = iter, folder: RunFolder | None = None) -> Run:
-    """Run all rounds, each written down where there is a folder and then shown by ``view``."""
-    started = perf_counter()
-    if folder:
-        folder.begin(toml.written(prepared.experiment, prepared.remarks))
-    rounds = _rounds(prepared)
-    kept = _collected(view(folder.record(rounds) if folder else rounds))
-    serving = kept.serving
+def execute(
+    prepared: Prepared,
+    view: View = iter,
+    folder: RunFolder | None = None,
+    stop: Stop | None = None,
+    restored: Restored | None = None,
+) -> Run:
+    """Run all rounds, each written down where there is a folder and then shown by ``view``.
+
+    What is ``restored`` from that folder need not be done again. Where somebody may ask to ``stop``
+    there is a checkpoint before that.
+    """
+    started = perf_counter() - (restored.about.seconds if restored else 0)
+    world = _world(prepared, restored)
+    rounds = _rounds(prepared, world, restored)
+    kept = _Kept() if restored is None else _Kept(restored.serving, *_tables(restored.rows))
+    if folder is None:
+        kept.collect(view(rounds))
+    else:
+        run = Running(prepared, world.memory, lambda: perf_counter() - started, stop or Stop())
+        with keeping(folder, run, restored) as keep:
+            kept.collect(view(keep(folder.record(rounds))))
+    serving = kept.last
     summary = summarised(prepared, kept.figures, serving, perf_counter() - started)
     if folder:
         folder.finish(leaving.files(prepared, serving, summary), summary)
+        done_with(folder)
     return Run(
         experiment=prepared.experiment,
         rounds=columns(Figures, kept.figures),
@@ -50,34 +68,55 @@ def execute(prepared: Prepared, view: View = iter, folder: RunFolder | None = No
     )
 
 
-def _rounds(prepared: Prepared) -> Iterator[Round]:
+def _world(prepared: Prepared, restored: Restored | None) -> Simulation:
     experiment = prepared.experiment
-    settings = experiment.run
     watch = Watch(experiment.drift.options, prepared.federation.clients)
-    world = Simulation(
-        prepared.engine, prepared.timeline, settings.seed, watch if experiment.migrates else None
-    )
-    return train(prepared.algorithm, world, prepared.engine.initial, prepared.cohorts, settings)
+    seed, asked = experiment.run.seed, experiment.migrates
+    world = Simulation(prepared.engine, prepared.timeline, seed, watch if asked else None)
+    if restored is not None and restored.memory is not None:
+        with restored.trusted():
+            world.recall(restored.memory)
+    return world
+
+
+def _rounds(prepared: Prepared, world: Simulation, restored: Restored | None) -> Iterator[Round]:
+    algorithm, settings = prepared.algorithm, prepared.experiment.run
+    made, cohorts = prepared.engine.initial, prepared.cohorts
+    if restored is None:
+        yield from train(algorithm, world, made, cohorts, settings)
+        return
+    rounds = train(algorithm, world, made, cohorts, settings, restored.past)
+    with restored.trusted():
+        first = next(rounds, None)
+    if first is not None:
+        yield first
+        yield from rounds
 
 
 @dataclass(eq=False)
 class _Kept:
     """All figures of a run, but only the last models, which may be large."""
 
-    serving: Serving
+    serving: Serving | None = None
     figures: list[Figures] = field(default_factory=list)
     groups: list[GroupFigures] = field(default_factory=list)
     costs: list[Entry] = field(default_factory=list)
     members: list[Membership] = field(default_factory=list)
 
+    @property
+    def last(self) -> Serving:
+        """The models in service in the end: a run has at least one round."""
+        assert self.serving is not None
+        return self.serving
 
-def _collected(rounds: Iterator[Round]) -> _Kept:
-    first = next(rounds)
-    kept = _Kept(first.serving)
-    for done in chain([first], rounds):
-        kept.serving = done.serving
-        kept.figures.append(done.figures)
-        kept.groups.extend(done.groups)
-        kept.costs.extend(done.costs)
-        kept.members.extend(done.members)
-    return kept
+    def collect(self, rounds: Iterator[Round]) -> None:
+        for done in rounds:
+            self.serving = done.serving
+            self.figures.append(done.figures)
+            self.groups.extend(done.groups)
+            self.costs.extend(done.costs)
+            self.members.extend(done.members)
+
+
+def _tables(rows: Mapping[str, list[Any]]) -> list[list[Any]]:
+    return [rows[name] for name in TABLES if TABLES[name] is not Timing]

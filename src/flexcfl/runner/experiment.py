@@ -52,7 +52,9 @@ class RunSettings:
 
     ``evaluate_clients`` is the size of a sample of clients on which models are evaluated instead of
     on all of them. It is drawn once from the seed, among all clients. ``data`` is the folder in
-    which the files of a dataset are looked for first.
+    which the files of a dataset are looked for first. A checkpoint is made after
+    ``checkpoint_rounds`` rounds or ``checkpoint_seconds`` seconds, whichever comes first; 0 turns
+    either off.
     """
 
     rounds: Positive = 300
@@ -63,6 +65,8 @@ class RunSettings:
     evaluate_clients: Positive | None = None
     device: str = "cpu"
     data: Path | None = None
+    checkpoint_rounds: Annotated[int, Field(ge=0, le=10**9)] = 10
+    checkpoint_seconds: Annotated[float, Field(ge=0, le=10**9)] = 60.0
 
 
 @dataclasses.dataclass(frozen=True)

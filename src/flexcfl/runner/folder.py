@@ -6,31 +6,62 @@ Files are written whole or not at all, and the tables grow by the whole lines of
 
 import json
 import os
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import astuple, dataclass, fields
+from contextlib import contextmanager, suppress
+from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from flexcfl.errors import TrainingError
+from flexcfl import disk
+from flexcfl.errors import DiskError
 from flexcfl.runner import tables
 from flexcfl.runner.figures import Entry, Figures, GroupFigures, Membership, Timing
 from flexcfl.runner.loop import Round
 
-__all__ = ["EXPERIMENT", "ROUNDS", "RunFolder", "write"]
+__all__ = [
+    "CHECKPOINTS",
+    "EXPERIMENT",
+    "ROUNDS",
+    "SUMMARY",
+    "TABLES",
+    "Extent",
+    "RunFolder",
+    "told",
+    "write",
+]
 
-EXPERIMENT, SUMMARY = "experiment.toml", "summary.json"
-ROUNDS, GROUPS, TIMINGS = "rounds.csv", "groups.csv", "timings.csv"
-LEDGER, MEMBERSHIP = "ledger.csv", "membership.csv"
+EXPERIMENT, SUMMARY, CHECKPOINTS = "experiment.toml", "summary.json", "checkpoints"
+ROUNDS = "rounds.csv"
+TABLES: Mapping[str, type[Any]] = {
+    ROUNDS: Figures,
+    "groups.csv": GroupFigures,
+    "ledger.csv": Entry,
+    "membership.csv": Membership,
+    "timings.csv": Timing,
+}
 
 Rows: TypeAlias = Sequence[Figures | GroupFigures | Entry | Membership | Timing]
 
 
 @dataclass(frozen=True)
+class Extent:
+    """How far a table goes: the number of its bytes, and their checksum (CRC-32)."""
+
+    length: int = 0
+    checksum: int = 0
+
+    def plus(self, text: bytes) -> "Extent":
+        """Return how far it goes with some text more."""
+        return Extent(self.length + len(text), zlib.crc32(text, self.checksum))
+
+
+@dataclass
 class RunFolder:
-    """Writes what belongs to one run."""
+    """Writes what belongs to one run; ``extents`` says how far each table goes that there is."""
 
     path: Path
+    extents: dict[str, Extent] = field(default_factory=dict)
 
     def begin(self, settings: str) -> None:
         """Write down what is run."""
@@ -39,18 +70,8 @@ class RunFolder:
     def record(self, rounds: Iterable[Round]) -> Iterator[Round]:
         """Hand on the rounds, each once it is written down."""
         for done in rounds:
-            grown: Mapping[str, Rows] = {
-                ROUNDS: [done.figures],
-                GROUPS: done.groups,
-                LEDGER: done.costs,
-                MEMBERSHIP: done.members,
-                TIMINGS: [done.timing],
-            }
-            with ExitStack() as kept:
-                for name in grown:
-                    kept.enter_context(_all_or_nothing(self.path / name))
-                for name, rows in grown.items():
-                    self._append(name, rows)
+            rows = ([done.figures], done.groups, done.costs, done.members, [done.timing])
+            self._grow(dict(zip(TABLES, rows, strict=True)))
             yield done
 
     def finish(self, files: Iterable[tuple[str, bytes]], summary: Mapping[str, Any]) -> None:
@@ -59,54 +80,62 @@ class RunFolder:
             write(self.path, name, content)
         write(self.path, SUMMARY, f"{json.dumps(summary, indent=2, allow_nan=False)}\n".encode())
 
-    def _append(self, name: str, rows: Rows) -> None:
-        if not rows:
-            return
-        with _told(self.path / name) as path, path.open("a", newline="", encoding="ascii") as file:
-            head = [] if file.tell() else [[item.name for item in fields(rows[0])]]
-            file.write(tables.written([*head, *map(astuple, rows)]))
+    def cut(self) -> None:
+        """Take back what tables have beyond their extents, and tables that have none."""
+        for name in TABLES:
+            with told(self.path / name) as path:
+                length = self.extents.get(name, Extent()).length
+                if path.is_symlink() or path.exists():
+                    disk.cut(path, length)
+
+    def flush(self) -> None:
+        """Wait until the tables are on the disk."""
+        for name in self.extents:
+            with told(self.path / name) as path:
+                disk.flush(path)
+
+    def _grow(self, rows: Mapping[str, Rows]) -> None:
+        """Add the lines of a round to all tables, or to none."""
+        lines = {name: self._lines(name, each) for name, each in rows.items() if each}
+        try:
+            for name, text in lines.items():
+                with told(self.path / name) as path:
+                    disk.append(path, text)
+        except BaseException:
+            with suppress(DiskError):  # it is the first trouble that is told
+                self.cut()
+            raise
+        grown = {name: self.extents.get(name, Extent()).plus(text) for name, text in lines.items()}
+        self.extents = {**self.extents, **grown}
+
+    def _lines(self, name: str, rows: Rows) -> bytes:
+        head = [] if name in self.extents else [[item.name for item in fields(rows[0])]]
+        return tables.written([*head, *map(astuple, rows)]).encode("ascii")
 
 
 def write(folder: Path, name: str, content: bytes) -> None:
     """Write a file of a folder, or of one within it, whole or not at all."""
-    with _told(folder / name) as path:
-        part, inner = path.with_name(f".{path.name}.part"), path.parent != folder
+    with told(folder / name) as path:
+        inner = path.parent != folder
         if inner:
-            path.parent.mkdir(exist_ok=True)
+            disk.folder(path.parent)
         try:
-            part.write_bytes(content)
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
+            disk.write(path, [content])
+        except OSError:
             if inner:
                 _remove_if_empty(path.parent)
-
-
-@contextmanager
-def _all_or_nothing(path: Path) -> Iterator[None]:
-    """Take back what was added to a file if the block fails, so that no line is torn."""
-    length = path.stat().st_size if path.exists() else 0
-    try:
-        yield
-    except BaseException:
-        with suppress(OSError):
-            os.truncate(path, length)
-            if not length:
-                path.unlink()
-        raise
+            raise
 
 
 def _remove_if_empty(folder: Path) -> None:
     with suppress(OSError):
-        folder.rmdir()
+        os.rmdir(folder)  # noqa: PTH106
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[Path]:
+def told(path: Path) -> Iterator[Path]:
+    """Say in a sentence that a file of a run cannot be written."""
     try:
         yield path
     except OSError as error:
-        raise TrainingError(
-            f"'{path}' cannot be written ({error.strerror}): "
-            "make room or mend its rights, and run again."
-        ) from None
+        raise DiskError(path, error.strerror) from None

@@ -29,7 +29,7 @@ from flexcfl.runner.experiment import RunSettings
 from flexcfl.runner.figures import Drift, Entry, Figures, GroupFigures, Membership, Timing
 from flexcfl.runner.transcript import Held, Transcript, hold, timed
 
-__all__ = ["Round", "World", "train"]
+__all__ = ["Past", "Round", "World", "train"]
 
 
 class World(Protocol):
@@ -71,8 +71,9 @@ def train(
     initial: Initial,
     cohorts: Cohorts,
     settings: RunSettings,
+    past: "Past | None" = None,
 ) -> Iterator[Round]:
-    """Yield the rounds of a run, from the first to the last.
+    """Yield the rounds of a run, from the first to the last, or those after some ``past``.
 
     ``cohorts`` say who is there and who takes part. What the start costs is counted with the first
     round.
@@ -80,17 +81,21 @@ def train(
     clients, seed = len(cohorts.arrival), settings.seed
     sample = drawn(settings.evaluate_clients, clients, seed)
     course = _Course(algorithm, world, cohorts, settings, sample)
-    past = course.start(initial)
-    for number in range(1, settings.rounds + 1):
+    past = course.start(initial) if past is None else past
+    for number in range(past.number + 1, settings.rounds + 1):
         done = course.round(past, number)
         yield done
-        past = _Past(done.state, done.serving.model_of)
+        past = Past(number, done.state, done.serving.model_of)
 
 
 @dataclass(frozen=True, eq=False)
-class _Past:
-    """What a round finds: the state and every client's group, and what the start has cost."""
+class Past:
+    """What the round after ``number`` finds: the state and every client's group.
 
+    In the first round what the start has cost comes along.
+    """
+
+    number: int
     state: Any
     model_of: Ids
     ledger: Ledger = field(default_factory=Ledger)
@@ -108,15 +113,15 @@ class _Course:
     settings: RunSettings
     sample: Ids | None
 
-    def start(self, initial: Initial) -> _Past:
+    def start(self, initial: Initial) -> Past:
         rng = seeds.generator(self.settings.seed, "start")
         talk = self.algorithm.start(initial, self.cohorts.present(0), rng)
         held = hold(talk, self.world.at(0), 0)
         model_of = self.algorithm.serving(held.result).model_of
         members = figures.of_members(0, np.flatnonzero(model_of != NO_GROUP), model_of)
-        return _Past(held.result, model_of, held.ledger, held.seconds, tuple(members))
+        return Past(0, held.result, model_of, held.ledger, held.seconds, tuple(members))
 
-    def round(self, past: _Past, number: int) -> Round:
+    def round(self, past: Past, number: int) -> Round:
         executor, present = self.world.at(number), self.cohorts.present(number)
         rng = seeds.generator(self.settings.seed, "round", number)
         talk = self.algorithm.round(past.state, self.cohorts.choose(number), present, rng)

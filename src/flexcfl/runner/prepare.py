@@ -31,8 +31,8 @@ class Prepared:
     """An experiment with its clients, its model and its algorithm.
 
     ``cohorts`` say who is there and who takes part, ``timeline`` which data each client has in
-    every round. ``memory`` is about how many bytes the algorithm needs beside models
-    and a cohort's updates, and ``remarks`` say, in its ``experiment.toml``, how to run it again.
+    every round. ``memory`` is about how many bytes the algorithm needs beside models and a
+    cohort's updates, and ``own`` names what of it only the caller has.
     """
 
     experiment: Experiment
@@ -42,7 +42,15 @@ class Prepared:
     engine: "Engine"
     algorithm: Algorithm[Any]
     memory: int
-    remarks: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What its ``experiment.toml`` says of how to run it again."""
+        made = f"Made by flexcfl {__version__}"
+        if self.own:
+            return (f"{made} from Python, which alone has its {' and '.join(self.own)}.",)
+        return (f"{made}. To run it again: flexcfl run experiment.toml",)
 
 
 def prepare(
@@ -72,7 +80,7 @@ def prepare(
         engine=engine,
         algorithm=_algorithm(experiment),
         memory=_memory(experiment, federation, engine.parameters),
-        remarks=_remarks(own),
+        own=own.parts,
     )
 
 
@@ -90,13 +98,6 @@ def _memory(experiment: Experiment, federation: Federation, parameters: int) -> 
         needed += clients * kept * FIGURE_BYTES
     memory.check(chosen.name, needed, memory.machine())
     return needed
-
-
-def _remarks(own: Own) -> tuple[str, ...]:
-    made = f"Made by flexcfl {__version__}"
-    if own.parts:
-        return (f"{made} from Python, which alone has its {' and '.join(own.parts)}.",)
-    return (f"{made}. To run it again: flexcfl run experiment.toml",)
 
 
 def _check_cohort(cohort: int, federation: Federation, arrival: Ids) -> None:

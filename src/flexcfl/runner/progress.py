@@ -41,7 +41,7 @@ def _bar(rounds: Iterator[Round], total: int, console: Console) -> Iterator[Roun
         task = progress.add_task("", total=total, accuracy="", loss="")
         for done in rounds:
             # What a round does not have is not updated: an accuracy stays until the next one.
-            progress.update(task, advance=1, **_figures(done))
+            progress.update(task, completed=done.figures.round, **_figures(done))
             yield done
 
 

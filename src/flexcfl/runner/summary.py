@@ -1,16 +1,15 @@
 """``summary.json``: a run in a few figures, with what made them."""
 
-import platform
 from collections.abc import Sequence
 from dataclasses import asdict
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
-from flexcfl import __version__, metrics
+from flexcfl import metrics
 from flexcfl.protocol import NO_GROUP, Clustering, Serving
 from flexcfl.runner.figures import Figures
+from flexcfl.runner.origin import versions
 from flexcfl.runner.prepare import Prepared
 
 __all__ = ["summarised"]
@@ -56,7 +55,7 @@ def summarised(
             np.where(waiting, NO_GROUP, serving.model_of),
         ),
         "seconds": round(seconds, 3),
-        "versions": _versions(),
+        "versions": versions(),
     }
 
 
@@ -86,8 +85,3 @@ def _clustering(found: Clustering | None) -> dict[str, float | None] | None:
         "within": found.within,
         "silhouette": found.silhouette,
     }
-
-
-def _versions() -> dict[str, str]:
-    libraries = {name: version(name) for name in ("torch", "numpy")}
-    return {"flexcfl": __version__, "python": platform.python_version(), **libraries}

@@ -8,6 +8,7 @@ from flexcfl.shifts.gradual import Gradual
 from flexcfl.shifts.holdings import Holdings, Moves
 from flexcfl.shifts.incremental import Incremental, Release
 from flexcfl.shifts.label_permutation import LabelPermutation
+from flexcfl.shifts.memory import World
 from flexcfl.shifts.recurring import Recurring
 from flexcfl.shifts.rotation import Rotation
 from flexcfl.shifts.shift import Moment, Shift
@@ -33,6 +34,7 @@ __all__ = [
     "SwapPart",
     "Timeline",
     "View",
+    "World",
 ]
 
 

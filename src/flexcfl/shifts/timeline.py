@@ -10,6 +10,7 @@ from flexcfl.data.variants import Variants
 from flexcfl.errors import TrainingError
 from flexcfl.protocol import Ids
 from flexcfl.shifts.holdings import Holdings
+from flexcfl.shifts.memory import World
 from flexcfl.shifts.shift import Moment, Shift
 from flexcfl.shifts.slots import NOBODY
 from flexcfl.shifts.view import View, changed
@@ -60,6 +61,15 @@ class Timeline:
             shifted = changed(self._before, self._now)
             self._view = View.of(self.federation, self._now, shifted, self.variants)
         return self._view
+
+    def memory(self) -> World:
+        """Return all that is known of the data in the last round that was asked for."""
+        return World.of(self._number, self._now)
+
+    def recall(self, memory: World) -> None:
+        """Go to a round that is remembered, without those before it."""
+        now = memory.at(self._start)
+        self._number, self._before, self._now, self._view = memory.number, now, now, None
 
     @cached_property
     def start(self) -> View:

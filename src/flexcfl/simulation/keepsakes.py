@@ -11,7 +11,7 @@ import numpy as np
 
 from flexcfl.protocol import Flags, Ids, Vector, Vectors
 
-__all__ = ["Keepsake", "Keepsakes"]
+__all__ = ["Keepsake", "Keepsakes", "Received"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,11 +29,32 @@ class Keepsake:
 
 
 @dataclass(frozen=True, eq=False)
+class Received:
+    """What clients keep at some moment: ``clients[i]`` keeps ``sent[number_of[i]]``."""
+
+    sent: tuple[Keepsake, ...]
+    clients: Ids
+    number_of: Ids
+
+
+@dataclass(frozen=True, eq=False)
 class Keepsakes:
     """Everything that was sent, each thing once, and the number of what each client keeps."""
 
     sent: list[Keepsake] = field(default_factory=list)
     kept: dict[int, int] = field(default_factory=dict)
+
+    def memory(self) -> Received:
+        """Return what is kept now, which does not change with these keepsakes."""
+        size = len(self.kept)
+        clients = np.fromiter(self.kept.keys(), np.int64, size)
+        return Received(tuple(self.sent), clients, np.fromiter(self.kept.values(), np.int64, size))
+
+    def recall(self, memory: Received) -> None:
+        """Keep what was kept at some moment, and nothing else."""
+        self.sent[:] = memory.sent
+        self.kept.clear()
+        self.kept.update(zip(memory.clients.tolist(), memory.number_of.tolist(), strict=True))
 
     def receive(self, clients: Ids, keepsake: Keepsake) -> None:
         """Let clients keep something in place of what they had."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from flexcfl import seeds
 from flexcfl.clustering import best_aligned
-from flexcfl.drift import Samples, Watch
+from flexcfl.drift import Remembered, Samples, Watch
 from flexcfl.protocol import (
     CheckDrift,
     Checked,
@@ -32,15 +32,24 @@ from flexcfl.protocol import (
     Trained,
     Vectors,
 )
-from flexcfl.shifts import Timeline, View
-from flexcfl.simulation.keepsakes import Keepsake, Keepsakes
+from flexcfl.shifts import Timeline, View, World
+from flexcfl.simulation.keepsakes import Keepsake, Keepsakes, Received
 
 if TYPE_CHECKING:  # an engine is handed in; who only reads this module need not wait for torch
     from flexcfl.engine import Engine
 
-__all__ = ["Simulation"]
+__all__ = ["Memory", "Simulation"]
 
 ReplyT = TypeVar("ReplyT")
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """All that the clients of a simulation know between two rounds, and which data they have."""
+
+    world: World
+    keepsakes: Received
+    watch: Remembered | None
 
 
 @dataclass(eq=False)
@@ -73,6 +82,19 @@ class Simulation:
         for each in range(self._noticed + 1, number + 1):
             watch.stir(self.timeline.at(each).shifted)
         self._noticed = number
+
+    def memory(self) -> Memory:
+        """Return all that is known after a round, which does not change with the simulation."""
+        watch = None if self.watch is None else self.watch.memory()
+        return Memory(self.timeline.memory(), self.keepsakes.memory(), watch)
+
+    def recall(self, memory: Memory) -> None:
+        """Be as after the round of which this was remembered."""
+        self.timeline.recall(memory.world)
+        self.keepsakes.recall(memory.keepsakes)
+        if self.watch is not None and memory.watch is not None:
+            self.watch.recall(memory.watch)
+        self._noticed = memory.world.number
 
     def examples(self, rows: Ids) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Return examples and labels as a client sees them."""

@@ -1,0 +1,160 @@
+"""The format of a checkpoint: arrays in safetensors files, all else in one JSON file.
+
+``round-N.json`` says what belongs to the checkpoint of round N. Its arrays may lie in several
+files ``arrays-M.safetensors``, because what has not changed since an earlier checkpoint is not
+written again. All have checksums. Reference: https://huggingface.co/docs/safetensors (eight bytes
+with the length of a JSON header, the header, the arrays).
+"""
+
+import json
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load
+
+from flexcfl import disk
+from flexcfl.checkpoints.tree import UnfitError, rebuilt
+
+__all__ = [
+    "ARRAYS",
+    "PART",
+    "ROUND",
+    "File",
+    "Manifest",
+    "UnreadableError",
+    "arrays_in",
+    "packed",
+    "parsed",
+    "written",
+]
+
+FORMAT, VERSION = "flexcfl checkpoint", 1
+ROUND = re.compile(r"round-([0-9]{1,10})\.json")
+ARRAYS = re.compile(r"arrays-[0-9]{1,10}\.safetensors")
+PART = re.compile(rf"\..*{re.escape(disk.PART)}")  # of a file that was never finished
+DTYPES = {
+    np.dtype(name): word
+    for name, word in (
+        *(("float32", "F32"), ("float64", "F64"), ("bool", "BOOL")),
+        *(("int64", "I64"), ("int32", "I32"), ("int16", "I16"), ("int8", "I8")),
+    )
+}
+
+
+class UnreadableError(ValueError):
+    """A file is not what a checkpoint consists of, for the reason that is given."""
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of arrays: its name, its length and its checksum (CRC-32)."""
+
+    name: str
+    length: int
+    checksum: int
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What belongs to a checkpoint.
+
+    ``arrays`` says of each array of which of the ``files`` it is and by which number there.
+    ``content`` is all else, as JSON, in which arrays stand by their places.
+    """
+
+    round: int
+    files: tuple[File, ...]
+    arrays: tuple[tuple[int, int], ...]
+    content: Any = field(default=None)
+
+
+def written(manifest: Manifest) -> bytes:
+    """Return the JSON file of a checkpoint."""
+    body = {**asdict(manifest), "content": manifest.content}
+    head = {"format": FORMAT, "version": VERSION, "checksum": _checksum(body)}
+    return f"{json.dumps({**head, 'checkpoint': body})}\n".encode("ascii")
+
+
+def parsed(text: bytes) -> Manifest:
+    """Return what the JSON file of a checkpoint says, or raise ``UnreadableError``."""
+    try:
+        whole = json.loads(text)
+    except (ValueError, RecursionError):  # also numbers and nesting beyond all measure
+        raise UnreadableError("it is not JSON") from None
+    if not isinstance(whole, dict) or whole.get("format") != FORMAT:
+        raise UnreadableError("it is not a checkpoint of flexcfl")
+    if whole.get("version") != VERSION:
+        raise UnreadableError(
+            f"it is of version {whole.get('version')!r:.20}, and this flexcfl reads {VERSION}"
+        )
+    body = whole.get("checkpoint")
+    if not isinstance(body, dict) or whole.get("checksum") != _checksum(body):
+        raise UnreadableError("its checksum is wrong")
+    return _manifest(body)
+
+
+def _manifest(body: dict[str, Any]) -> Manifest:
+    parts = {name: body.get(name) for name in ("round", "files", "arrays")}
+    try:
+        manifest: Manifest = rebuilt(_Parts, parts, [])
+    except UnfitError as error:
+        raise UnreadableError(str(error)) from None
+    if any(not ARRAYS.fullmatch(file.name) for file in manifest.files):
+        raise UnreadableError("it names a file that is none of a checkpoint's")
+    if any(not 0 <= file < len(manifest.files) for file, _ in manifest.arrays):
+        raise UnreadableError("it names an array of no file")
+    return Manifest(manifest.round, manifest.files, manifest.arrays, body.get("content"))
+
+
+@dataclass(frozen=True)
+class _Parts:
+    round: int
+    files: tuple[File, ...]
+    arrays: tuple[tuple[int, int], ...]
+
+
+def _checksum(body: dict[str, Any]) -> int:
+    # Of the text that Python writes, which reading and writing again does not change.
+    return zlib.crc32(json.dumps(body).encode("ascii"))
+
+
+def packed(arrays: Sequence[NDArray[Any]]) -> Iterator[disk.Bytes]:
+    """Yield the parts of a safetensors file whose arrays are named by their numbers.
+
+    As ``safetensors.numpy.save`` makes it, but without a copy of arrays that may be large.
+    """
+    whole = [np.ascontiguousarray(array) for array in arrays]
+    header, end = dict[str, Any](), 0
+    for number, array in enumerate(whole):
+        start, end = end, end + array.nbytes
+        shape = list(arrays[number].shape)
+        header[str(number)] = {
+            "dtype": DTYPES[array.dtype],
+            "shape": shape,
+            "data_offsets": [start, end],
+        }
+    text = json.dumps(header).encode("ascii")
+    text += b" " * (-len(text) % 8)
+    yield len(text).to_bytes(8, "little") + text
+    for array in whole:
+        if array.size:
+            yield array.reshape(-1).view(np.uint8).data
+
+
+def arrays_in(content: bytes, file: File) -> dict[int, NDArray[Any]]:
+    """Return the arrays of a file by their numbers, or raise ``UnreadableError``."""
+    if len(content) != file.length:
+        raise UnreadableError(f"it has {len(content):,} bytes, not {file.length:,}")
+    if zlib.crc32(content) != file.checksum:
+        raise UnreadableError("its checksum is wrong")
+    try:
+        # Copies, which can be written to and lie where processors want them.
+        return {int(name): np.array(array) for name, array in load(content).items()}
+    except (SafetensorError, ValueError, KeyError) as error:
+        raise UnreadableError(f"it is not a safetensors file ({error})") from None

@@ -1,0 +1,164 @@
+"""A folder of checkpoints: the last two are kept, and what has not changed is not written again."""
+
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from flexcfl import disk
+from flexcfl.checkpoints import layout
+
+__all__ = ["Checkpoint", "Found", "Store"]
+
+KEPT = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """What was known after a round: JSON, in which arrays stand by their places, and the arrays."""
+
+    round: int
+    content: Any
+    arrays: Sequence[NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A checkpoint that was found in a folder, with where its arrays lie."""
+
+    checkpoint: Checkpoint
+    manifest: layout.Manifest
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """Where an array lies; it is held, so that no other array can have its identity."""
+
+    array: NDArray[Any]
+    file: layout.File
+    number: int
+
+
+@dataclass(eq=False)
+class Store:
+    """The checkpoints of one run, of which only one process at a time may write any.
+
+    Arrays that are handed over are never changed, so one that the newest checkpoint has already is
+    known by its identity. ``_kept`` are the manifests that are kept, newest last.
+    """
+
+    folder: Path
+    _kept: list[layout.Manifest] = field(default_factory=list)
+    _known: Mapping[int, _Place] = field(default_factory=dict)
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Write a checkpoint; when this returns it is on the disk, and all but the last two go."""
+        disk.folder(self.folder)
+        arrays = {id(array): array for array in checkpoint.arrays}
+        old = self._still_good(arrays)
+        new = [array for key, array in arrays.items() if key not in old]
+        known = {**old, **self._written(checkpoint.round, new)}
+        manifest = _manifest(checkpoint, known)
+        disk.write(self.folder / _name(manifest), [layout.written(manifest)])
+        others = [each for each in self._kept if each.round != manifest.round]
+        self._kept, self._known = [*others, manifest][-KEPT:], known
+        self._tidy()
+
+    def found(self) -> Iterator[Found | str]:
+        """Yield what is there, newest first: checkpoints, and why others cannot be used."""
+        for path in sorted(self._paths(layout.ROUND), key=_round, reverse=True):
+            try:
+                manifest = layout.parsed(disk.read(path))
+                yield Found(self._read(manifest), manifest)
+            except (layout.UnreadableError, OSError) as error:
+                reason = error.strerror if isinstance(error, OSError) else error
+                yield f"'{path}' cannot be used: {reason}"
+
+    def go_on(self, found: Found) -> None:
+        """Take a checkpoint that was found for the last that was saved."""
+        self._kept = [found.manifest]
+        places = zip(found.checkpoint.arrays, found.manifest.arrays, strict=True)
+        files = found.manifest.files
+        self._known = {id(array): _Place(array, files[file], nth) for array, (file, nth) in places}
+
+    def clear(self) -> None:
+        """Remove everything, for the run is done."""
+        self._kept, self._known = [], {}
+        self._tidy()
+        with suppress(OSError):  # it is not there, or others have put something into it
+            self.folder.rmdir()
+
+    def _still_good(self, arrays: Mapping[int, NDArray[Any]]) -> dict[int, _Place]:
+        """Return where arrays lie already, but for files of which more than half is out of date."""
+        used = {key: self._known[key] for key in arrays if key in self._known}
+        live: Counter[layout.File] = Counter()
+        for place in used.values():
+            live[place.file] += place.array.nbytes
+        return {
+            key: place for key, place in used.items() if 2 * live[place.file] > place.file.length
+        }
+
+    def _written(self, number: int, arrays: Sequence[NDArray[Any]]) -> dict[int, _Place]:
+        if not arrays:
+            return {}
+        name, parts = f"arrays-{number}.safetensors", list(layout.packed(arrays))
+        checksum = 0
+        for part in parts:
+            checksum = zlib.crc32(part, checksum)
+        disk.write(self.folder / name, parts)
+        file = layout.File(name, sum(map(len, parts)), checksum)
+        return {id(array): _Place(array, file, nth) for nth, array in enumerate(arrays)}
+
+    def _read(self, manifest: layout.Manifest) -> Checkpoint:
+        files = [self._arrays(file) for file in manifest.files]
+        try:
+            arrays = [files[file][number] for file, number in manifest.arrays]
+        except KeyError:
+            raise layout.UnreadableError("an array is missing") from None
+        return Checkpoint(manifest.round, manifest.content, arrays)
+
+    def _arrays(self, file: layout.File) -> dict[int, NDArray[Any]]:
+        try:
+            return layout.arrays_in(disk.read(self.folder / file.name), file)
+        except OSError as error:
+            raise layout.UnreadableError(
+                f"its '{file.name}' cannot be read ({error.strerror})"
+            ) from None
+        except layout.UnreadableError as error:
+            raise layout.UnreadableError(f"of its '{file.name}', {error}") from None
+
+    def _tidy(self) -> None:
+        """Remove what no checkpoint that is kept needs, those that are not kept first."""
+        needed = {_name(each) for each in self._kept}
+        needed |= {file.name for each in self._kept for file in each.files}
+        for pattern in (layout.ROUND, layout.ARRAYS, layout.PART):
+            for path in self._paths(pattern):
+                if path.name not in needed:
+                    disk.remove(path)
+
+    def _paths(self, pattern: "re.Pattern[str]") -> list[Path]:
+        if not self.folder.is_dir() or self.folder.is_symlink():
+            return []
+        return [path for path in self.folder.iterdir() if pattern.fullmatch(path.name)]
+
+
+def _manifest(checkpoint: Checkpoint, known: Mapping[int, _Place]) -> layout.Manifest:
+    files = {place.file: 0 for place in known.values()}
+    files = {file: number for number, file in enumerate(files)}
+    places = (known[id(array)] for array in checkpoint.arrays)
+    arrays = tuple((files[place.file], place.number) for place in places)
+    return layout.Manifest(checkpoint.round, tuple(files), arrays, checkpoint.content)
+
+
+def _name(manifest: layout.Manifest) -> str:
+    return f"round-{manifest.round}.json"
+
+
+def _round(path: Path) -> int:
+    return int(path.stem.removeprefix("round-"))

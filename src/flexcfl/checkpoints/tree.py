@@ -1,0 +1,100 @@
+"""Dataclasses of arrays as plain JSON beside a list of arrays, and back by their types alone.
+
+What is read back is built from the types that this program declares; a file can only fill them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["UnfitError", "flattened", "rebuilt"]
+
+PLAIN = (bool, int, float, str)
+
+
+class UnfitError(ValueError):
+    """What was read is not of the type that is wanted."""
+
+
+def flattened(value: Any, arrays: list[NDArray[Any]]) -> Any:
+    """Return a value as JSON knows it, in which arrays stand by their places in ``arrays``.
+
+    >>> arrays = []
+    >>> flattened((None, np.arange(3), 0.5), arrays), arrays
+    ([None, 0, 0.5], [array([0, 1, 2])])
+    """
+    if isinstance(value, np.ndarray):
+        arrays.append(value)
+        return len(arrays) - 1
+    if is_dataclass(value):
+        return {each.name: flattened(getattr(value, each.name), arrays) for each in fields(value)}
+    if isinstance(value, tuple):
+        return [flattened(each, arrays) for each in value]
+    if value is None or type(value) in PLAIN:
+        return value
+    raise TypeError(f"a state may not hold {type(value)}: make it of arrays, numbers and tuples")
+
+
+def rebuilt(kind: Any, plain: Any, arrays: Sequence[NDArray[Any]]) -> Any:
+    """Return the value of type ``kind`` that ``flattened`` made plain, or raise ``UnfitError``.
+
+    >>> rebuilt(tuple[int | None, ...], [1, None], [])
+    (1, None)
+    """
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is np.ndarray:
+        return _array(np.dtype(get_args(inner[1])[0]), plain, arrays)
+    if origin in (Union, UnionType):
+        return _either(inner, plain, arrays)
+    if origin is tuple:
+        return _tuple(inner, plain, arrays)
+    if is_dataclass(kind):
+        return _dataclass(kind, plain, arrays)
+    if kind is NoneType and plain is None:
+        return None
+    # Whole numbers of a float have lost nothing; a bool is no number, though Python has it so.
+    if type(plain) is kind or (kind is float and type(plain) is int):
+        return kind(plain)
+    raise UnfitError(f"{plain!r:.40} stands where {getattr(kind, '__name__', kind)} is wanted")
+
+
+def _array(dtype: np.dtype[Any], plain: Any, arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    if type(plain) is not int or not 0 <= plain < len(arrays):
+        raise UnfitError(f"{plain!r:.40} is not the number of an array")
+    if arrays[plain].dtype != dtype:
+        raise UnfitError(f"an array of {arrays[plain].dtype} stands where {dtype} is wanted")
+    return arrays[plain]
+
+
+def _either(kinds: tuple[Any, ...], plain: Any, arrays: Sequence[NDArray[Any]]) -> Any:
+    for kind in kinds:
+        if (kind is NoneType) == (plain is None):
+            return rebuilt(kind, plain, arrays)
+    raise UnfitError("a value is missing")
+
+
+def _tuple(kinds: tuple[Any, ...], plain: Any, arrays: Sequence[NDArray[Any]]) -> Any:
+    if not isinstance(plain, list):
+        raise UnfitError(f"{plain!r:.40} stands where a list is wanted")
+    each = kinds[:1] * len(plain) if kinds[1:] == (...,) else kinds
+    if len(each) != len(plain):
+        raise UnfitError(f"a list has {len(plain)} items, not {len(each)}")
+    return tuple(rebuilt(kind, item, arrays) for kind, item in zip(each, plain, strict=True))
+
+
+def _dataclass(kind: Any, plain: Any, arrays: Sequence[NDArray[Any]]) -> Any:
+    hints = _hints(kind)
+    if not isinstance(plain, dict) or plain.keys() != hints.keys():
+        raise UnfitError(f"{plain!r:.40} stands where the fields {', '.join(hints)} are wanted")
+    return kind(**{name: rebuilt(hint, plain[name], arrays) for name, hint in hints.items()})
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    hints = get_type_hints(kind)
+    return {each.name: hints[each.name] for each in fields(kind)}

@@ -1,0 +1,103 @@
+"""Files that outlive a crash: written whole or not at all, and on the disk when a call returns.
+
+Every call here that changes the disk is one of ``os``. None follows a symbolic link in a file's
+place, and nothing but a regular file is read, so that no folder from a stranger leads elsewhere.
+"""
+
+import os
+import stat
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeAlias
+
+__all__ = ["PART", "SAFE", "Bytes", "append", "cut", "flush", "folder", "read", "remove", "write"]
+
+Bytes: TypeAlias = bytes | memoryview
+
+PART = ".part"  # the end of the name of a file that is being written
+# Where a system does not have a flag, it does not have the trouble either. Not to block is for
+# pipes, which would wait for somebody at the other end.
+SAFE = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
+
+
+def write(path: Path, parts: Iterable[Bytes]) -> None:
+    """Put a file in its place in one step: what is there is the old or the new, nothing between."""
+    part = path.with_name(f".{path.name}{PART}")
+    try:
+        _filled(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, parts)
+        os.replace(part, path)  # noqa: PTH105  (all that changes the disk is of os)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(part)  # noqa: PTH108
+        raise
+    flush(path.parent)
+
+
+def append(path: Path, content: Bytes) -> None:
+    """Add to the end of a file, made where there is none; ``flush`` it to be sure of it."""
+    _filled(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, [content], flushed=False)
+
+
+def cut(path: Path, length: int) -> None:
+    """Take back what was added to a file beyond a length; one of no length goes altogether."""
+    if not length:
+        remove(path)
+        return
+    file = _opened(path, os.O_WRONLY)
+    try:
+        os.ftruncate(file, length)
+    finally:
+        os.close(file)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, if it is there."""
+    with suppress(FileNotFoundError):
+        os.unlink(path)  # noqa: PTH108
+
+
+def folder(path: Path) -> None:
+    """Make a folder, unless it is there; what stands in its place may not lead elsewhere."""
+    with suppress(FileExistsError):
+        os.mkdir(path)  # noqa: PTH102
+    if not stat.S_ISDIR(path.lstat().st_mode):
+        raise NotADirectoryError(20, "Not a directory", str(path))
+
+
+def flush(path: Path) -> None:
+    """Wait until what was written to a file, or the names in a folder, are on the disk."""
+    if path.is_dir() and os.name == "nt":
+        return  # which keeps names by itself
+    file = _opened(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def read(path: Path, most: int = -1) -> bytes:
+    """Return what is in a regular file, or its first bytes."""
+    with os.fdopen(_opened(path, os.O_RDONLY), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(22, "Not a regular file", str(path))
+        return file.read(most)
+
+
+def _opened(path: Path, flags: int) -> int:
+    return os.open(path, flags | SAFE, 0o666)
+
+
+def _filled(path: Path, flags: int, parts: Iterable[Bytes], flushed: bool = True) -> None:
+    file = _opened(path, flags)
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise OSError(22, "Not a regular file", str(path))
+        for part in parts:
+            left = memoryview(part).cast("B")
+            while len(left):
+                left = left[os.write(file, left) :]
+        if flushed:
+            os.fsync(file)
+    finally:
+        os.close(file)

@@ -1,0 +1,101 @@
+"""A run's checkpoints while it goes on: what they hold, when they are made, how a run stops."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from numpy.typing import NDArray
+
+from flexcfl.checkpoints import Checkpoint, Saver, Store, flattened
+from flexcfl.runner import toml
+from flexcfl.runner.folder import CHECKPOINTS, RunFolder, told
+from flexcfl.runner.loop import Round
+from flexcfl.runner.origin import Origin
+from flexcfl.runner.prepare import Prepared
+from flexcfl.runner.restoring import About, Restored, Table
+from flexcfl.runner.stopping import Stop, StoppedError
+from flexcfl.simulation import Memory
+
+__all__ = ["Keep", "Running", "done_with", "keeping"]
+
+Keep: TypeAlias = Callable[[Iterable[Round]], Iterator[Round]]
+
+
+@dataclass(frozen=True, eq=False)
+class Running:
+    """A run that goes on; what is known of it is asked when a checkpoint is made."""
+
+    prepared: Prepared
+    memory: Callable[[], Memory]
+    seconds: Callable[[], float]
+    stop: Stop
+
+
+@contextmanager
+def keeping(folder: RunFolder, run: Running, restored: Restored | None) -> Iterator[Keep]:
+    """Hand out what keeps a run's rounds, from its beginning or from what is ``restored``."""
+    settings, store = run.prepared.experiment.run, Store(folder.path / CHECKPOINTS)
+    saver = Saver(_saving(folder, store), settings.checkpoint_rounds, settings.checkpoint_seconds)
+    keeper = _Keeper(folder, run, saver, Origin.of(run.prepared))
+    with saver:
+        if restored is None:
+            folder.begin(toml.written(run.prepared.experiment, run.prepared.remarks))
+            saver.insist(0, keeper.beginning)
+        else:
+            store.go_on(restored.found)
+            saver.saved = restored.number
+            folder.extents = restored.extents
+            folder.cut()
+        yield keeper.kept
+
+
+def done_with(folder: RunFolder) -> None:
+    """Remove the checkpoints of a run that is finished."""
+    with told(folder.path / CHECKPOINTS) as path:
+        Store(path).clear()
+
+
+def _saving(folder: RunFolder, store: Store) -> Callable[[Checkpoint], None]:
+    def save(checkpoint: Checkpoint) -> None:
+        folder.flush()  # a checkpoint tells how far tables go, so they come first
+        with told(folder.path / CHECKPOINTS):
+            store.save(checkpoint)
+
+    return save
+
+
+@dataclass(frozen=True, eq=False)
+class _Keeper:
+    folder: RunFolder
+    run: Running
+    saver: Saver
+    origin: Origin
+
+    def kept(self, rounds: Iterable[Round]) -> Iterator[Round]:
+        """Hand on the rounds; after some of them, and before stopping, there is a checkpoint."""
+        last = self.run.prepared.experiment.run.rounds
+        for done in rounds:
+            number = done.figures.round
+            self.saver.offer(number, lambda: self._after(done))  # noqa: B023  (called at once)
+            yield done
+            if self.run.stop.asked is not None and number < last:
+                self.saver.insist(number, lambda: self._after(done))  # noqa: B023
+                raise StoppedError(number, last, self.folder.path, self.run.stop)
+
+    def beginning(self) -> Checkpoint:
+        """Return the checkpoint of a run that has done nothing yet."""
+        return self._made(0, None, None)
+
+    def _after(self, done: Round) -> Checkpoint:
+        return self._made(done.figures.round, done.state, self.run.memory())
+
+    def _made(self, number: int, state: Any, memory: Memory | None) -> Checkpoint:
+        arrays: list[NDArray[Any]] = []
+        tables = tuple(Table(*each) for each in self.folder.extents.items())
+        content = {
+            "about": flattened(About(self.origin, self.run.seconds(), tables), arrays),
+            "state": flattened(state, arrays),
+            "world": flattened(memory, arrays),
+        }
+        return Checkpoint(number, content, arrays)

@@ -1,0 +1,62 @@
+"""One process at a time on a folder: held by a lock that ends with the process that holds it."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from flexcfl import disk
+from flexcfl.errors import SettingsError
+from flexcfl.runner import places
+
+if sys.platform != "win32":
+    import fcntl
+
+__all__ = ["LOCK", "locked"]
+
+LOCK = ".lock"
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a folder for this process, or say that another one does."""
+    with places.told(path):
+        file = _taken(path / LOCK)
+    if file is None:
+        raise SettingsError(
+            f"Another process is at work in '{path}': wait until it is done, or stop it first."
+        )
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # the folder may be gone
+            disk.remove(path / LOCK)
+        os.close(file)
+
+
+def _taken(path: Path) -> int | None:
+    """Return the open file of a lock that is ours now, or None if it is another's."""
+    file = os.open(path, os.O_RDWR | os.O_CREAT | disk.SAFE, 0o666)
+    if _held(file) and _is(file, path):
+        return file
+    os.close(file)
+    return None
+
+
+def _held(file: int) -> bool:
+    if sys.platform == "win32":
+        return True  # there is no such lock, so nobody is refused
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is(file: int, path: Path) -> bool:
+    """Whether an open file still has its name: who held the lock before may have removed it."""
+    try:
+        return os.path.samestat(os.fstat(file), path.lstat())
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,102 @@
+"""What a run is made of, so that it is known again: settings, data, own objects, versions."""
+
+import json
+import platform
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import TypeAlias
+
+import numpy as np
+
+from flexcfl import __version__
+from flexcfl.data import Federation
+from flexcfl.errors import SettingsError
+from flexcfl.runner.experiment import Experiment
+from flexcfl.runner.prepare import Prepared
+
+__all__ = ["Fingerprint", "Origin", "versions"]
+
+Pairs: TypeAlias = tuple[tuple[str, str], ...]
+
+# Where the data are and how often is saved makes no difference to what is computed.
+FREE = {"[run] data", "[run] checkpoint_rounds", "[run] checkpoint_seconds"}
+SAMPLE = 256  # of the examples so many are looked at: to go through all of them takes time
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """What data are known by."""
+
+    clients: int
+    classes: int
+    shape: tuple[int, ...]
+    checksums: tuple[int, ...]
+
+    @classmethod
+    def of(cls, federation: Federation) -> "Fingerprint":
+        """Return the fingerprint of a federation: all labels and sizes, some of the examples."""
+        x, y = federation.x, federation.y
+        some = np.linspace(0, len(y) - 1, min(SAMPLE, len(y))).astype(np.int64)
+        parts = (y, federation.train.offsets, federation.test.offsets, x[some])
+        checksums = tuple(zlib.crc32(np.ascontiguousarray(part).data) for part in parts)
+        return cls(federation.clients, federation.classes, tuple(x.shape), checksums)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a run is made of; ``settings`` are names and values, these as JSON."""
+
+    settings: Pairs
+    data: Fingerprint
+    own: tuple[str, ...]
+    versions: Pairs
+
+    @classmethod
+    def of(cls, prepared: Prepared) -> "Origin":
+        """Return what a prepared run is made of."""
+        data = Fingerprint.of(prepared.federation)
+        known = tuple(versions().items())
+        return cls(tuple(_flat(prepared.experiment)), data, prepared.own, known)
+
+    def check(self, now: "Origin") -> None:
+        """Refuse to let a run go on as one that is made of something else."""
+        missing = [part for part in self.own if part not in now.own]
+        if missing:
+            raise SettingsError(
+                f"This run has {' and '.join(missing)} of its own, which only Python has: "
+                "go on with flexcfl.resume, and give it the same again."
+            )
+        changed = {name for name, _ in set(self.settings) ^ set(now.settings)} - FREE
+        for name in sorted(changed):
+            raise SettingsError(
+                f"{name} is not what it was when this run began: put it back in its "
+                "experiment.toml, or start a new run."
+            )
+        if self.data != now.data:
+            raise SettingsError(
+                "The data are not those with which this run began: say with --data in which "
+                "folder those are, or start a new run."
+            )
+
+    def otherwise(self, now: "Origin") -> str:
+        """Return which versions have changed, in words, or nothing."""
+        before = dict(self.versions)
+        return ", ".join(
+            f"{name} {new} (was {before.get(name, 'not there')})"
+            for name, new in now.versions
+            if before.get(name) != new
+        )
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what computes."""
+    libraries = {name: version(name) for name in ("torch", "numpy")}
+    return {"flexcfl": __version__, "python": platform.python_version(), **libraries}
+
+
+def _flat(experiment: Experiment) -> Iterator[tuple[str, str]]:
+    for table, keys in experiment.tables().items():
+        for key, value in keys.items():
+            yield f"[{table}] {key}", json.dumps(value)

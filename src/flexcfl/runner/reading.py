@@ -1,0 +1,57 @@
+"""The tables of a run read back, as far as a checkpoint knows them."""
+
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from flexcfl import disk
+from flexcfl.checkpoints import UnfitError
+from flexcfl.runner.folder import ROUNDS, TABLES, Extent
+
+__all__ = ["rows"]
+
+
+def rows(folder: Path, extents: Mapping[str, Extent], rounds: int) -> Mapping[str, list[Any]]:
+    """Return the rows of all tables up to their extents, or raise ``UnfitError``."""
+    found = {name: _table(folder / name, kind, extents) for name, kind in TABLES.items()}
+    if [each.round for each in found[ROUNDS]] != list(range(1, rounds + 1)):
+        raise UnfitError(f"'{ROUNDS}' does not have the rounds 1 to {rounds}")
+    return found
+
+
+def _table(path: Path, kind: type[Any], extents: Mapping[str, Extent]) -> list[Any]:
+    extent = extents.get(path.name, Extent())
+    if extent == Extent():
+        return []
+    try:
+        text = disk.read(path, extent.length)
+    except OSError as error:
+        raise UnfitError(f"'{path.name}' cannot be read ({error.strerror})") from None
+    if Extent().plus(text) != extent:
+        raise UnfitError(f"'{path.name}' is not as it was when the checkpoint was made")
+    try:
+        head, *lines = csv.reader(io.StringIO(text.decode("ascii"), newline=""))
+        return _parsed(kind, head, lines)
+    except (ValueError, csv.Error):
+        raise UnfitError(f"'{path.name}' is not a table of a run") from None
+
+
+def _parsed(kind: type[Any], head: Sequence[str], lines: Sequence[Sequence[str]]) -> list[Any]:
+    hints = get_type_hints(kind)
+    readers = {each.name: _reader(hints[each.name]) for each in fields(kind)}
+    if list(head) != list(readers):
+        raise ValueError(head)
+    return [
+        kind(*(read(cell) for read, cell in zip(readers.values(), line, strict=True)))
+        for line in lines
+    ]
+
+
+def _reader(hint: Any) -> Callable[[str], Any]:
+    if hint in (int, float, str):
+        return hint  # type: ignore[no-any-return]
+    inner = next(each for each in hint.__args__ if each is not type(None))
+    return lambda cell: inner(cell) if cell else None

@@ -1,0 +1,142 @@
+"""A run found again in its folder: the newest checkpoint that is whole, and what fits to it."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from flexcfl.checkpoints import Found, Store, UnfitError, rebuilt
+from flexcfl.errors import SettingsError
+from flexcfl.protocol import NO_GROUP, Serving, state_type
+from flexcfl.runner import reading
+from flexcfl.runner.folder import CHECKPOINTS, EXPERIMENT, Extent
+from flexcfl.runner.loop import Past
+from flexcfl.runner.origin import Origin
+from flexcfl.runner.prepare import Prepared
+from flexcfl.simulation import Memory
+
+__all__ = ["About", "Restored", "Table", "restored"]
+
+# What arrays of wrong sizes lead to, wherever they are used.
+WRONG = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+
+
+@dataclass(frozen=True)
+class Table:
+    """How far a table went when a checkpoint was made."""
+
+    name: str
+    extent: Extent
+
+
+@dataclass(frozen=True)
+class About:
+    """What a checkpoint holds beside the states of the algorithm and of the world."""
+
+    origin: Origin
+    seconds: float
+    tables: tuple[Table, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Restored:
+    """A run as it was after some round, which is none where ``past`` is None.
+
+    ``rows`` are those of its tables, and ``remarks`` what a person should know.
+    """
+
+    found: Found
+    about: About
+    past: Past | None
+    serving: Serving | None
+    memory: Memory | None
+    rows: Mapping[str, list[Any]]
+    remarks: tuple[str, ...]
+
+    @property
+    def number(self) -> int:
+        """The last round that need not be done again."""
+        return self.found.checkpoint.round
+
+    @property
+    def extents(self) -> dict[str, Extent]:
+        """How far the tables go."""
+        return {table.name: table.extent for table in self.about.tables}
+
+    @contextmanager
+    def trusted(self) -> Iterator[None]:
+        """Say that a checkpoint makes no sense, where arrays are found to be of wrong sizes."""
+        try:
+            yield
+        except WRONG as error:
+            raise SettingsError(
+                f"The checkpoint of round {self.number} makes no sense "
+                f"({type(error).__name__}: {error}): start a new run."
+            ) from error
+
+
+def restored(folder: Path, prepared: Prepared, origin: Origin) -> Restored:
+    """Return what the newest checkpoint says that can be used, with remarks on newer ones."""
+    remarks: list[str] = []
+    for found in Store(folder / CHECKPOINTS).found():
+        if isinstance(found, str):
+            remarks.append(found)
+            continue
+        try:
+            return _fitting(folder, found, prepared, origin, remarks)
+        except UnfitError as error:
+            name = folder / CHECKPOINTS / f"round-{found.checkpoint.round}.json"
+            remarks.append(f"'{name}' cannot be used: {error}")
+    why = f" ({remarks[0]})" if remarks else ""
+    raise SettingsError(
+        f"There is no checkpoint in '{folder}' to go on with{why}: "
+        f"begin anew with 'flexcfl run {folder / EXPERIMENT}'."
+    )
+
+
+def _fitting(
+    folder: Path, found: Found, prepared: Prepared, origin: Origin, remarks: list[str]
+) -> Restored:
+    checkpoint = found.checkpoint
+    content, arrays = checkpoint.content, checkpoint.arrays
+    if not isinstance(content, dict) or content.keys() != {"about", "state", "world"}:
+        raise UnfitError("it is not of a run")
+    about: About = rebuilt(About, content["about"], arrays)
+    about.origin.check(origin)
+    extents = {table.name: table.extent for table in about.tables}
+    rows = reading.rows(folder, extents, checkpoint.round)
+    changed = about.origin.otherwise(origin)
+    if changed:
+        remarks.append(f"With {changed} the rest may differ from the run as it began.")
+    if checkpoint.round == 0:
+        return Restored(found, about, None, None, None, rows, tuple(remarks))
+    _check_vectors(found, prepared)
+    memory: Memory = rebuilt(Memory, content["world"], arrays)
+    state = rebuilt(state_type(prepared.algorithm), content["state"], arrays)
+    serving = _serving(prepared, state)
+    past = Past(checkpoint.round, state, serving.model_of)
+    return Restored(found, about, past, serving, memory, rows, tuple(remarks))
+
+
+def _check_vectors(found: Found, prepared: Prepared) -> None:
+    """Refuse vectors that are no models of this run: compiled loops do not look where they read."""
+    parameters = prepared.engine.parameters
+    for array in found.checkpoint.arrays:
+        if array.dtype == np.float32 and array.shape[-1:] != (parameters,):
+            raise UnfitError(f"it has vectors of shape {array.shape} where {parameters} are wanted")
+
+
+def _serving(prepared: Prepared, state: Any) -> Serving:
+    try:
+        serving = prepared.algorithm.serving(state)
+        models, model_of = serving.models, serving.model_of
+        sizes = (models.ndim, model_of.shape) == (2, (prepared.federation.clients,))
+        inside = model_of.min() >= NO_GROUP and model_of.max() < len(models)
+    except WRONG as error:
+        raise UnfitError(f"its state makes no sense ({type(error).__name__}: {error})") from None
+    if not (sizes and inside):
+        raise UnfitError("its state is not of these clients")
+    return serving

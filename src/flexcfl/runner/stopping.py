@@ -1,0 +1,78 @@
+"""Ctrl-C and SIGTERM while a run goes on: the first ends the round, the second ends all at once."""
+
+import os
+import shlex
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from flexcfl.errors import FlexcflError
+
+__all__ = ["SIGNALS", "Stop", "StoppedError", "command", "listening"]
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+NOTICE = b"\nThe round is brought to its end; once more (Ctrl-C) stops at once.\n"
+
+
+@dataclass(eq=False)
+class Stop:
+    """Whether a run is asked to stop, and by which signal."""
+
+    asked: int | None = None
+
+
+class StoppedError(FlexcflError):
+    """A run has ended early, as it was asked to; ``code`` is how a command ends by that signal."""
+
+    def __init__(self, number: int, rounds: int, folder: Path, stop: Stop) -> None:
+        super().__init__(f"Stopped after round {number} of {rounds}. To go on: {command(folder)}")
+        self.code = 128 + (stop.asked or 0)
+
+
+def command(folder: Path) -> str:
+    """Return the command that goes on with a run, as a shell takes it."""
+    return f"flexcfl resume {shlex.quote(str(folder))}"
+
+
+@contextmanager
+def listening(tell: bool = True) -> Iterator[Stop]:
+    """Take the first signal for a wish to stop, and hand a second one on to who listened before.
+
+    Signals that are ignored stay so. Outside of the main thread nobody can listen.
+    """
+    stop = Stop()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    before = {each: signal.getsignal(each) for each in SIGNALS}
+    taken = {each: old for each, old in before.items() if old not in (signal.SIG_IGN, None)}
+
+    def heard(number: int, frame: FrameType | None) -> None:
+        if stop.asked is None:
+            stop.asked = number
+            if tell:
+                os.write(2, NOTICE)  # not by Python's own files, which may be in the midst of it
+            return
+        _hand_on(taken[signal.Signals(number)], number, frame)
+
+    for each in taken:
+        signal.signal(each, heard)
+    try:
+        yield stop
+    finally:
+        for each, old in taken.items():
+            if signal.getsignal(each) is heard:
+                signal.signal(each, old)
+
+
+def _hand_on(old: Any, number: int, frame: FrameType | None) -> None:
+    signal.signal(number, old)
+    if callable(old):
+        old(number, frame)
+    else:
+        signal.raise_signal(number)
