@@ -1,8 +1,8 @@
-"""How unknown names are told."""
+"""How mistakes are told."""
 
 import pytest
 
-from flexcfl.errors import nearest, unknown
+from flexcfl.errors import SettingsError, nearest, unknown
 
 
 @pytest.mark.parametrize("name", ["mnist", "MNIST", "Minst", "mnst"])
@@ -19,3 +19,7 @@ def test_without_a_near_name_there_is_no_hint() -> None:
     assert unknown("dataset", "xyz", ["mnist", "digits"]) == (
         "There is no dataset 'xyz'. Known: digits, mnist."
     )
+
+
+def test_what_would_move_a_terminal_is_spelt_out() -> None:
+    assert str(SettingsError("two\nlines \x1b[31mred, Žluť.")) == r"two\nlines \x1b[31mred, Žluť."

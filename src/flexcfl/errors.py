@@ -20,7 +20,16 @@ NO_MEMORY = ("can't allocate memory", "out of memory")
 
 
 class FlexcflError(Exception):
-    """A mistake that a person can mend; its text is one sentence, the command exits with 2."""
+    """A mistake that a person can mend; its text is one sentence, the command exits with 2.
+
+    Names from files may hold anything, so whatever would move a terminal is spelt out.
+    """
+
+    def __str__(self) -> str:
+        return "".join(
+            each if each.isprintable() else each.encode("unicode_escape").decode("ascii")
+            for each in super().__str__()
+        )
 
 
 class SettingsError(FlexcflError):

@@ -19,10 +19,11 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["assignments", "validated"]
+__all__ = ["assignments", "excess", "shown", "validated"]
 
 SettingsT = TypeVar("SettingsT")
 
+DEEPEST = 32  # lists and tables within each other; no setting has more than three
 UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")
 WANTED = {
     "bool": "true or false",
@@ -71,15 +72,54 @@ def assignments(pairs: Iterable[str], example: str = "clients=20") -> dict[str, 
     for pair in pairs:
         key, equals, text = pair.partition("=")
         if not (key.strip() and equals):
-            raise SettingsError(f"'{pair}' is not of the form KEY=VALUE, such as {example}.")
+            raise SettingsError(f"{shown(pair)} is not of the form KEY=VALUE, such as {example}.")
         table[key.strip()] = _value(text.strip())
     return table
+
+
+def excess(value: object) -> str | None:
+    """Return what in a value from TOML is beyond all measure, or nothing.
+
+    Python takes what it could not even write out again. By levels, because so does the nesting.
+
+    >>> excess({"seed": 2**64})
+    'a whole number of more than 64 bits'
+    """
+    level = [value]
+    for _ in range(DEEPEST):
+        if any(isinstance(each, int) and not -(2**63) <= each < 2**63 for each in level):
+            return "a whole number of more than 64 bits"
+        level = [inner for each in level for inner in _inside(each)]
+    return f"lists or tables more than {DEEPEST} deep within each other" if level else None
+
+
+def shown(value: object) -> str:
+    """Return a value as a sentence shows it: on one line, and not at length.
+
+    >>> shown("it is well"), shown(2**20000)
+    ("'it is well'", 'a number of thousands of digits')
+    """
+    try:
+        text = repr(value)
+    except ValueError:  # a whole number of more digits than Python writes out
+        return "a number of thousands of digits"
+    except RecursionError:
+        return "something nested without end"
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _inside(value: object) -> Iterable[object]:
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def _value(text: str) -> object:
     try:
         parsed = tomllib.loads(f"value = {text}")
     except (ValueError, RecursionError):  # no TOML, or numbers and nesting beyond all measure
+        return text
+    if excess(parsed):
         return text
     # A text with line breaks could smuggle in further keys; then it was no TOML value.
     return parsed["value"] if len(parsed) == 1 else text
@@ -89,12 +129,13 @@ def _sentence(type_: type[Any], error: ValidationError, where: str) -> str:
     """Tell the first finding; a name that does not exist comes first, it often explains others."""
     findings = error.errors(include_url=False)
     finding = min(findings, key=lambda each: each["type"] not in UNKNOWN)
-    name = ".".join(str(part) for part in finding["loc"])
+    name = shown(".".join(str(part) for part in finding["loc"])).strip("'\"")
     choices = _choices(findings)
     if choices:
         demands = " or ".join(_demand(each) for each in choices)
-        shown = _shown(choices[0]["input"])
-        return f"{where} {choices[0]['loc'][0]} must be {demands}, not {shown}."
+        return (
+            f"{where} {choices[0]['loc'][0]} must be {demands}, not {shown(choices[0]['input'])}."
+        )
     if finding["type"] in UNKNOWN:
         return f"{where} has no setting '{name}'{_nearest(name, type_)}"
     if finding["type"] == "missing":
@@ -102,8 +143,8 @@ def _sentence(type_: type[Any], error: ValidationError, where: str) -> str:
     if finding["type"] == "value_error" and not name:
         return f"{where} {finding['ctx']['error']}"
     if not name:
-        return f"{where} must be a table of settings, not {finding['input']!r}."
-    return f"{where} {name} must be {_demand(finding)}, not {_shown(finding['input'])}."
+        return f"{where} must be a table of settings, not {shown(finding['input'])}."
+    return f"{where} {name} must be {_demand(finding)}, not {shown(finding['input'])}."
 
 
 def _choices(findings: Sequence[Any]) -> list[Any]:
@@ -116,14 +157,6 @@ def _choices(findings: Sequence[Any]) -> list[Any]:
 def _demand(finding: Mapping[str, Any]) -> str:
     wanted = WANTED.get(finding["type"].split("_")[0])
     return wanted or str(finding["msg"]).removeprefix("Input should be ")
-
-
-def _shown(value: object) -> str:
-    try:
-        text = repr(value)
-    except ValueError:  # a whole number of more digits than Python writes out
-        return "a number of thousands of digits"
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _nearest(name: str, type_: type[Any]) -> str:

@@ -19,6 +19,7 @@ IMAGES = np.arange(3 * 28 * 28, dtype=np.int64).reshape(3, 28, 28).astype(np.uin
 LABELS = np.array([2, 0, 1], dtype=np.uint8)
 PLAIN = struct.pack(">IIII", 0x803, 3, 28, 28) + IMAGES.tobytes()
 PACKED = gzip.compress(PLAIN)
+ENDLESS = struct.pack(">IIII", 0x803, 2**32 - 1, 2**32 - 1, 2**32 - 1)
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +73,10 @@ def test_images_and_labels_are_read_together(tmp_path: Path, write_idx: WriteIdx
         (PLAIN[:10], "ends inside its header"),
         (PLAIN[:-1], "ends after 2351 of 2352 bytes"),
         (PLAIN + b"x", "goes on after the 2352 bytes"),
-        (struct.pack(">IIII", 0x803, 2**32 - 1, 2**32 - 1, 2**32 - 1), "too short for that"),
+        (ENDLESS, f"ends after 0 of {(2**32 - 1) ** 3} bytes"),
+        (gzip.compress(ENDLESS), "too short for that"),
+        (struct.pack(">IIII", 0x803, 2**32 - 1, 0, 2**32 - 1), "cannot be read"),
+        (struct.pack(">IIII", 0x803, 4, 28, 28) + IMAGES.tobytes(), "after 2352 of 3136 bytes"),
         (PACKED[:-9], "end-of-stream marker"),
         (PACKED[:-8] + b"\0\0\0\0" + PACKED[-4:], "CRC check failed"),
         (PACKED + b"garbage", "Not a gzipped file"),
@@ -122,7 +126,7 @@ def test_a_header_that_promises_much_takes_no_memory(broken: Path) -> None:
 def test_a_missing_file_and_a_folder_are_sentences_too(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="No such file"):
         read_idx(tmp_path / "none", 1)
-    with pytest.raises(DataError, match="directory"):
+    with pytest.raises(DataError, match="no regular file"):
         read_idx(tmp_path, 1)
 
 

@@ -34,7 +34,7 @@ def test_a_file_that_is_not_text(tmp_path: Path) -> None:
     assert "byte 15" in refusal(file)
 
 
-@pytest.mark.parametrize("text", ["a = " + "[" * 100_000, "a = " + "9" * 100_000])
+@pytest.mark.parametrize("text", ["a = " + "[" * 50_000, "a = " + "9" * 50_000])
 def test_values_beyond_all_measure(tmp_path: Path, text: str) -> None:
     file = tmp_path / "huge.toml"
     file.write_text(text)

@@ -1,28 +1,28 @@
 """Fetching the files of a dataset: from mirrors, checked, whole or not at all."""
 
 import hashlib
-import shutil
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from io import BufferedIOBase
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TypeAlias
+from typing import IO, TypeAlias
 
-import pooch
 import requests
 
+from flexcfl.data.download import CHUNK, Progress, download
 from flexcfl.data.files import UNREADABLE, files_in, opened
 from flexcfl.data.sources import SOURCES, Source
 from flexcfl.errors import DataError, unknown
 
 __all__ = ["Progress", "fetch", "wrong_files"]
 
-Progress: TypeAlias = Callable[[str, int, int], None]
 Receive: TypeAlias = Callable[[str, Path], None]
 
-CHUNK = 2**18
+# Twice the largest download there is, the archive of EMNIST, and far more than any file in it.
+MOST_BYTES = 2**30
 # Requests' own errors are OSErrors; a zip that cannot be unpacked raises any of the others.
 FAILURES = (*UNREADABLE, zipfile.BadZipFile, LookupError, RuntimeError, ValueError)
 
@@ -33,6 +33,7 @@ def fetch(
     progress: Progress = lambda file, received, total: None,
     sources: Mapping[str, Source] = SOURCES,
     timeout: tuple[float, float] = (10, 60),
+    most: int = MOST_BYTES,
 ) -> list[Path]:
     """Bring the files of a dataset into a data folder and return those that were fetched.
 
@@ -40,7 +41,8 @@ def fetch(
     the SHA-256 of their decompressed content checked, and only then take their place.
     ``progress(file, bytes received, bytes in all)`` is called as bytes arrive; a mirror that does
     not tell its size gives 0 in all. ``timeout`` is how many seconds to wait for a connection, and
-    for the next bytes.
+    for the next bytes. Neither a download nor a file unpacked from one may grow beyond ``most``
+    bytes, whatever a mirror sends.
     """
     if name not in sources:
         raise DataError(unknown("dataset to fetch", name, sources))
@@ -50,9 +52,9 @@ def fetch(
         wrong = wrong_files(place, source)
         # An archive holds all files: one download serves those that are wanted.
         batches = [wrong] if source.archive else [[file] for file in wrong]
-        receive = partial(_receive, progress=progress, timeout=timeout)
+        receive = partial(download, progress=progress, timeout=timeout, most=most)
         with _made(place):
-            got = [_get(batch, place, source, receive) for batch in batches if batch]
+            got = [_get(batch, place, source, receive, most) for batch in batches if batch]
         return [path for paths in got for path in paths]
     except OSError as error:
         raise DataError(
@@ -84,25 +86,37 @@ def _made(place: Path) -> Iterator[None]:
         raise
 
 
-def _has_content(path: Path, sha256: str) -> bool:
+def _has_content(path: Path, sha256: str, most: int = MOST_BYTES) -> bool:
     digest = hashlib.sha256()
     try:
         with opened(path) as stream:
-            while chunk := stream.read(CHUNK):
+            for chunk in _chunks(stream, most):
                 digest.update(chunk)
-    except UNREADABLE:
+    except (*UNREADABLE, ValueError):
         return False
     return digest.hexdigest() == sha256
 
 
-def _get(files: Sequence[str], place: Path, source: Source, receive: Receive) -> list[Path]:
+def _chunks(stream: IO[bytes] | BufferedIOBase, most: int) -> Iterator[bytes]:
+    """Read a stream to its end, or raise when that does not come."""
+    left = most
+    while chunk := stream.read(CHUNK):
+        left -= len(chunk)
+        if left < 0:
+            raise ValueError(f"unpacks to more than {most} bytes")
+        yield chunk
+
+
+def _get(
+    files: Sequence[str], place: Path, source: Source, receive: Receive, most: int
+) -> list[Path]:
     """Fetch some files from the first mirror that gives them whole."""
     failures = []
     for mirror in source.mirrors:
         # Beside its place, so that taking it is one move within a file system.
         with TemporaryDirectory(prefix=".fetch-", dir=place) as temporary:
             try:
-                arrived = _download(mirror, files, Path(temporary), source, receive)
+                arrived = _download(mirror, files, Path(temporary), source, receive, most)
             except FAILURES as error:
                 failures.append(f"{mirror} ({_reason(error)})")
                 continue
@@ -114,40 +128,37 @@ def _get(files: Sequence[str], place: Path, source: Source, receive: Receive) ->
 
 
 def _download(
-    mirror: str, files: Sequence[str], temporary: Path, source: Source, receive: Receive
+    mirror: str,
+    files: Sequence[str],
+    temporary: Path,
+    source: Source,
+    receive: Receive,
+    most: int,
 ) -> list[Path]:
     paths = [temporary / f"{file}.gz" for file in files]
     if source.archive:
         bundle = temporary / "archive.zip"
         receive(mirror, bundle)
-        _unpack(bundle, paths)
+        _unpack(bundle, paths, most)
     else:
         for path in paths:
             receive(f"{mirror}{path.name}", path)
     for file, path in zip(files, paths, strict=True):
-        if not _has_content(path, source.sha256[file]):
+        if not _has_content(path, source.sha256[file], most):
             raise ValueError(f"the content of {path.name} is not the right one")
     return paths
 
 
-def _receive(address: str, path: Path, progress: Progress, timeout: tuple[float, float]) -> None:
-    downloader = pooch.HTTPDownloader(
-        progressbar=_Meter(path.name, progress),
-        chunk_size=CHUNK,
-        timeout=timeout,
-        # Else a server may decompress a .gz, or compress it again, on its way.
-        headers={"Accept-Encoding": "identity"},
-    )
-    downloader(address, str(path), None)
-
-
-def _unpack(bundle: Path, paths: Sequence[Path]) -> None:
+def _unpack(bundle: Path, paths: Sequence[Path], most: int) -> None:
     """Take the wanted members out of a zip, in whatever folder of it they are."""
     with zipfile.ZipFile(bundle) as archive:
-        members = {Path(member).name: member for member in archive.namelist()}
+        members = {Path(member.filename).name: member for member in archive.infolist()}
         for path in paths:
-            with archive.open(members[path.name]) as member, path.open("wb") as file:
-                shutil.copyfileobj(member, file, CHUNK)
+            found = members[path.name]
+            if found.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise ValueError(f"{path.name} is packed in a way that is not supported")
+            with archive.open(found) as member, path.open("wb") as file:
+                file.writelines(_chunks(member, most))
 
 
 def _reason(error: BaseException) -> str:
@@ -161,23 +172,5 @@ def _reason(error: BaseException) -> str:
         return "breaks off"
     if isinstance(error, LookupError):
         return f"does not hold {error.args[0]}"
-    return str(error)
-
-
-class _Meter:
-    """What pooch takes for a progress bar; it counts whole chunks, so the last one is clipped."""
-
-    def __init__(self, file: str, progress: Progress) -> None:
-        self.file, self.progress = file, progress
-        self.total = self.received = 0
-
-    def update(self, count: int) -> None:
-        self.received += count
-        received = min(self.received, self.total) if self.total else self.received
-        self.progress(self.file, received, self.total)
-
-    def reset(self) -> None:
-        self.received = 0
-
-    def close(self) -> None:
-        pass
+    # What zipfile says may quote a name out of the archive, of any length.
+    return f"{' '.join(str(error).split()):.200}"

@@ -21,6 +21,7 @@ __all__ = [
     "files_in",
     "find",
     "forbidden",
+    "is_file",
     "located",
     "opened",
     "places",
@@ -74,7 +75,7 @@ def files_in(place: Path, source: Source) -> dict[str, Path]:
     if barred(place):
         return {}
     candidates = [(file, place / f"{file}{end}") for file in source.sha256 for end in ("", ".gz")]
-    return {file: path for file, path in candidates if path.is_file()}
+    return {file: path for file, path in candidates if is_file(path)}
 
 
 def barred(place: Path) -> bool:
@@ -83,9 +84,17 @@ def barred(place: Path) -> bool:
         (place / "any").stat()
     except PermissionError:
         return True
-    except OSError:
+    except (OSError, ValueError):  # a name that no file can have is a ValueError
         return False
     return False
+
+
+def is_file(path: Path) -> bool:
+    """Tell whether there is a file: a pipe or a device could keep its reader waiting for ever."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that is too long, or that no file can have
+        return False
 
 
 def forbidden(path: Path) -> DataError:
@@ -96,6 +105,8 @@ def forbidden(path: Path) -> DataError:
 @contextmanager
 def opened(path: Path) -> Iterator[BufferedIOBase]:
     """Open a file for reading, through gzip where its first bytes say so."""
+    if path.exists() and not path.is_file():
+        raise OSError("it is no regular file")
     with path.open("rb") as raw:
         compressed = raw.read(2) == GZIP
         raw.seek(0)
@@ -107,7 +118,10 @@ def opened(path: Path) -> Iterator[BufferedIOBase]:
 
 
 def _is_folder(path: Path) -> bool:
-    return barred(path) or path.is_dir()
+    try:
+        return barred(path) or path.is_dir()
+    except (OSError, ValueError):  # as above
+        return False
 
 
 def _missing(name: str, source: Source, looked: list[Path]) -> str:

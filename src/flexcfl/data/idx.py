@@ -4,6 +4,7 @@ Reference: http://yann.lecun.com/exdb/mnist/ (a big-endian magic number of the t
 of dimensions, one 32-bit size per dimension, the values with the last dimension fastest).
 """
 
+import gzip
 import math
 from io import BufferedIOBase
 from pathlib import Path
@@ -20,8 +21,8 @@ __all__ = ["Bytes", "read_idx", "read_images_and_labels"]
 Bytes: TypeAlias = NDArray[np.uint8]
 
 UNSIGNED_BYTE = 8
-# Deflate cannot do better, so a header that promises more than this is broken; knowing it before
-# memory is set aside keeps a broken header from asking for all there is.
+CHUNK = 2**20
+# Deflate cannot do better, so a header that promises more than this is broken.
 GREATEST_COMPRESSION = 1032
 
 
@@ -33,7 +34,7 @@ def read_idx(path: Path, dimensions: int) -> Bytes:
             return _body(stream, path, math.prod(shape)).reshape(shape)
     except PermissionError:
         raise forbidden(path) from None
-    except UNREADABLE as error:
+    except (*UNREADABLE, ValueError) as error:  # also sizes, one of them 0, that no array can have
         raise DataError(
             f"'{path}' cannot be read ({_reason(error)}): it is damaged or incomplete, "
             "get it again."
@@ -79,19 +80,28 @@ def _header(stream: BufferedIOBase, path: Path, dimensions: int) -> tuple[int, .
 
 
 def _body(stream: BufferedIOBase, path: Path, expected: int) -> Bytes:
-    if expected > GREATEST_COMPRESSION * path.stat().st_size:
-        raise EOFError(f"its header promises {expected} bytes, it is too short for that")
-    values = np.empty(expected, dtype=np.uint8)
-    filled = 0
-    while filled < expected:
-        count = stream.readinto(values.data[filled:])
-        if count == 0:
-            raise EOFError(f"it ends after {filled} of {expected} bytes")
-        filled += count
+    _demand_room(stream, path.stat().st_size, expected)
+    # It grows with what arrives, so that a false promise takes no memory.
+    values = bytearray()
+    while len(values) < expected:
+        chunk = stream.read(min(CHUNK, expected - len(values)))
+        if not chunk:
+            raise EOFError(f"it ends after {len(values)} of {expected} bytes")
+        values += chunk
     # Reading past the last byte also makes gzip check its sum.
     if stream.read(1):
         raise EOFError(f"it goes on after the {expected} bytes that its header promises")
-    return values
+    return np.frombuffer(values, dtype=np.uint8)
+
+
+def _demand_room(stream: BufferedIOBase, size: int, expected: int) -> None:
+    """Refuse a header that promises more than a file of this size can hold."""
+    if not isinstance(stream, gzip.GzipFile):
+        rest = size - stream.tell()
+        if expected > rest:
+            raise EOFError(f"it ends after {rest} of {expected} bytes")
+    elif expected > GREATEST_COMPRESSION * size:
+        raise EOFError(f"its header promises {expected} bytes, it is too short for that")
 
 
 def _reason(error: BaseException) -> str:

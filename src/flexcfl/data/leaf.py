@@ -4,14 +4,17 @@ Every user is a client. Reference: Caldas et al., "LEAF: A Benchmark for Federat
 """
 
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from flexcfl.data.federation import Federation, IndexLists
-from flexcfl.data.leaf_json import User, read_users, refused
+from flexcfl.data.leaf_json import MOST_DIMENSIONS, User, read_users, refused
 from flexcfl.data.options import FORBID, Count
 from flexcfl.errors import DataError
+from flexcfl.settings import shown
 
 __all__ = ["LeafOptions", "leaf", "load_leaf"]
 
@@ -26,7 +29,7 @@ class LeafOptions:
     """
 
     folder: Path | None = None
-    shape: tuple[Count, ...] | None = None
+    shape: Annotated[tuple[Count, ...], Field(max_length=MOST_DIMENSIONS - 1)] | None = None
 
     def __post_init__(self) -> None:
         self.root()
@@ -87,5 +90,5 @@ def _demand_one_shape(users: list[User]) -> None:
             raise refused(
                 user.name,
                 user.file,
-                f"has examples of shape {user.x.shape[1:]}, user '{users[0].name}' of {shape}",
+                f"has examples of shape {user.x.shape[1:]}, user {shown(users[0].name)} of {shape}",
             )

@@ -5,6 +5,7 @@ with ``"num_samples": [counts]``; FedProx writes the same.
 """
 
 import json
+import math
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,15 +14,17 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.data.files import forbidden
+from flexcfl.data.files import forbidden, is_file
 from flexcfl.errors import DataError
+from flexcfl.settings import shown
 
-__all__ = ["User", "read_users", "refused"]
+__all__ = ["MOST_DIMENSIONS", "User", "read_users", "refused"]
 
 Shape: TypeAlias = tuple[int, ...]
 
 # A larger label is a mistake; as a number of classes it would ask for memory without end.
 MOST_CLASSES = 1_000_000
+MOST_DIMENSIONS = 32  # of all versions of NumPy
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +56,9 @@ def read_users(folder: Path, shape: Shape | None) -> dict[str, User]:
 
 def refused(name: str, file: Path, problem: str) -> DataError:
     """Return the sentence on a user of a file."""
-    return DataError(f"User '{name}' in '{file}' {problem}: mend the file, or leave the user out.")
+    return DataError(
+        f"User {shown(name)} in '{file}' {problem}: mend the file, or leave the user out."
+    )
 
 
 def _files(folder: Path) -> list[Path]:
@@ -61,7 +66,7 @@ def _files(folder: Path) -> list[Path]:
         return sorted(path for path in folder.iterdir() if path.match("*.json"))
     except PermissionError:
         raise forbidden(folder) from None
-    except (FileNotFoundError, NotADirectoryError):
+    except (OSError, ValueError):  # it is not there, no folder, or of a name that none can have
         return []
 
 
@@ -72,6 +77,8 @@ def _users_of(file: Path, shape: Shape | None) -> list[User]:
         raise DataError(
             f"'{file}' needs a list 'users' and a table 'user_data': see LEAF's format."
         )
+    if not all(isinstance(name, str | int) for name in names):
+        raise DataError(f"'{file}' has in 'users' something other than names: mend the file.")
     names = [str(name) for name in names]
     times = Counter(names)
     for name in [*names, *data]:
@@ -83,6 +90,8 @@ def _users_of(file: Path, shape: Shape | None) -> list[User]:
 
 
 def _content(file: Path) -> dict[str, Any]:
+    if not is_file(file):
+        raise DataError(f"'{file}' is no regular file: replace it by one, or take it away.")
     try:
         content = json.loads(file.read_bytes())
     except PermissionError:
@@ -100,7 +109,9 @@ def _check_counts(users: list[User], file: Path, counts: object) -> None:
         raise DataError(f"'{file}' needs one number per user in 'num_samples', or none at all.")
     for user, count in zip(users, counts, strict=True):
         if count != len(user.y):
-            raise refused(user.name, file, f"has {len(user.y)} labels but {count} 'num_samples'")
+            raise refused(
+                user.name, file, f"has {len(user.y)} labels but {shown(count)} 'num_samples'"
+            )
 
 
 def _user(name: str, file: Path, data: object, shape: Shape | None) -> User:
@@ -119,7 +130,7 @@ def _user(name: str, file: Path, data: object, shape: Shape | None) -> User:
         raise refused(name, file, "has a number in 'x' that is not finite")
     if shape is None or len(x) == 0:
         return User(name, file, x, y)
-    if x[0].size != np.prod(shape):
+    if x[0].size != math.prod(shape):
         raise refused(name, file, f"has examples of {x[0].size} numbers, which is not {shape}")
     return User(name, file, x.reshape(len(x), *shape), y)
 
@@ -130,7 +141,7 @@ def _demand_no_text(name: str, file: Path, key: str, values: object) -> None:
         values = values[0]
     if isinstance(values, str):
         raise DataError(
-            f"User '{name}' in '{file}' has text in '{key}', and only numbers are supported: "
+            f"User {shown(name)} in '{file}' has text in '{key}', and only numbers are supported: "
             "encode the text as numbers first, such as each character or word as its index."
         )
 
@@ -147,9 +158,14 @@ def _labels(name: str, file: Path, values: object) -> NDArray[np.int64]:
 
 
 def _numbers(values: object) -> NDArray[Any] | None:
-    """Return an array, or nothing where the values are ragged or not all numbers."""
-    try:
-        array = np.asarray(values)
-    except ValueError:
+    """Return an array, or nothing where the values are ragged or not all numbers.
+
+    As objects first, because one long text would make NumPy set aside its length for every number.
+    """
+    array = np.asarray(values, dtype=object)
+    if not 0 < array.ndim <= MOST_DIMENSIONS or not set(map(type, array.flat)) <= {int, float}:
         return None
-    return array if array.ndim and array.dtype.kind in "iuf" else None
+    try:
+        return array.astype(np.float64)
+    except OverflowError:  # a whole number of hundreds of digits
+        return None

@@ -2,13 +2,16 @@
 
 import itertools
 import re
+import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from flexcfl.errors import SettingsError
 
-__all__ = ["check_free", "made", "named", "remove", "taken", "told"]
+__all__ = ["CHECKPOINTS", "check_free", "command", "made", "named", "remove", "taken", "told"]
+
+CHECKPOINTS = "checkpoints"  # the folder within that of a run that is not finished
 
 
 def check_free(path: Path) -> None:
@@ -21,7 +24,8 @@ def check_free(path: Path) -> None:
 
 def named(parts: Iterable[str]) -> str:
     """Return a name for people; names of one's own may hold what file systems do not take."""
-    return re.sub(r"[^\w.-]+", "-", "-".join(parts), flags=re.ASCII)[:100].strip(".-")
+    whole = re.sub(r"[^\w.-]+", "-", "-".join(parts), flags=re.ASCII).strip(".-")
+    return whole[:100].rstrip(".-") or "unnamed"
 
 
 def made(out: Path | None, default: Path) -> tuple[Path, list[Path]]:
@@ -70,7 +74,13 @@ def told(path: Path) -> Iterator[None]:
 
 def taken(path: Path) -> str:
     """Return the sentence for a folder that holds something."""
+    unfinished = f", go on with it ({command(path)})" if (path / CHECKPOINTS).is_dir() else ""
     return (
         f"'{path}' exists already and is not an empty folder: "
-        "choose another with --out, or move it away."
+        f"choose another with --out{unfinished}, or move it away."
     )
+
+
+def command(folder: Path) -> str:
+    """Return the command that goes on with what is in a folder, as a shell takes it."""
+    return f"flexcfl resume {shlex.quote(str(folder))}"

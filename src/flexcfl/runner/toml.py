@@ -9,6 +9,7 @@ import tomli_w
 
 from flexcfl.errors import SettingsError
 from flexcfl.runner.experiment import Experiment
+from flexcfl.settings import excess
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -17,16 +18,46 @@ else:
 
 __all__ = ["read", "written"]
 
+# Thirty times what a run writes down. With both limits, the worst of files takes the parser a
+# second; a key of very many parts, which stands on one line, would take it hours.
+MOST_BYTES = 2**16
+MOST_DOTS = 200
+
 
 def read(path: Path) -> dict[str, Any]:
     """Return what a TOML file says."""
+    said = _parsed(path, _content(path))
+    beyond = excess(said)
+    if beyond:
+        raise SettingsError(f"The experiment '{path}' holds {beyond}: no setting needs that.")
+    return said
+
+
+def _content(path: Path) -> bytes:
     try:
-        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
-    except OSError as error:
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    except (OSError, ValueError) as error:  # a name that no file can have is a ValueError
         raise SettingsError(
-            f"The experiment '{path}' cannot be read ({error.strerror}): "
+            f"The experiment '{path}' cannot be read ({getattr(error, 'strerror', error)}): "
             "name a TOML file, or leave it out to run the default."
         ) from None
+    if len(content) > MOST_BYTES:
+        raise SettingsError(
+            f"The experiment '{path}' is longer than {MOST_BYTES} bytes: is it the right file?"
+        )
+    return content
+
+
+def _parsed(path: Path, content: bytes) -> dict[str, Any]:
+    for number, line in enumerate(content.split(b"\n"), start=1):
+        if line.count(b".") > MOST_DOTS:
+            raise SettingsError(
+                f"Line {number} of the experiment '{path}' has more than {MOST_DOTS} dots: "
+                "is it the right file?"
+            )
+    try:
+        return tomllib.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise SettingsError(
             f"The experiment '{path}' is not TOML: its byte {error.start} is not UTF-8 text."
