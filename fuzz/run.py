@@ -20,7 +20,10 @@ __all__ = ["main"]
 
 ROOT = Path(__file__).resolve().parents[1]
 # What of Python's own library is parsed with in Python, and our own; torch has no part in it.
-TRACED = ["flexcfl.data", "flexcfl.runner", "flexcfl.settings", "tomllib", "tomli", "gzip", "json"]
+TRACED = [
+    *("flexcfl.checkpoints", "flexcfl.data", "flexcfl.runner", "flexcfl.settings"),
+    *("tomllib", "tomli", "gzip", "json", "csv"),
+]
 LONGEST_ENTRY = 64  # of libFuzzer's dictionaries, in bytes
 MISSING = "atheris is not installed here: 'pip install atheris' (Linux, Python 3.11 or newer)."
 
@@ -28,7 +31,7 @@ MISSING = "atheris is not installed here: 'pip install atheris' (Linux, Python 3
 def main() -> int:
     """Run one target and return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("target", help="idx, gzip, leaf, toml or words; see fuzz/targets.py")
+    parser.add_argument("target", help="idx, gzip, leaf, toml, words, checkpoint, arrays or tables")
     parser.add_argument("--seconds", type=int, default=60, help="when to stop (default: 60)")
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()

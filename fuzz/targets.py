@@ -8,15 +8,24 @@ import gzip
 import json
 import struct
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import fields
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from flexcfl.checkpoints import UnfitError, flattened, layout, rebuilt
 from flexcfl.data import leaf
 from flexcfl.data.idx import read_idx
-from flexcfl.errors import DataError
-from flexcfl.runner import toml
+from flexcfl.errors import DataError, SettingsError
+from flexcfl.runner import reading, tables, toml
+from flexcfl.runner.figures import Membership, Timing
+from flexcfl.runner.folder import Extent
 from flexcfl.runner.layers import Layer, spoken
 from flexcfl.runner.resolve import resolve
 from flexcfl.settings import assignments
@@ -70,6 +79,67 @@ WORDS = (
 )
 
 
+STATE = (None, np.arange(6, dtype=np.float32).reshape(2, 3), np.array([True, False]))
+MADE: list[NDArray[Any]] = []
+BODY = {
+    "round": 3,
+    "files": [{"name": "arrays-3.safetensors", "length": 8, "checksum": 1}],
+    "arrays": [[0, 0], [0, 1]],
+    "content": {"state": flattened(STATE, MADE), "about": {"seconds": 0.5}},
+}
+CHECKPOINT = (json.dumps(BODY).encode(),)
+ARRAYS = (b"".join(layout.packed(MADE)), b"".join(layout.packed([])))
+TABLES = (
+    tables.written([[each.name for each in fields(Timing)], [1, 0.5, 0.25], [2, 1e-9, 0.0]]),
+    tables.written([[each.name for each in fields(Membership)], [0, 7, 1], [2, 7, None]]),
+)
+
+
+def _checkpoint(path: Path) -> None:
+    """Take bytes for the body of a checkpoint whose checksum is right, and for the whole of it."""
+    content = path.read_bytes()
+    with suppress(ValueError, RecursionError):
+        checksum = zlib.crc32(json.dumps(json.loads(content)).encode())
+        head = f'"format": "{layout.FORMAT}", "version": {layout.VERSION}, "checksum": {checksum}'
+        with _told():
+            layout.parsed(f'{{{head}, "checkpoint": '.encode() + content + b"}")
+    with _told():
+        layout.parsed(content)
+
+
+def _arrays(path: Path) -> None:
+    """Take bytes for a file of arrays whose checksum is right, and build a state of them."""
+    content = path.read_bytes()
+    file = layout.File("arrays-1.safetensors", len(content), zlib.crc32(content))
+    with _told():
+        arrays = list(layout.arrays_in(content, file).values())
+        kind = tuple[NDArray[np.float32] | None, ...]
+        rebuilt(kind, list(range(len(arrays))), arrays)
+
+
+def _tables(path: Path) -> None:
+    """Take bytes for each of a run's tables, of which a checkpoint has the right extent."""
+    extent = Extent().plus(path.read_bytes())
+    for name in ("timings.csv", "membership.csv"):
+        with _told():
+            reading.rows(path.parent, {name: extent}, 0)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Make of the reason for which a checkpoint cannot be used the sentence that resume makes."""
+    try:
+        yield
+    except (layout.UnreadableError, UnfitError) as error:
+        raise SettingsError(f"It cannot be used: {error}.") from None
+
+
+def _lay_tables(folder: Path, content: bytes) -> Path:
+    for name in ("timings.csv", "membership.csv"):
+        (folder / name).write_bytes(content)
+    return folder / name
+
+
 def _idx(path: Path) -> None:
     with suppress(DataError):
         read_idx(path, 1)
@@ -113,6 +183,9 @@ TARGETS: Mapping[str, Target] = MappingProxyType(
         "leaf": Target(_leaf, LEAF, multiple=48, lay=_lay_leaf),
         # A part of a key is two bytes of TOML and a thousand in its parser; but files are small.
         "toml": Target(_experiment, TOML, multiple=600),
+        "checkpoint": Target(_checkpoint, CHECKPOINT, multiple=100),
+        "arrays": Target(_arrays, ARRAYS, multiple=8),
+        "tables": Target(_tables, tuple(map(str.encode, TABLES)), multiple=200, lay=_lay_tables),
         "words": Target(_words, WORDS, multiple=600),
     }
 )

@@ -43,7 +43,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "runner": BASE
     | {"protocol", "algorithms", "cohorts", "metrics", "data", "shifts", "drift"}
     | {"models", "engine", "simulation", "disk", "checkpoints"},
-    "comparison": BASE | {"protocol", "algorithms", "metrics", "data", "runner"},
+    "comparison": BASE | {"protocol", "algorithms", "metrics", "data", "disk", "runner"},
     "benchmark": BASE | {"protocol", "data", "models", "engine", "runner"},
     "cli": BASE
     | {"protocol", "algorithms", "metrics", "data", "shifts", "runner", "comparison"}

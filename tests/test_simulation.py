@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import nn
 
+from flexcfl.checkpoints import flattened, rebuilt
 from flexcfl.data import Federation, IndexLists
-from flexcfl.drift import Samples, Watch
+from flexcfl.drift import LabelShare, Samples, Watch
 from flexcfl.engine import Engine
 from flexcfl.protocol import (
     LOWEST_LOSS,
@@ -26,8 +29,10 @@ from flexcfl.protocol import (
     Train,
     Trained,
 )
-from flexcfl.shifts import Holdings, Incremental, Moment, Timeline
-from flexcfl.simulation import Simulation
+from flexcfl.shifts import Holdings, Incremental, Moment, SwapAll, Timeline
+from flexcfl.simulation import Memory, Simulation
+from flexcfl.simulation.keepsakes import Keepsake, Keepsakes
+from tests.checkpoints.interrupted import check_values
 
 FEATURES, CLASSES = 4, 3
 LOCAL = Local(epochs=2, batch=3, rate=0.1)
@@ -363,3 +368,51 @@ def test_founders_keep_the_directions(
     assert reply.clients.tolist() == [3, 0]
     assert world.keepsakes.kept == {3: 0, 0: 0}
     assert world.keepsakes.sent[0].directions is models
+
+
+def test_a_simulation_that_recalls_does_as_the_one_that_remembers(
+    engine: Engine, federation: Federation, models: np.ndarray
+) -> None:
+    everybody, some = np.arange(5), np.array([0, 2, 3])
+
+    def made() -> Simulation:
+        shifts = {"swap-all": SwapAll(probability=0.6)}
+        world = Timeline(federation, shifts, seed=3, visited=lambda number: everybody)
+        return Simulation(engine, world, 7, Watch(LabelShare(), 5))
+
+    def later(world: Simulation) -> list[Any]:
+        orders: list[Order[Any]] = [CheckDrift(everybody), Migrate(some, LOCAL)]
+        orders += [Choose(everybody, models), Train(everybody, models, LOWEST_LOSS, LOCAL)]
+        orders += [Place(everybody, models[0], models, LOCAL), CheckDrift(everybody)]
+        return [world.at(number)(order) for number in range(4, 9) for order in orders]
+
+    one, other = made(), made()
+    for number in range(4):
+        one.at(number)(Keep(some, models[number % 2], models))
+        one.at(number)(CheckDrift(everybody))
+    memory = one.memory()
+    arrays: list[np.ndarray] = []
+    content = flattened(memory, arrays)
+    copied = [array.copy() for array in arrays]
+    expected = later(one)
+    check_values(arrays, copied)  # what is remembered does not change with the simulation
+    other.at(7)(Place(everybody, -models[0], -models, LOCAL))  # wherever it has been before
+    other.recall(rebuilt(Memory, content, copied))
+    check_values(later(other), expected)
+
+
+@given(st.lists(st.tuples(st.sets(st.integers(0, 5)), st.integers(0, 3)), max_size=6))
+def test_keepsakes_are_recalled_as_they_were(sent: list[tuple[set[int], int]]) -> None:
+    def gift(number: int) -> Keepsake:
+        return Keepsake(np.full(2, number, np.float32), np.full((1, 2), number, np.float32))
+
+    one, other = Keepsakes(), Keepsakes()
+    other.receive(np.array([0, 9]), gift(8))
+    for clients, number in sent:
+        one.receive(np.array(sorted(clients), dtype=np.int64), gift(number))
+    memory = one.memory()
+    other.recall(memory)
+    assert (other.sent, other.kept) == (one.sent, one.kept)
+    one.receive(np.array([0]), gift(9))
+    other.recall(memory)
+    assert 9 not in [each.origin[0] for each in other.sent]

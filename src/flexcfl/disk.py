@@ -4,9 +4,10 @@ Every call here that changes the disk is one of ``os``. None follows a symbolic 
 place, and nothing but a regular file is read, so that no folder from a stranger leads elsewhere.
 """
 
+import errno
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
@@ -16,6 +17,7 @@ __all__ = ["PART", "SAFE", "Bytes", "append", "cut", "flush", "folder", "read", 
 Bytes: TypeAlias = bytes | memoryview
 
 PART = ".part"  # the end of the name of a file that is being written
+AT_ONCE = 256  # parts that are written with one call
 # Where a system does not have a flag, it does not have the trouble either. Not to block is for
 # pipes, which would wait for somebody at the other end.
 SAFE = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
@@ -35,7 +37,7 @@ def write(path: Path, parts: Iterable[Bytes]) -> None:
 
 
 def append(path: Path, content: Bytes) -> None:
-    """Add to the end of a file, made where there is none; ``flush`` it to be sure of it."""
+    """Add to the end of a file, made where there is none; ``flush`` makes sure of what is in it."""
     _filled(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, [content], flushed=False)
 
 
@@ -61,14 +63,38 @@ def folder(path: Path) -> None:
     """Make a folder, unless it is there; what stands in its place may not lead elsewhere."""
     with suppress(FileExistsError):
         os.mkdir(path)  # noqa: PTH102
+        flush(path.parent)
     if not stat.S_ISDIR(path.lstat().st_mode):
-        raise NotADirectoryError(20, "Not a directory", str(path))
+        raise NotADirectoryError(errno.ENOTDIR, "Not a directory", str(path))
 
 
 def flush(path: Path) -> None:
     """Wait until what was written to a file, or the names in a folder, are on the disk."""
-    if path.is_dir() and os.name == "nt":
-        return  # which keeps names by itself
+    if not path.is_dir():
+        _flushed(path)
+        return
+    # A run's folder may be named by a link of its owner's; within it there are none. Windows keeps
+    # names by itself, some file systems cannot be asked to, and some folders may not be read.
+    if os.name != "nt":
+        try:
+            _flushed(path.resolve())
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EINVAL):
+                raise
+
+
+def read(path: Path, most: int | None = None) -> bytes:
+    """Return what is in a regular file, or its first bytes."""
+    file = _opened(path, os.O_RDONLY)
+    try:
+        _check_regular(file, path)
+        with os.fdopen(file, "rb", closefd=False) as content:
+            return content.read() if most is None else content.read(most)
+    finally:
+        os.close(file)
+
+
+def _flushed(path: Path) -> None:
     file = _opened(path, os.O_RDONLY)
     try:
         os.fsync(file)
@@ -76,28 +102,36 @@ def flush(path: Path) -> None:
         os.close(file)
 
 
-def read(path: Path, most: int = -1) -> bytes:
-    """Return what is in a regular file, or its first bytes."""
-    with os.fdopen(_opened(path, os.O_RDONLY), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(22, "Not a regular file", str(path))
-        return file.read(most)
-
-
 def _opened(path: Path, flags: int) -> int:
     return os.open(path, flags | SAFE, 0o666)
+
+
+def _check_regular(file: int, path: Path) -> None:
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        raise OSError(errno.EINVAL, "Not a regular file", str(path))
 
 
 def _filled(path: Path, flags: int, parts: Iterable[Bytes], flushed: bool = True) -> None:
     file = _opened(path, flags)
     try:
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise OSError(22, "Not a regular file", str(path))
-        for part in parts:
-            left = memoryview(part).cast("B")
-            while len(left):
-                left = left[os.write(file, left) :]
+        _check_regular(file, path)
+        _put(file, [memoryview(part).cast("B") for part in parts if len(part)])
         if flushed:
             os.fsync(file)
     finally:
         os.close(file)
+
+
+def _put(file: int, parts: Sequence[memoryview]) -> None:
+    """Write parts one after the other, many with each call."""
+    while parts:
+        count = (
+            os.writev(file, parts[:AT_ONCE]) if hasattr(os, "writev") else os.write(file, parts[0])
+        )
+        done = 0
+        while done < len(parts) and count >= len(parts[done]):
+            count -= len(parts[done])
+            done += 1
+        parts = parts[done:]
+        if count:
+            parts = [parts[0][count:], *parts[1:]]

@@ -12,6 +12,7 @@ __all__ = [
     "TrainingError",
     "nearest",
     "out_of_memory",
+    "printable",
     "unknown",
 ]
 
@@ -26,10 +27,7 @@ class FlexcflError(Exception):
     """
 
     def __str__(self) -> str:
-        return "".join(
-            each if each.isprintable() else each.encode("unicode_escape").decode("ascii")
-            for each in super().__str__()
-        )
+        return printable(super().__str__())
 
 
 class SettingsError(FlexcflError):
@@ -51,11 +49,29 @@ class TrainingError(FlexcflError):
 class DiskError(TrainingError):
     """A run that cannot go on because a file cannot be written; it can once that is mended."""
 
-    def __init__(self, path: object, reason: str | None, then: str = "run again") -> None:
-        super().__init__(
+    path: object = None
+    reason: str | None = None
+
+    @classmethod
+    def of(cls, path: object, reason: str | None, then: str = "run again") -> "DiskError":
+        """Return the error for a file, with what to do once it can be written."""
+        error = cls(
             f"'{path}' cannot be written ({reason}): make room or mend its rights, and {then}."
         )
-        self.path, self.reason = path, reason
+        error.path, error.reason = path, reason
+        return error
+
+
+def printable(text: str) -> str:
+    r"""Return a text with everything spelt out that would move a terminal or break a line.
+
+    >>> print(printable("two\nlines"))
+    two\nlines
+    """
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode("ascii")
+        for each in text
+    )
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:

@@ -2,7 +2,8 @@
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
@@ -10,8 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from flexcfl.algorithms import ALGORITHMS, Entry
+from flexcfl.checkpoints import Checkpoint, Found, Store, UnfitError, flattened, rebuilt
 from flexcfl.errors import FlexcflError
-from flexcfl.protocol import NO_GROUP, Algorithm, Executor, Local, Train, drive
+from flexcfl.protocol import NO_GROUP, Algorithm, Executor, Local, Train, drive, state_type
+from tests.checkpoints.interrupted import check_values
 
 CLIENTS = 12
 ROUNDS = 4
@@ -255,6 +258,62 @@ def test_any_cohorts_and_any_silence_leave_valid_groups(
         talk = algorithm.round(state, cohort, federation.present, rng)
         state = drive(talk, federation)
         check_serving(algorithm, state)
+
+
+def written_and_read(algorithm: Algorithm[Any], state: Any, folder: Path) -> Any:
+    """Return the state as it is found in a file, built by what the algorithm says of its type."""
+    found: list[np.ndarray] = []
+    content = flattened(state, found)
+    Store(folder).save(Checkpoint(1, content, found))
+    again = next(Store(folder).found())
+    assert isinstance(again, Found)
+    checkpoint = again.checkpoint
+    return rebuilt(state_type(algorithm), checkpoint.content, checkpoint.arrays)
+
+
+def test_the_state_can_be_written_down_between_any_two_rounds(
+    algorithm: Algorithm[Any], parabolas: Make, tmp_path: Path
+) -> None:
+    federation = parabolas(CLIENTS)
+    state = started(algorithm, federation)
+    for number in range(ROUNDS + 1):
+        again = written_and_read(algorithm, state, tmp_path / str(number))
+        check_values(again, state)
+        state = advanced(algorithm, state, federation, rounds=1)
+        # And the rest goes on from either as from the other.
+        check_values(advanced(algorithm, again, parabolas(CLIENTS), rounds=1), state)
+
+
+def test_the_state_of_another_algorithm_does_not_fit(
+    algorithm: Algorithm[Any], parabolas: Make
+) -> None:
+    found: list[np.ndarray] = []
+    content = flattened(started(algorithm, parabolas(CLIENTS)), found)
+    for other in sorted(ALGORITHMS):
+        kind = state_type(made(other))
+        if kind is state_type(algorithm):
+            continue
+        with pytest.raises(UnfitError):
+            rebuilt(kind, content, found)
+
+
+def types_in(kind: Any) -> Iterator[Any]:
+    """Yield every type that a state's annotations name."""
+    if dataclasses.is_dataclass(kind):
+        for hint in get_type_hints(kind).values():
+            yield from types_in(hint)
+    elif get_origin(kind) is np.ndarray:
+        yield np.ndarray
+    elif get_args(kind):
+        for inner in get_args(kind):
+            yield from types_in(inner)
+    else:
+        yield kind
+
+
+def test_a_state_is_made_of_what_can_be_written_down(algorithm: Algorithm[Any]) -> None:
+    plain = {np.ndarray, int, float, bool, str, type(None), ...}
+    assert set(types_in(state_type(algorithm))) <= plain
 
 
 def test_options_have_defaults_and_are_documented(name: str) -> None:

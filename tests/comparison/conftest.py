@@ -1,6 +1,9 @@
-"""Summaries of runs that never were."""
+"""Summaries of runs that never were, and what is left of folders when times are taken out."""
 
+import csv
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -48,3 +51,31 @@ def comparison(summary: Callable[..., dict[str, Any]]) -> Comparison:
     curves = {"fedavg": np.stack([curve - 0.2, curve, curve]), "flexcfl": np.stack([late] * 3)}
     rows = [table.row(name, summaries) for name, summaries in runs.items()]
     return Comparison(rows, runs, curves, folder=None)
+
+
+@pytest.fixture(scope="session")
+def snapshot() -> Callable[[Path], dict[str, bytes]]:
+    """Return the files of a folder by name, without the times that they tell."""
+
+    def take(folder: Path) -> dict[str, bytes]:
+        files = {str(path.relative_to(folder)): path for path in folder.rglob("*")}
+        return {
+            name: _without_times(path)
+            for name, path in files.items()
+            if path.is_file() and path.name != "timings.csv"
+        }
+
+    return take
+
+
+def _without_times(path: Path) -> bytes:
+    if path.name == "comparison.csv":
+        rows = csv.DictReader(path.read_text().splitlines())
+        return json.dumps([{**row, "seconds": None} for row in rows]).encode()
+    if path.suffix != ".json":
+        return path.read_bytes()
+    content = json.loads(path.read_bytes())
+    content.pop("seconds", None)
+    for each in content.get("algorithms", {}).values():
+        del each["figures"]["seconds"]
+    return json.dumps(content).encode()

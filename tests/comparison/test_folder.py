@@ -1,20 +1,33 @@
-"""The folder of a comparison: claimed, numbered, given back."""
+"""The folder of a comparison: claimed, numbered, given back, taken up again."""
 
 from pathlib import Path
 
 import pytest
 
-from flexcfl.comparison.folder import claimed, finished
-from flexcfl.comparison.plan import planned
+from flexcfl.comparison.asked import FILE, Asked
+from flexcfl.comparison.folder import StoppedError, claimed, entered, finished, is_comparison
+from flexcfl.comparison.plan import Planned
 from flexcfl.errors import SettingsError
 from flexcfl.runner.experiment import Experiment
 from flexcfl.runner.layers import spoken
+from flexcfl.runner.stopping import Stop
+
+ASKED = Asked.of(["fedavg", "ifca"], 1, spoken({}, {}))
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
-def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
-    monkeypatch.chdir(tmp_path)
-    return planned(["fedavg"], 1, spoken({}, {}))[0].experiment
+def runs() -> tuple[Planned, ...]:
+    return ASKED.runs()
+
+
+@pytest.fixture
+def experiment(runs: tuple[Planned, ...]) -> Experiment:
+    return runs[0].experiment
 
 
 def test_by_default_there_is_a_new_one_each_time(experiment: Experiment) -> None:
@@ -26,30 +39,98 @@ def test_by_default_there_is_a_new_one_each_time(experiment: Experiment) -> None
 
 @pytest.mark.parametrize("out", [None, Path("a", "b")])
 def test_if_nothing_came_of_it_nothing_is_left(
-    out: Path | None, experiment: Experiment, tmp_path: Path
+    out: Path | None, runs: tuple[Planned, ...], tmp_path: Path
 ) -> None:
-    with pytest.raises(KeyboardInterrupt), claimed(out, experiment):
+    with pytest.raises(KeyboardInterrupt), entered(out, ASKED, runs, None):
         raise KeyboardInterrupt
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_there_stays(experiment: Experiment, tmp_path: Path) -> None:
+def test_an_empty_folder_of_somebody_else_is_given_back_empty(runs: tuple[Planned, ...]) -> None:
+    Path("a").mkdir()
+    with pytest.raises(KeyboardInterrupt), entered(Path("a"), ASKED, runs, None):
+        raise KeyboardInterrupt
+    assert list(Path("a").iterdir()) == []
+
+
+def test_what_is_there_stays(runs: tuple[Planned, ...]) -> None:
     def fail_with_one_of_two_runs_complete(path: Path) -> None:
         (path / "ifca-seed0").mkdir()
         (path / "fedavg-seed0").mkdir()
         (path / "fedavg-seed0" / "summary.json").touch()
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), claimed(Path("a"), experiment) as path:
+    with pytest.raises(KeyboardInterrupt), entered(Path("a"), ASKED, runs, None) as path:
         fail_with_one_of_two_runs_complete(path)
-    assert finished(tmp_path / "a") == 1
+    assert finished(path, runs) == 1
+    assert is_comparison(path)
+
+
+def test_what_was_asked_to_stop_can_go_on_even_if_no_run_has_begun(
+    runs: tuple[Planned, ...],
+) -> None:
+    stop = Stop(15)
+    with pytest.raises(StoppedError) as caught, entered(Path("a b"), ASKED, runs, None) as path:
+        raise StoppedError(0, 2, path, stop)
+    told = "Stopped: 0 of 2 runs are complete. To go on: flexcfl resume 'a b'"
+    assert (str(caught.value), caught.value.code) == (told, 143)
+    assert [each.name for each in path.iterdir()] == [FILE]
+
+
+def test_the_same_goes_on_and_another_is_refused(runs: tuple[Planned, ...]) -> None:
+    with entered(Path("a"), ASKED, runs, None) as path:
+        written = (path / FILE).stat().st_mtime_ns
+    with entered(Path("a"), ASKED, runs, None):
+        pass
+    other = Asked.of(["fedavg", "ifca"], 1, spoken({"rounds": 7}, {}))
+    with (
+        pytest.raises(
+            SettingsError, match=r"^'a' holds another comparison, where \[run\] rounds is"
+        ),
+        entered(Path("a"), other, other.runs(), None),
+    ):
+        pass
+    assert (path / FILE).stat().st_mtime_ns == written
+
+
+def test_one_that_cannot_be_gone_on_with_is_left_as_it_was(runs: tuple[Planned, ...]) -> None:
+    with entered(Path("a"), ASKED, runs, None):
+        pass
+    with pytest.raises(KeyboardInterrupt), entered(Path("a"), ASKED, runs, None):
+        raise KeyboardInterrupt
+    assert [each.name for each in Path("a").iterdir()] == [FILE]
+
+
+def test_only_one_process_at_a_time_is_at_work(runs: tuple[Planned, ...]) -> None:
+    with (
+        entered(Path("a"), ASKED, runs, None) as path,
+        pytest.raises(SettingsError, match="Another process is at work in 'a'"),
+        entered(Path("a"), ASKED, runs, None),
+    ):
+        pass
+    assert is_comparison(path)
+
+
+def test_what_a_process_left_that_was_killed_in_the_first_moment_is_no_hindrance(
+    runs: tuple[Planned, ...],
+) -> None:
+    Path("a").mkdir()
+    Path("a", ".lock").touch()
+    Path("a", f".{FILE}.part").touch()
+    with entered(Path("a"), ASKED, runs, None) as path:
+        pass
+    assert is_comparison(path)
 
 
 def test_a_folder_that_is_taken_or_cannot_be_made_is_refused(
     experiment: Experiment, tmp_path: Path
 ) -> None:
     (tmp_path / "file").touch()
-    for out, sentence in (("file", "exists already"), ("file/x", "cannot be used")):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").touch()
+    refused = {"file": "exists already", "file/x": "cannot be used", "full": "exists already"}
+    for out, sentence in {**refused, "x" * 300: "cannot be used"}.items():
         with pytest.raises(SettingsError, match=sentence), claimed(Path(out), experiment):
             pass
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")}
+    assert left == {"file", "full", "full/file"}

@@ -3,17 +3,19 @@
 import pickle
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
 import pytest
 
-from flexcfl.comparison import process
+from flexcfl.comparison import pool, process
 from flexcfl.comparison.plan import Planned, planned
 from flexcfl.comparison.pool import Started, carried_out, parcel
 from flexcfl.data import Federation
 from flexcfl.errors import SettingsError, TrainingError
 from flexcfl.runner.layers import spoken
+from flexcfl.runner.stopping import Stop
 
 
 @pytest.fixture
@@ -52,7 +54,7 @@ def test_one_that_does_not_listen_is_killed(
     runs: tuple[Planned, ...], children: Children, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process, "PROGRAM", "import time; time.sleep(60)")
-    monkeypatch.setattr(process, "GRACE", 0.2)
+    monkeypatch.setattr(pool, "GRACE", 0.2)
     events = carried_out(runs, 2, parcel(None), None)
     assert [next(events), next(events)] == [(run, Started()) for run in runs]
     assert next(events) is None
@@ -70,6 +72,42 @@ def test_there_are_never_more_processes_than_runs(
     assert [next(events), next(events), next(events)] == [*((run, Started()) for run in runs), None]
     events.close()
     assert len(children) == 2
+
+
+# It says what it is doing only after a while, and ends when its input has.
+PATIENT = """
+import os, sys, time
+sys.stdin.buffer.read(); time.sleep(0.5); open({path!r}, "a").write("ended\\n")
+"""
+
+
+def test_who_is_asked_to_stop_is_waited_for(
+    runs: tuple[Planned, ...], children: Children, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file, stop = tmp_path / "file", Stop()
+    program = PATIENT.format(path=str(file))
+    monkeypatch.setattr(process, "PROGRAM", program.replace("{", "{{").replace("}", "}}"))
+    events = carried_out(runs, 2, parcel(None), tmp_path / "out", stop)
+    assert [next(events), next(events)] == [(run, Started()) for run in runs]
+    stop.asked = 2
+    assert set(events) <= {None}
+    assert file.read_text() == "ended\n" * 2
+    assert [each.returncode for each in children] == [0, 0]
+
+
+def test_who_is_asked_to_stop_twice_is_killed(
+    runs: tuple[Planned, ...], children: Children, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "PROGRAM", "import time; time.sleep(60)")
+    stop = Stop()
+    events = carried_out(runs, 2, parcel(None), None, stop)
+    assert [next(events), next(events)] == [(run, Started()) for run in runs]
+    stop.asked = 2
+    assert next(events) is None
+    began = monotonic()
+    events.close()
+    assert monotonic() - began < process.GRACE
+    assert [each.returncode for each in children] == [-9, -9]
 
 
 @pytest.mark.parametrize(("given", "expected"), [(None, "1"), ("5", "5")])

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from flexcfl.comparison.messages import Done, Resumed, RoundDone
 from flexcfl.comparison.plan import Planned, planned
 from flexcfl.comparison.pool import Event, Started
 from flexcfl.comparison.progress import shown
 from flexcfl.comparison.standing import Standing, clock
-from flexcfl.comparison.worker import Done, RoundDone
 from flexcfl.runner.layers import spoken
 
 ROUNDS = 4
@@ -99,3 +99,30 @@ def test_the_time_left_is_judged_by_rounds_and_not_by_the_start_of_processes() -
         standing.take((many[0], RoundDone(number, None)))
         assert ("left" in standing.words()) == (number >= 20)
     assert standing.words() == "0 of 2 runs done after 1:51, about 2:29 left"
+
+
+def test_what_was_done_earlier_is_counted_but_not_judged_by() -> None:
+    time = 0.0
+    many = planned(["fedavg", "ifca"], 2, spoken({"rounds": 100}, {}))
+    standing = Standing(many, now=lambda: time)
+    late = np.full(100, np.nan)
+    late[50] = 0.75
+    standing.take((many[0], Done({}, late, before=True)))
+    standing.take((many[1], Started()))
+    standing.take((many[1], Resumed(60, 0.5)))
+    assert standing.rounds() == (160, 400)
+    assert (standing.accuracy("fedavg"), standing.accuracy("ifca")) == (0.75, 0.5)
+    assert standing.words() == "1 of 4 runs done after 0:00"
+    for number in range(61, 82):
+        time += 1
+        standing.take((many[1], RoundDone(number, None)))
+    assert standing.rounds("ifca") == (81, 200)
+    assert standing.words() == "1 of 4 runs done after 0:21, about 3:39 left"
+
+
+def test_runs_that_were_done_earlier_have_no_line_each(runs: tuple[Planned, ...]) -> None:
+    screen = io.StringIO()
+    events: list[Event] = [(run, Done({}, np.ones(ROUNDS), before=True)) for run in runs[:3]]
+    events += events_of(runs[3])
+    list(shown(iter(events), runs, Console(file=screen, width=90)))
+    assert [line[:6] for line in screen.getvalue().splitlines()] == ["4 of 4"]

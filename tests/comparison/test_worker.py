@@ -1,5 +1,7 @@
 """What a worker process does, done in this one."""
 
+import pickle
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +10,10 @@ import pytest
 
 import flexcfl
 from flexcfl.comparison import worker
+from flexcfl.comparison.desk import Desk
+from flexcfl.comparison.messages import Done, Failed, Faulty, RoundDone, Task
 from flexcfl.comparison.plan import planned
-from flexcfl.comparison.worker import Desk, Done, Failed, Faulty, RoundDone, Task
-from flexcfl.errors import TrainingError
+from flexcfl.errors import DiskError, TrainingError
 from flexcfl.runner.layers import spoken
 
 SHORT: dict[str, Any] = {"rounds": 3, "cohort": 5, "epochs": 1}
@@ -42,12 +45,19 @@ def test_runs_at_one_desk_leave_what_single_runs_leave(tmp_path: Path) -> None:
         (MemoryError(), "There is too little memory: lower --jobs"),
         (RuntimeError("DefaultCPUAllocator: can't allocate memory"), "There is too little memory"),
         (OSError(28, "No space left on device"), "No space left on device."),
+        (
+            DiskError.of("x/rounds.csv", "No space left on device"),
+            "'x/rounds.csv' cannot be written",
+        ),
     ],
 )
 def test_what_a_person_can_mend_is_a_sentence(error: Exception, sentence: str) -> None:
     told = worker._told(error, begun=True)
     assert isinstance(told, Failed)
-    assert sentence in str(told.error)
+    assert sentence in told.sentence
+    again = pickle.loads(pickle.dumps(told))
+    assert again == told
+    assert str(again.kind(again.sentence)) == told.sentence
 
 
 def test_a_fault_of_the_program_is_told_with_its_origin() -> None:
@@ -58,3 +68,19 @@ def test_a_fault_of_the_program_is_told_with_its_origin() -> None:
     assert isinstance(told, Faulty)
     assert "test_worker.py" in told.trace
     assert "a fault" in told.trace
+
+
+@pytest.mark.parametrize(("error", "shown"), [(KeyboardInterrupt(), False), (ValueError(), True)])
+def test_only_the_wish_to_end_may_get_lost_without_a_word(
+    error: BaseException,
+    shown: bool,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Raising:
+        def __del__(self) -> None:
+            raise error
+
+    monkeypatch.setattr(sys, "unraisablehook", worker._unraisable)
+    Raising()
+    assert ("ValueError" in capsys.readouterr().err) == shown

@@ -218,3 +218,56 @@ def test_profiles_of_another_length_than_before_are_told(world: World) -> None:
     detector.made = [[1.0, 2.0], [3.0, 4.0]]
     with pytest.raises(SettingsError, match="always of the same length"):
         made.settle(two, world.samples_of(two))
+
+
+Deed = tuple[str, list[int]]
+clients = st.lists(st.integers(0, CLIENTS - 1), unique=True).map(sorted)
+deeds = st.lists(st.tuples(st.sampled_from(["settle", "stir", "check", "change"]), clients))
+
+
+def done(made: Watch, world: World, deed: str, chosen: list[int]) -> list[bool]:
+    """Do something with a watch and return what it says."""
+    ids: Ids = np.array(chosen, dtype=np.int64)
+    if deed == "settle":
+        made.settle(ids, world.samples_of(ids))
+    elif deed == "stir":
+        made.stir(ids)
+    elif deed == "check":
+        made.check(ids, world.samples_of)
+    elif len(ids):
+        world.counts[ids] = np.roll(world.counts[ids], 1, axis=1)
+    return [*made.stirred.tolist(), *made.standing.tolist()]
+
+
+@given(deeds, deeds, deeds)
+def test_a_watch_that_recalls_does_as_the_one_that_remembers(
+    before: list[Deed], meanwhile: list[Deed], after: list[Deed]
+) -> None:
+    world, made, other = (
+        World(np.tile([40, 9, 0], (CLIENTS, 1))),
+        *(Watch(LabelShare(), CLIENTS) for _ in range(2)),
+    )
+    for deed in before:
+        done(made, world, *deed)
+    memory = made.memory()
+    elsewhere = World(world.counts.copy())
+    for deed in meanwhile:  # what the other knew, and what the first does next, is of no account
+        done(other, elsewhere, *deed)
+    other.recall(memory)
+    first, second = World(world.counts.copy()), World(world.counts.copy())
+    for deed in after:
+        assert done(made, first, *deed) == done(other, second, *deed)
+        assert first.asked == second.asked
+    again = Watch(LabelShare(), CLIENTS)
+    again.recall(memory)
+    third = World(world.counts.copy())
+    told = [done(again, third, *deed) for deed in after]
+    assert not after or told[-1] == [*other.stirred.tolist(), *other.standing.tolist()]
+
+
+def test_only_profiles_of_somebody_are_remembered(world: World) -> None:
+    made = settled(world, np.array([4, 1]))
+    made.settle(np.array([2]), world.samples_of(np.array([2])))
+    memory = made.memory()
+    assert memory.kept.shape == (3, 3)
+    assert sorted(memory.row_of[[1, 2, 4]].tolist()) == [0, 1, 2]

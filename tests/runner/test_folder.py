@@ -96,7 +96,7 @@ def test_a_write_that_fails_leaves_no_part(tmp_path: Path) -> None:
 
 def fills_up(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a file take half of what it is given and then nothing more."""
-    write, open_ = os.write, os.open
+    write, open_ = os.writev, os.open
     names: dict[int, str] = {}
 
     def opened(path: Any, *rest: Any) -> int:
@@ -104,14 +104,14 @@ def fills_up(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         names[file] = str(path)
         return file
 
-    def full(file: int, content: Any) -> int:
+    def full(file: int, parts: Any) -> int:
         if not names.get(file, "").endswith(name):
-            return write(file, content)
-        write(file, content[: len(content) // 2])
+            return write(file, parts)
+        write(file, [part[: len(part) // 2] for part in parts[:1]])
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "open", opened)
-    monkeypatch.setattr(os, "write", full)
+    monkeypatch.setattr(os, "writev", full)
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -73,6 +73,11 @@ class CflState:
     node_of: Ids
     rounds: int = 0
 
+    def __post_init__(self) -> None:
+        divided = self.first_child != LEAF
+        if (divided & (self.first_child <= np.arange(len(self.first_child)))).any():
+            raise ValueError("a tree of clusters leads in a circle")  # and clients would for ever
+
 
 @dataclass(frozen=True, eq=False)
 class Division:

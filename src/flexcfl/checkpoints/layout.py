@@ -22,8 +22,8 @@ from flexcfl import disk
 from flexcfl.checkpoints.tree import UnfitError, rebuilt
 
 __all__ = [
+    "ANY",
     "ARRAYS",
-    "PART",
     "ROUND",
     "File",
     "Manifest",
@@ -35,9 +35,11 @@ __all__ = [
 ]
 
 FORMAT, VERSION = "flexcfl checkpoint", 1
+PARTS = ("round", "files", "arrays", "content")
 ROUND = re.compile(r"round-([0-9]{1,10})\.json")
 ARRAYS = re.compile(r"arrays-[0-9]{1,10}\.safetensors")
-PART = re.compile(rf"\..*{re.escape(disk.PART)}")  # of a file that was never finished
+# Those two, and what is left of one that was never finished.
+ANY = re.compile(rf"{ROUND.pattern}|{ARRAYS.pattern}|\..*{re.escape(disk.PART)}")
 DTYPES = {
     np.dtype(name): word
     for name, word in (
@@ -76,17 +78,17 @@ class Manifest:
 
 def written(manifest: Manifest) -> bytes:
     """Return the JSON file of a checkpoint."""
-    body = {**asdict(manifest), "content": manifest.content}
+    files = [asdict(file) for file in manifest.files]
+    parts = (manifest.round, files, manifest.arrays, manifest.content)
+    body = json.dumps(dict(zip(PARTS, parts, strict=True)))
     head = {"format": FORMAT, "version": VERSION, "checksum": _checksum(body)}
-    return f"{json.dumps({**head, 'checkpoint': body})}\n".encode("ascii")
+    # Put together by hand, so that what may be long is not made twice.
+    return f'{json.dumps(head)[:-1]}, "checkpoint": {body}}}\n'.encode("ascii")
 
 
 def parsed(text: bytes) -> Manifest:
     """Return what the JSON file of a checkpoint says, or raise ``UnreadableError``."""
-    try:
-        whole = json.loads(text)
-    except (ValueError, RecursionError):  # also numbers and nesting beyond all measure
-        raise UnreadableError("it is not JSON") from None
+    whole, checksum = _loaded(text)
     if not isinstance(whole, dict) or whole.get("format") != FORMAT:
         raise UnreadableError("it is not a checkpoint of flexcfl")
     if whole.get("version") != VERSION:
@@ -94,9 +96,20 @@ def parsed(text: bytes) -> Manifest:
             f"it is of version {whole.get('version')!r:.20}, and this flexcfl reads {VERSION}"
         )
     body = whole.get("checkpoint")
-    if not isinstance(body, dict) or whole.get("checksum") != _checksum(body):
+    if not isinstance(body, dict) or whole.get("checksum") != checksum:
         raise UnreadableError("its checksum is wrong")
     return _manifest(body)
+
+
+def _loaded(text: bytes) -> tuple[Any, int | None]:
+    """Return what a JSON file says, and the checksum that it should have."""
+    try:
+        whole = json.loads(text)
+        body = whole.get("checkpoint") if isinstance(whole, dict) else None
+        # Of the text that Python writes, which reading and writing again does not change.
+        return whole, _checksum(json.dumps(body)) if isinstance(body, dict) else None
+    except (ValueError, RecursionError):  # also numbers and nesting beyond all measure
+        raise UnreadableError("it is not JSON") from None
 
 
 def _manifest(body: dict[str, Any]) -> Manifest:
@@ -107,6 +120,8 @@ def _manifest(body: dict[str, Any]) -> Manifest:
         raise UnreadableError(str(error)) from None
     if any(not ARRAYS.fullmatch(file.name) for file in manifest.files):
         raise UnreadableError("it names a file that is none of a checkpoint's")
+    if len({file.name for file in manifest.files}) < len(manifest.files):
+        raise UnreadableError("it names a file twice")
     if any(not 0 <= file < len(manifest.files) for file, _ in manifest.arrays):
         raise UnreadableError("it names an array of no file")
     return Manifest(manifest.round, manifest.files, manifest.arrays, body.get("content"))
@@ -119,9 +134,8 @@ class _Parts:
     arrays: tuple[tuple[int, int], ...]
 
 
-def _checksum(body: dict[str, Any]) -> int:
-    # Of the text that Python writes, which reading and writing again does not change.
-    return zlib.crc32(json.dumps(body).encode("ascii"))
+def _checksum(body: str) -> int:
+    return zlib.crc32(body.encode("ascii"))
 
 
 def packed(arrays: Sequence[NDArray[Any]]) -> Iterator[disk.Bytes]:
@@ -156,5 +170,5 @@ def arrays_in(content: bytes, file: File) -> dict[int, NDArray[Any]]:
     try:
         # Copies, which can be written to and lie where processors want them.
         return {int(name): np.array(array) for name, array in load(content).items()}
-    except (SafetensorError, ValueError, KeyError) as error:
-        raise UnreadableError(f"it is not a safetensors file ({error})") from None
+    except (SafetensorError, ValueError, KeyError):
+        raise UnreadableError("it is not a safetensors file") from None

@@ -17,13 +17,14 @@ class Saver:
 
     Either rule is off where its number is 0. Where the disk is so slow that the last checkpoint is
     still being written, the next one waits for the end of a later round. What goes wrong is raised
-    at the end of the round in which it is noticed.
+    at the end of the round in which it is noticed. ``saved`` is the round of the last checkpoint,
+    which is 0 for the start and None before there is any.
     """
 
     save: Callable[[Checkpoint], None]
     rounds: int
     seconds: float
-    saved: int = 0
+    saved: int | None = None
     now: Callable[[], float] = monotonic
     _since: float = field(init=False)
     _writing: "Future[None] | None" = field(init=False, default=None)
@@ -62,7 +63,7 @@ class Saver:
             self._settle()
 
     def _due(self, number: int) -> bool:
-        by_rounds = 0 < self.rounds <= number - self.saved
+        by_rounds = 0 < self.rounds <= number - (self.saved or 0)
         return by_rounds or 0 < self.seconds <= self.now() - self._since
 
     def _begin(self, number: int, checkpoint: Checkpoint) -> None:

@@ -17,6 +17,7 @@ from flexcfl.checkpoints import layout
 __all__ = ["Checkpoint", "Found", "Store"]
 
 KEPT = 2
+LIVE = 1 / 4  # of a file so much must be of use, or else what is of use is written again
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,15 +71,24 @@ class Store:
         self._kept, self._known = [*others, manifest][-KEPT:], known
         self._tidy()
 
-    def found(self) -> Iterator[Found | str]:
-        """Yield what is there, newest first: checkpoints, and why others cannot be used."""
+    def manifests(self) -> Iterator[layout.Manifest | str]:
+        """Yield what is there, newest first, and why others cannot be used; no array is read."""
         for path in sorted(self._paths(layout.ROUND), key=_round, reverse=True):
             try:
-                manifest = layout.parsed(disk.read(path))
-                yield Found(self._read(manifest), manifest)
+                yield self._manifest_in(path)
             except (layout.UnreadableError, OSError) as error:
-                reason = error.strerror if isinstance(error, OSError) else error
-                yield f"'{path}' cannot be used: {reason}"
+                yield _unusable(path, error)
+
+    def found(self) -> Iterator[Found | str]:
+        """Yield checkpoints, newest first, and why others cannot be used."""
+        for manifest in self.manifests():
+            if isinstance(manifest, str):
+                yield manifest
+                continue
+            try:
+                yield Found(self._read(manifest), manifest)
+            except layout.UnreadableError as error:
+                yield _unusable(self.folder / _name(manifest), error)
 
     def go_on(self, found: Found) -> None:
         """Take a checkpoint that was found for the last that was saved."""
@@ -95,14 +105,17 @@ class Store:
             self.folder.rmdir()
 
     def _still_good(self, arrays: Mapping[int, NDArray[Any]]) -> dict[int, _Place]:
-        """Return where arrays lie already, but for files of which more than half is out of date."""
+        """Return where arrays lie already, but for files that are for the most part out of date."""
         used = {key: self._known[key] for key in arrays if key in self._known}
-        live: Counter[layout.File] = Counter()
+        live: Counter[str] = Counter()
         for place in used.values():
-            live[place.file] += place.array.nbytes
-        return {
-            key: place for key, place in used.items() if 2 * live[place.file] > place.file.length
+            live[place.file.name] += place.array.nbytes
+        good = {
+            place.file.name
+            for place in used.values()
+            if live[place.file.name] > LIVE * place.file.length
         }
+        return {key: place for key, place in used.items() if place.file.name in good}
 
     def _written(self, number: int, arrays: Sequence[NDArray[Any]]) -> dict[int, _Place]:
         if not arrays:
@@ -114,6 +127,12 @@ class Store:
         disk.write(self.folder / name, parts)
         file = layout.File(name, sum(map(len, parts)), checksum)
         return {id(array): _Place(array, file, nth) for nth, array in enumerate(arrays)}
+
+    def _manifest_in(self, path: Path) -> layout.Manifest:
+        manifest = layout.parsed(disk.read(path))
+        if manifest.round != _round(path):
+            raise layout.UnreadableError(f"it is of round {manifest.round}")
+        return manifest
 
     def _read(self, manifest: layout.Manifest) -> Checkpoint:
         files = [self._arrays(file) for file in manifest.files]
@@ -137,10 +156,10 @@ class Store:
         """Remove what no checkpoint that is kept needs, those that are not kept first."""
         needed = {_name(each) for each in self._kept}
         needed |= {file.name for each in self._kept for file in each.files}
-        for pattern in (layout.ROUND, layout.ARRAYS, layout.PART):
-            for path in self._paths(pattern):
-                if path.name not in needed:
-                    disk.remove(path)
+        paths = self._paths(layout.ANY)
+        for path in sorted(paths, key=lambda path: not layout.ROUND.fullmatch(path.name)):
+            if path.name not in needed:
+                disk.remove(path)
 
     def _paths(self, pattern: "re.Pattern[str]") -> list[Path]:
         if not self.folder.is_dir() or self.folder.is_symlink():
@@ -149,11 +168,11 @@ class Store:
 
 
 def _manifest(checkpoint: Checkpoint, known: Mapping[int, _Place]) -> layout.Manifest:
-    files = {place.file: 0 for place in known.values()}
-    files = {file: number for number, file in enumerate(files)}
-    places = (known[id(array)] for array in checkpoint.arrays)
-    arrays = tuple((files[place.file], place.number) for place in places)
-    return layout.Manifest(checkpoint.round, tuple(files), arrays, checkpoint.content)
+    files = {place.file.name: place.file for place in known.values()}
+    number_of = {name: number for number, name in enumerate(files)}
+    places = [known[id(array)] for array in checkpoint.arrays]
+    arrays = tuple((number_of[place.file.name], place.number) for place in places)
+    return layout.Manifest(checkpoint.round, tuple(files.values()), arrays, checkpoint.content)
 
 
 def _name(manifest: layout.Manifest) -> str:
@@ -162,3 +181,8 @@ def _name(manifest: layout.Manifest) -> str:
 
 def _round(path: Path) -> int:
     return int(path.stem.removeprefix("round-"))
+
+
+def _unusable(path: Path, error: Exception) -> str:
+    reason = error.strerror if isinstance(error, OSError) else error
+    return f"'{path}' cannot be used: {reason}"

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 __all__ = ["UnfitError", "flattened", "rebuilt"]
 
 PLAIN = (bool, int, float, str)
+WHOLE = 2**53  # up to which floats know whole numbers
 
 
 class UnfitError(ValueError):
@@ -31,12 +32,12 @@ def flattened(value: Any, arrays: list[NDArray[Any]]) -> Any:
     if isinstance(value, np.ndarray):
         arrays.append(value)
         return len(arrays) - 1
-    if is_dataclass(value):
-        return {each.name: flattened(getattr(value, each.name), arrays) for each in fields(value)}
-    if isinstance(value, tuple):
-        return [flattened(each, arrays) for each in value]
     if value is None or type(value) in PLAIN:
         return value
+    if isinstance(value, tuple):
+        return [flattened(each, arrays) for each in value]
+    if is_dataclass(value):
+        return {each.name: flattened(getattr(value, each.name), arrays) for each in fields(value)}
     raise TypeError(f"a state may not hold {type(value)}: make it of arrays, numbers and tuples")
 
 
@@ -57,15 +58,15 @@ def rebuilt(kind: Any, plain: Any, arrays: Sequence[NDArray[Any]]) -> Any:
         return _dataclass(kind, plain, arrays)
     if kind is NoneType and plain is None:
         return None
-    # Whole numbers of a float have lost nothing; a bool is no number, though Python has it so.
-    if type(plain) is kind or (kind is float and type(plain) is int):
+    # A whole number may be a float that was given as one; a bool is none, though Python has it so.
+    if type(plain) is kind or (kind is float and type(plain) is int and abs(plain) <= WHOLE):
         return kind(plain)
-    raise UnfitError(f"{plain!r:.40} stands where {getattr(kind, '__name__', kind)} is wanted")
+    raise UnfitError(f"{_what(plain)} stands where {getattr(kind, '__name__', kind)} is wanted")
 
 
 def _array(dtype: np.dtype[Any], plain: Any, arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
     if type(plain) is not int or not 0 <= plain < len(arrays):
-        raise UnfitError(f"{plain!r:.40} is not the number of an array")
+        raise UnfitError(f"{_what(plain)} is not the number of an array")
     if arrays[plain].dtype != dtype:
         raise UnfitError(f"an array of {arrays[plain].dtype} stands where {dtype} is wanted")
     return arrays[plain]
@@ -80,7 +81,7 @@ def _either(kinds: tuple[Any, ...], plain: Any, arrays: Sequence[NDArray[Any]]) 
 
 def _tuple(kinds: tuple[Any, ...], plain: Any, arrays: Sequence[NDArray[Any]]) -> Any:
     if not isinstance(plain, list):
-        raise UnfitError(f"{plain!r:.40} stands where a list is wanted")
+        raise UnfitError(f"{_what(plain)} stands where a list is wanted")
     each = kinds[:1] * len(plain) if kinds[1:] == (...,) else kinds
     if len(each) != len(plain):
         raise UnfitError(f"a list has {len(plain)} items, not {len(each)}")
@@ -90,11 +91,22 @@ def _tuple(kinds: tuple[Any, ...], plain: Any, arrays: Sequence[NDArray[Any]]) -
 def _dataclass(kind: Any, plain: Any, arrays: Sequence[NDArray[Any]]) -> Any:
     hints = _hints(kind)
     if not isinstance(plain, dict) or plain.keys() != hints.keys():
-        raise UnfitError(f"{plain!r:.40} stands where the fields {', '.join(hints)} are wanted")
-    return kind(**{name: rebuilt(hint, plain[name], arrays) for name, hint in hints.items()})
+        raise UnfitError(f"{_what(plain)} stands where the fields {', '.join(hints)} are wanted")
+    values = {name: rebuilt(hint, plain[name], arrays) for name, hint in hints.items()}
+    try:
+        return kind(**values)
+    except ValueError as error:  # what the type itself demands
+        raise UnfitError(str(error)) from None
 
 
 @cache
 def _hints(kind: Any) -> dict[str, Any]:
     hints = get_type_hints(kind)
     return {each.name: hints[each.name] for each in fields(kind)}
+
+
+def _what(plain: Any) -> str:
+    """Return a value as a sentence shows it; one that is large or deep only by its type."""
+    if isinstance(plain, list | dict):
+        return f"a {type(plain).__name__}"
+    return f"{plain!r:.40}"

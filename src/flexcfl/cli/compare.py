@@ -50,7 +50,9 @@ def compare(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="The comparison's folder. [default: a new one under comparisons]"
+            metavar="DIR",
+            help="The comparison's folder; one in which the same was begun is gone on with. "
+            "[default: a new one under comparisons]",
         ),
     ] = None,
     device: options.Device = None,
@@ -78,13 +80,17 @@ def compare(
     The folder holds one run folder per algorithm and seed, each as 'flexcfl run' leaves it,
     comparison.csv with a line per run, comparison.json with settings, means and standard
     deviations, and comparison.svg, a picture of accuracy over rounds and against traffic.
+
+    Ctrl-C ends the rounds that are under way and says how to go on: 'flexcfl resume DIR', or the
+    same command with --out DIR. Then runs that are finished are not done again, and others go on
+    from their last checkpoints, to the same results. A second Ctrl-C stops at once.
     """
     # Late imports: whoever asks for help, or mistypes an option, does not wait for them.
     from rich.console import Console
 
+    from flexcfl.comparison.asked import Asked
     from flexcfl.comparison.conduct import conduct
-    from flexcfl.comparison.plan import DEFAULT, check_number, planned
-    from flexcfl.comparison.pool import parcel
+    from flexcfl.comparison.plan import DEFAULT, check_number
     from flexcfl.runner.layers import spoken
     from flexcfl.settings import assignments
 
@@ -108,9 +114,9 @@ def compare(
     named = [name.strip() for each in algorithms or [] for name in each.split(",")]
     words = spoken(given, assignments(set_ or [], example="local.rate=0.05"))
     conduct(
-        planned(named or DEFAULT, seeds, words),
+        Asked.of(named or DEFAULT, seeds, words),
         Console(quiet=quiet),
         jobs=jobs,
         folder=out or "new",
-        federation=parcel(None),
+        stoppable=True,
     )

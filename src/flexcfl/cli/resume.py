@@ -1,34 +1,78 @@
 """``flexcfl resume``: go on with what was interrupted."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from flexcfl.cli import options
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 __all__ = ["resume"]
 
 
 def resume(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", hidden=True)],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", hidden=True)],
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="For a comparison: how many runs at once, each in a process of its own on one "
+            "core. [default: one per core]",
+        ),
+    ] = None,
     data: options.Data = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Go on with a run from its last checkpoint, to the same end as if it had never stopped.
+    """Go on with a run or a comparison, to the same end as if it had never stopped.
 
-    RUN is the folder of a run. Its rounds.csv and its models will be, byte for byte, those of a run
-    without interruption. A checkpoint is made every 10 rounds and every 60 seconds, whichever comes
-    first (run.checkpoint_rounds, run.checkpoint_seconds), and on Ctrl-C.
+    DIR is the folder that 'flexcfl run' or 'flexcfl compare' printed. A run goes on from its last
+    checkpoint: its rounds.csv and its models will be, byte for byte, those of a run without
+    interruption. A checkpoint is made every 10 rounds and every 60 seconds, whichever comes first
+    (run.checkpoint_rounds, run.checkpoint_seconds), and on Ctrl-C.
+
+    Of a comparison, runs that are finished are not done again, those that have begun go on, and
+    the others are begun. If all are finished, its table is shown once more.
     """
     from rich.console import Console
 
+    from flexcfl.comparison.folder import is_comparison
+
+    console = Console(quiet=quiet)
+    if is_comparison(folder):
+        _go_on_with_comparison(folder, console, jobs, data)
+    else:
+        _go_on_with_run(folder, console, jobs, data)
+
+
+def _go_on_with_comparison(
+    folder: Path, console: "Console", jobs: int | None, data: Path | None
+) -> None:
+    from flexcfl.comparison.asked import Asked
+    from flexcfl.comparison.conduct import conduct
+    from flexcfl.comparison.plan import check_number
+
+    if jobs is not None:
+        check_number("jobs", jobs)
+    asked = Asked.read(folder)
+    moved = asked.with_data_in(data) if data else asked
+    conduct(moved, console, jobs=jobs, folder=folder, stoppable=True)
+
+
+def _go_on_with_run(folder: Path, console: "Console", jobs: int | None, data: Path | None) -> None:
+    from flexcfl.errors import SettingsError
     from flexcfl.runner.conduct import is_finished
     from flexcfl.runner.conduct import resume as go_on
+    from flexcfl.runner.keeping import tidy
     from flexcfl.runner.layers import spoken
 
+    if jobs is not None:
+        raise SettingsError(f"'{folder}' holds no comparison but one run: leave --jobs out.")
     if is_finished(folder):
+        tidy(folder)
         typer.echo(f"The run in '{folder}' is finished: there is nothing left to do.")
         return
     words = [spoken({"data": data}, {})] if data else []
-    go_on(folder, Console(quiet=quiet), layers=words, stoppable=True)
+    go_on(folder, console, layers=words, stoppable=True)

@@ -7,9 +7,9 @@ from typing import Literal
 
 from rich.console import Console
 
+from flexcfl.comparison.asked import Asked
 from flexcfl.comparison.conduct import conduct
-from flexcfl.comparison.plan import DEFAULT, check_number, planned
-from flexcfl.comparison.pool import parcel
+from flexcfl.comparison.plan import DEFAULT, check_number
 from flexcfl.comparison.result import Comparison
 from flexcfl.data import Federation
 from flexcfl.errors import SettingsError
@@ -62,7 +62,8 @@ def compare(
         device: Where to compute, such as ``"cpu"`` or ``"cuda"``.
         set: Any other setting, as for ``flexcfl.run``. One that only some of the algorithms have
             is given to those.
-        out: The folder to write; without one, nothing is written.
+        out: The folder to write; without one, nothing is written. If it holds this very comparison,
+            begun earlier, that goes on: finished runs are not done again, others are resumed.
         progress: Whether to show what the command shows: settings, rounds and results.
 
     Example:
@@ -89,13 +90,13 @@ def compare(
     }
     if jobs is not None:
         check_number("jobs", jobs)
-    runs = planned(_several(algorithms), seeds, spoken(given, assigned(set)), federation)
+    said = spoken(given, assigned(set))
     return conduct(
-        runs,
+        Asked.of(_several(algorithms), seeds, said, federation),
         Console(quiet=not progress),
         jobs=jobs,
         folder=Path(out) if out is not None else None,
-        federation=parcel(federation),
+        federation=federation,
     )
 
 

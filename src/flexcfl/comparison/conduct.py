@@ -1,5 +1,6 @@
 """A whole comparison, from its runs to its files: for the command and for ``flexcfl.compare``."""
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
@@ -10,16 +11,20 @@ import numpy as np
 from rich.console import Console
 
 from flexcfl.comparison import display, leaving, table
-from flexcfl.comparison.folder import claimed, finished
+from flexcfl.comparison.asked import Asked
+from flexcfl.comparison.folder import StoppedError, entered, finished
+from flexcfl.comparison.messages import Done, Remark
 from flexcfl.comparison.plan import Planned
-from flexcfl.comparison.pool import Event, carried_out
+from flexcfl.comparison.pool import Event, carried_out, parcel
 from flexcfl.comparison.process import cores
 from flexcfl.comparison.progress import shown
 from flexcfl.comparison.result import Comparison
-from flexcfl.comparison.worker import Done
+from flexcfl.data import Federation
+from flexcfl.errors import FlexcflError
 from flexcfl.runner.display import show
 from flexcfl.runner.folder import write
-from flexcfl.runner.places import check_free
+from flexcfl.runner.places import command
+from flexcfl.runner.stopping import Stop, listening
 
 __all__ = ["Folder", "conduct"]
 
@@ -27,30 +32,35 @@ Folder: TypeAlias = Path | Literal["new"] | None  # "new" is one under compariso
 
 
 def conduct(
-    runs: Sequence[Planned],
+    asked: Asked,
     console: Console,
     *,
     jobs: int | None,
     folder: Folder,
-    federation: bytes,
+    federation: Federation | None = None,
+    stoppable: bool = False,
 ) -> Comparison:
     """Carry out runs, so many at once (by default one for each core), and hold them together.
 
-    ``federation`` is a parcel for the processes. What they show is left in ``folder``.
+    What they show is left in ``folder``. If this very comparison is in it already, it goes on. A
+    ``stoppable`` one listens to signals.
     """
+    runs, started = asked.runs(federation), monotonic()
+    sent, jobs = parcel(federation), min(jobs or cores(), len(runs))
     out = folder if isinstance(folder, Path) else None
-    if out:
-        check_free(out)
-    jobs, started = min(jobs or cores(), len(runs)), monotonic()
-    show(display.settings(runs, jobs), console)
-    with (
-        nullcontext(None) if folder is None else claimed(out, runs[0].experiment) as path,
-        _told_where(path, len(runs), console),
-    ):
-        with closing(carried_out(runs, jobs, federation, path)) as events:
-            done = _collected(shown(events, runs, console))
+    with nullcontext() if folder is None else entered(out, asked, runs, federation) as path:
+        before = finished(path, runs) if path else 0
+        show(display.settings(runs, jobs, before), console)
+        with (
+            _told_where(path, asked, runs, console),
+            listening() if stoppable and path else nullcontext(Stop()) as stop,
+        ):
+            with closing(carried_out(runs, jobs, sent, path, stop)) as events:
+                done = _collected(shown(events, runs, console))
+            if path and len(done) < len(runs):
+                raise StoppedError(len(done), len(runs), path, stop)
         comparison = _held_together(runs, done, path)
-        if path:
+        if path and not (before == len(runs) and (path / leaving.JSON).is_file()):
             for name, content in leaving.files(runs, comparison).items():
                 write(path, name, content)
     display.show_results(comparison, console, seconds=monotonic() - started)
@@ -58,7 +68,14 @@ def conduct(
 
 
 def _collected(events: Iterable[Event]) -> Mapping[str, Done]:
-    return {run.folder: what for run, what in events if isinstance(what, Done)}
+    done: dict[str, Done] = {}
+    for run, what in events:
+        if isinstance(what, Done):
+            done[run.folder] = what
+        elif isinstance(what, Remark):
+            # Also where nothing else is to be shown; a live table makes room for it.
+            sys.stderr.write(f"{what.sentence}\n")
+    return done
 
 
 def _held_together(
@@ -79,14 +96,20 @@ def _held_together(
 
 
 @contextmanager
-def _told_where(path: Path | None, runs: int, console: Console) -> Iterator[None]:
+def _told_where(
+    path: Path | None, asked: Asked, runs: Sequence[Planned], console: Console
+) -> Iterator[None]:
     """Say what is there if a comparison does not come to its end."""
     try:
         yield
-    except BaseException:
-        if path and any(path.iterdir()):
-            done = finished(path)
-            whole = f"{done} of {runs} runs are complete; they and t" if done else "T"
+    except StoppedError:
+        raise
+    except BaseException as error:
+        if path and any((path / run.folder).exists() for run in runs):
+            done = finished(path, runs)
+            whole = f"{done} of {len(runs)} runs are complete; they and t" if done else "T"
             where = f"{whole}he rounds so far of {'others' if done else 'all'} are in '{path}'."
-            console.print(where, markup=False, highlight=False, soft_wrap=True)
+            how = "Once that is mended" if isinstance(error, FlexcflError) else "To go on"
+            further = f" {how}: {command(path)}" if asked.own_data is None else ""
+            console.print(where + further, markup=False, highlight=False, soft_wrap=True)
         raise

@@ -24,13 +24,18 @@ COLUMNS = ("best", "final", "transfers", "MB", "migrations", "seconds")
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
 
 
-def settings(runs: Sequence[Planned], jobs: int) -> Rows:
-    """Return what all runs have in common, and then what each algorithm has of its own."""
+def settings(runs: Sequence[Planned], jobs: int, before: int = 0) -> Rows:
+    """Return what all runs have in common, and then what each algorithm has of its own.
+
+    So many runs as ``before`` says were complete before.
+    """
     common = shared([run.experiment for run in runs])
     seeds = sorted({run.seed for run in runs})
     rows = {table: _listed(keys) for table, keys in common.items() if keys}
     rows["seeds"] = ", ".join(map(str, seeds)) if len(seeds) < 4 else f"0 to {seeds[-1]}"
     rows["runs"] = f"{len(runs)}, {jobs} at a time" if jobs > 1 else f"{len(runs)}, one by one"
+    if before:
+        rows["resumed"] = f"{before} of {len(runs)} runs were complete already"
     for run in runs if "name" not in common["algorithm"] else ():
         tables = own(run.experiment, common)
         del tables["algorithm"]["name"]  # with which the row begins

@@ -1,32 +1,116 @@
 """The folder that a comparison leaves: those of its runs, and what they show together."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from flexcfl import disk
+from flexcfl.comparison.asked import FILE, Asked
+from flexcfl.comparison.finished import is_finished
+from flexcfl.comparison.plan import Planned
+from flexcfl.data import Federation
+from flexcfl.errors import FlexcflError, SettingsError
 from flexcfl.runner import places
 from flexcfl.runner.experiment import Experiment
+from flexcfl.runner.folder import write
+from flexcfl.runner.lock import LOCK, locked
+from flexcfl.runner.stopping import Stop
 
-__all__ = ["claimed", "finished"]
+__all__ = ["StoppedError", "claimed", "entered", "finished", "is_comparison"]
 
 ROOT = Path("comparisons")
+# What is there before there is a comparison, also if a process was killed in that moment.
+REMAINS = {LOCK, f".{FILE}{disk.PART}"}
+
+
+class StoppedError(FlexcflError):
+    """A comparison has ended early, as it was asked to; ``code`` is how a command then ends."""
+
+    def __init__(self, done: int, runs: int, folder: Path, stop: Stop) -> None:
+        super().__init__(
+            f"Stopped: {done} of {runs} runs are complete. To go on: {places.command(folder)}"
+        )
+        self.code = 128 + (stop.asked or 0)
+
+
+def is_comparison(path: Path) -> bool:
+    """Whether a folder holds a comparison."""
+    return (path / FILE).is_file()
 
 
 @contextmanager
 def claimed(out: Path | None, experiment: Experiment) -> Iterator[Path]:
-    """Make the folder: ``out``, or by default a new one under ``comparisons``.
+    """Hold the folder ``out``, or by default a new one under ``comparisons``.
 
-    What was made is removed again if the block fails and nothing is in it.
+    It may hold a comparison already. What was made is removed again if the block fails and no run
+    has begun, unless it was asked to stop.
     """
-    name = places.named([experiment.data.name, experiment.model.name])
-    path, folders = places.made(out, ROOT / name)
+    path, folders = _made(out, experiment)
+    old = True  # until it is known to be free
     try:
-        yield path
+        with locked(path):
+            old = is_comparison(path)
+            yield path
+    except StoppedError:
+        raise
     except BaseException:
-        places.remove(folders)
+        if not old:
+            _give_back(path, folders)
         raise
 
 
-def finished(folder: Path) -> int:
-    """Return how many runs are complete."""
-    return len(list(folder.glob("*/summary.json")))
+@contextmanager
+def entered(
+    out: Path | None, asked: Asked, runs: Sequence[Planned], federation: Federation | None
+) -> Iterator[Path]:
+    """Hold the folder of a comparison, in which it is written down what was asked for.
+
+    If it holds one already, that must be the same.
+    """
+    with claimed(out, runs[0].experiment) as path:
+        _enter(path, asked, federation)
+        yield path
+
+
+def _enter(path: Path, asked: Asked, federation: Federation | None) -> None:
+    if not is_comparison(path):
+        _check_free(path)
+        write(path, FILE, asked.written())
+        return
+    other = Asked.read(path).otherwise(asked, federation)
+    if other:
+        raise SettingsError(
+            f"'{path}' holds another comparison, {other}: choose another folder with --out, or "
+            "move it away."
+        )
+
+
+def finished(folder: Path, runs: Sequence[Planned]) -> int:
+    """Return how many of the runs are complete."""
+    return sum(is_finished(folder / run.folder) for run in runs)
+
+
+def _made(out: Path | None, experiment: Experiment) -> tuple[Path, list[Path]]:
+    if out is not None:
+        with places.told(out):
+            there, old = out.is_dir(), is_comparison(out)
+        if there and not old:
+            _check_free(out)
+        if there:
+            return out, []
+    name = places.named([experiment.data.name, experiment.model.name])
+    return places.made(out, ROOT / name)
+
+
+def _check_free(path: Path) -> None:
+    with places.told(path):
+        used = {each.name for each in path.iterdir()} - REMAINS
+    if used:
+        raise SettingsError(places.taken(path))
+
+
+def _give_back(path: Path, folders: list[Path]) -> None:
+    with suppress(OSError):
+        if {each.name for each in path.iterdir()} <= {FILE, *REMAINS}:
+            disk.remove(path / FILE)
+            places.remove(folders)

@@ -8,11 +8,13 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TypeAlias
 
+from flexcfl.comparison.finished import is_finished, read_back
+from flexcfl.comparison.messages import Done, Failed, Faulty, Message, Remark, Resumed, RoundDone
 from flexcfl.comparison.plan import Planned
-from flexcfl.comparison.process import GRACE, Inbox, Process, end
-from flexcfl.comparison.worker import Done, Failed, Faulty, Message, RoundDone
+from flexcfl.comparison.process import GRACE, Inbox, Process, end, hang_up
 from flexcfl.data import Federation
 from flexcfl.errors import SettingsError, TrainingError
+from flexcfl.runner.stopping import Stop
 
 __all__ = ["Event", "Started", "carried_out", "parcel"]
 
@@ -24,7 +26,8 @@ class Started:
     """A run has been handed to a process."""
 
 
-Event: TypeAlias = tuple[Planned, Started | RoundDone | Done]
+News: TypeAlias = Resumed | Remark | RoundDone | Done
+Event: TypeAlias = tuple[Planned, Started | News]
 
 
 def parcel(federation: Federation | None) -> bytes:
@@ -39,27 +42,50 @@ def parcel(federation: Federation | None) -> bytes:
 
 
 def carried_out(
-    runs: Sequence[Planned], jobs: int, federation: bytes, folder: Path | None
+    runs: Sequence[Planned],
+    jobs: int,
+    federation: bytes,
+    folder: Path | None,
+    stop: Stop | None = None,
 ) -> Generator[Event | None, None, None]:
     """Yield what happens to the runs, and None from time to time.
 
-    ``federation`` is a parcel; runs leave their folders in ``folder``, if there is one. All
-    processes are gone when the last run is done, when one fails, and when this is closed.
+    ``federation`` is a parcel. Runs leave their folders in ``folder``, if there is one: those that
+    are finished there are not done again, and those that have begun are gone on with. When somebody
+    asks to ``stop``, runs come to the end of their rounds, and this ends early. All processes are
+    gone when this ends, when a run fails, and when this is closed.
     """
+    stop, waiting = stop or Stop(), deque[Planned]()
+    for run in runs:
+        if folder and is_finished(folder / run.folder):
+            yield run, read_back(folder / run.folder, run.experiment)
+        else:
+            waiting.append(run)
+    yield from _shared_out(waiting, jobs, federation, folder, stop)
+
+
+def _shared_out(
+    waiting: "deque[Planned]", jobs: int, federation: bytes, folder: Path | None, stop: Stop
+) -> Generator[Event | None, None, None]:
+    """Share out runs among processes, each of which gets the next when it is done with one."""
     inbox: Inbox = SimpleQueue()
-    waiting, processes = deque(runs), list[Process]()
-    jobs = min(jobs, len(runs))
+    processes = list[Process]()
     try:
-        for _ in range(jobs):
+        for _ in range(min(jobs, len(waiting))):
             processes.append(Process(inbox))
             processes[-1].tell(federation)
             yield _given(processes[-1], waiting.popleft(), folder)
         while any(process.run for process in processes):
+            if stop.asked is not None:
+                waiting.clear()
+                hang_up(processes)
             try:
                 process, message = inbox.get(timeout=TICK)
             except Empty:
                 yield None
                 continue
+            if message is None and stop.asked is not None:  # it is gone, as it was asked to
+                process.run = None
             if process.run is None:  # it is gone, and was no longer needed
                 continue
             yield process.run, _checked(process, process.run, message)
@@ -68,7 +94,8 @@ def carried_out(
                 if waiting:
                     yield _given(process, waiting.popleft(), folder)
     finally:
-        end(processes)
+        # Who has asked to stop and does not wait for that does not want to wait at all.
+        end(processes, GRACE if stop.asked is None else 0.0)
 
 
 def _given(process: Process, run: Planned, folder: Path | None) -> Event:
@@ -76,7 +103,7 @@ def _given(process: Process, run: Planned, folder: Path | None) -> Event:
     return run, Started()
 
 
-def _checked(process: Process, run: Planned, message: Message | None) -> RoundDone | Done:
+def _checked(process: Process, run: Planned, message: Message | None) -> News:
     """Return good news, and raise the others."""
     name = f"'{run.algorithm}' with seed {run.seed}"
     if message is None:
@@ -85,9 +112,9 @@ def _checked(process: Process, run: Planned, message: Message | None) -> RoundDo
             "there may be too little memory, so try fewer processes (--jobs)."
         )
     if isinstance(message, Failed) and not message.begun:
-        raise message.error
+        raise message.kind(message.sentence)
     if isinstance(message, Failed):
-        raise type(message.error)(f"{name} failed: {message.error}")
+        raise message.kind(f"{name} failed: {message.sentence}")
     if isinstance(message, Faulty):
         raise RuntimeError(f"{name} failed.\n\n{message.trace}")
     return message

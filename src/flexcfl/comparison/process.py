@@ -13,10 +13,10 @@ from queue import SimpleQueue
 from time import monotonic
 from typing import Any, TypeAlias
 
+from flexcfl.comparison.messages import Message, Task
 from flexcfl.comparison.plan import Planned
-from flexcfl.comparison.worker import Message, Task
 
-__all__ = ["Inbox", "Process", "cores", "end"]
+__all__ = ["Inbox", "Process", "cores", "end", "hang_up"]
 
 GRACE = 2.0  # seconds in which a process may tidy up before it is killed
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -69,7 +69,7 @@ class Process:
         self.tell(pickle.dumps(Task(run.experiment, folder / run.folder if folder else None)))
 
     def hang_up(self) -> None:
-        """End the conversation, upon which the process ends."""
+        """End the conversation, upon which the process ends, if only after its round."""
         with suppress(OSError):
             assert self._process.stdin is not None
             self._process.stdin.close()
@@ -94,12 +94,17 @@ class Process:
             self.inbox.put((self, None))
 
 
-def end(processes: Iterable[Process]) -> None:
-    """End processes, all at the same time, and wait until they are gone."""
-    processes = list(processes)
+def hang_up(processes: Iterable[Process]) -> None:
+    """End the conversations with processes, upon which these end, if only after their rounds."""
     for process in processes:
         process.hang_up()
-    deadline = monotonic() + GRACE
+
+
+def end(processes: Iterable[Process], grace: float) -> None:
+    """End processes, all at the same time, and wait until they are gone, killed if need be."""
+    processes = list(processes)
+    hang_up(processes)
+    deadline = monotonic() + grace
     for process in processes:
         process.wait(deadline - monotonic())
 

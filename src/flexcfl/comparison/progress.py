@@ -9,10 +9,10 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from flexcfl.comparison.messages import Done
 from flexcfl.comparison.plan import Planned
 from flexcfl.comparison.pool import Event
 from flexcfl.comparison.standing import Standing, clock
-from flexcfl.comparison.worker import Done
 
 __all__ = ["shown"]
 
@@ -59,7 +59,7 @@ def _lines(events: Iterator[Event | None], standing: Standing, console: Console)
     for event in events:
         if event is not None:
             standing.take(event)
-        over = event is not None and isinstance(event[1], Done)
+        over = event is not None and isinstance(event[1], Done) and not event[1].before
         if over or standing.now() - last > SILENCE:
             last = standing.now()
             console.print(_line(standing), highlight=False, soft_wrap=True)

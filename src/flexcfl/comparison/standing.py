@@ -5,9 +5,12 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from time import monotonic
 
+import numpy as np
+from numpy.typing import NDArray
+
+from flexcfl.comparison.messages import Done, Resumed, RoundDone
 from flexcfl.comparison.plan import Planned
 from flexcfl.comparison.pool import Event, Started
-from flexcfl.comparison.worker import RoundDone
 
 __all__ = ["Standing", "clock"]
 
@@ -22,6 +25,7 @@ class Standing:
     now: Callable[[], float] = monotonic
     done: int = 0
     _rounds: dict[str, int] = field(default_factory=dict)
+    _before: dict[str, int] = field(default_factory=dict)  # rounds that had been done earlier
     _accuracy: dict[str, float] = field(default_factory=dict)
     _began: dict[str, float] = field(default_factory=dict)
     _ended: dict[str, float] = field(default_factory=dict)
@@ -37,12 +41,21 @@ class Standing:
             self._began.setdefault(run.algorithm, self.now())
         elif isinstance(what, RoundDone):
             self._first = self.now() if self._first is None else self._first
-            self._rounds[run.folder] = what.number
-            if what.accuracy is not None:  # otherwise the last one stays
-                self._accuracy[run.folder] = what.accuracy
-        else:
+            self._reached(run, what.number, what.accuracy)
+        elif isinstance(what, Resumed):
+            self._before[run.folder] = what.number
+            self._reached(run, what.number, what.accuracy)
+        elif isinstance(what, Done):
             self.done += 1
             self._ended[run.algorithm] = self.now()
+            if what.before:
+                self._before[run.folder] = len(what.accuracy)
+                self._reached(run, len(what.accuracy), _last(what.accuracy))
+
+    def _reached(self, run: Planned, number: int, accuracy: float | None) -> None:
+        self._rounds[run.folder] = number
+        if accuracy is not None:  # otherwise the last one stays
+            self._accuracy[run.folder] = accuracy
 
     def algorithms(self) -> list[str]:
         """Return the algorithms, in the order asked for."""
@@ -76,12 +89,19 @@ class Standing:
     def _left(self) -> str:
         """Return about how long it will take, once there are rounds to judge by.
 
-        Processes take their time to start, which is not counted as work.
+        Processes take their time to start, which is not counted as work, and neither is what had
+        been done earlier.
         """
         done, rounds = self.rounds()
-        if self._first is None or not ENOUGH <= done < rounds:
+        new = done - sum(self._before.values())
+        if self._first is None or new < ENOUGH or done >= rounds:
             return ""
-        return f", about {clock((self.now() - self._first) * (rounds - done) / (done - 1))} left"
+        return f", about {clock((self.now() - self._first) * (rounds - done) / (new - 1))} left"
+
+
+def _last(accuracy: NDArray[np.float64]) -> float | None:
+    known = accuracy[~np.isnan(accuracy)]
+    return float(known[-1]) if len(known) else None
 
 
 def clock(seconds: float) -> str:

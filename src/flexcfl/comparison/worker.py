@@ -1,8 +1,9 @@
 """A process of its own that does one run after the other: ``python -c`` of ``main``.
 
 It is told what to run on its standard input and answers on its standard output, in pickles. When
-the input ends, whoever started it has no more work or is no more: it breaks off what it is doing,
-tidies up and ends. So none is ever left behind, however its parent dies.
+the input ends, whoever started it has no more work or is no more: a run that has a folder is
+brought to the end of its round and a checkpoint, anything else is broken off, and the process ends.
+So none is ever left behind, however its parent dies.
 """
 
 import os
@@ -11,72 +12,32 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from queue import SimpleQueue
-from typing import IO, Any, TypeAlias
+from typing import IO, Any
 
-from flexcfl.data import Federation
-from flexcfl.errors import FlexcflError, SettingsError, TrainingError, out_of_memory
-from flexcfl.runner.claim import claimed
-from flexcfl.runner.execute import execute
-from flexcfl.runner.experiment import Experiment
-from flexcfl.runner.folder import RunFolder
-from flexcfl.runner.loop import Round
-from flexcfl.runner.own import Own
-from flexcfl.runner.prepare import Prepared, prepare
+from flexcfl.comparison.desk import Desk, Send
+from flexcfl.comparison.messages import Failed, Faulty, Message, Task
+from flexcfl.errors import (
+    DataError,
+    FlexcflError,
+    ModelError,
+    SettingsError,
+    TrainingError,
+    out_of_memory,
+)
+from flexcfl.runner.stopping import StoppedError
 
-__all__ = ["Desk", "Done", "Failed", "Faulty", "Message", "RoundDone", "Task", "main"]
+__all__ = ["main"]
 
 MEMORY = (
     "There is too little memory: lower --jobs, --epochs (or local.steps), --cohort or the number "
     "of clients (data.clients), or choose a smaller --model."
 )
-
-
-@dataclass(frozen=True)
-class Task:
-    """A run to do, and the folder to leave, if any."""
-
-    experiment: Experiment
-    folder: Path | None
-
-
-@dataclass(frozen=True)
-class RoundDone:
-    """A round is over; the accuracy is None where it was not measured."""
-
-    number: int
-    accuracy: float | None
-
-
-@dataclass(frozen=True, eq=False)
-class Done:
-    """The run is over: its summary, and the accuracy of each round, NaN where there is none."""
-
-    summary: dict[str, Any]
-    accuracy: Any
-
-
-@dataclass(frozen=True)
-class Failed:
-    """The run cannot be done, for a reason that a person can mend.
-
-    ``begun`` says that it had begun; what is wrong before that is wrong for other runs as well.
-    """
-
-    error: FlexcflError
-    begun: bool
-
-
-@dataclass(frozen=True)
-class Faulty:
-    """The run cannot be done, because the program has a fault."""
-
-    trace: str
+# The errors that are made from their sentence alone, as others cannot be sent to another process.
+KINDS = (SettingsError, DataError, ModelError, TrainingError, FlexcflError)
 
 
 @dataclass(frozen=True)
@@ -86,19 +47,17 @@ class _Unreadable:
     error: Exception
 
 
-Message: TypeAlias = RoundDone | Done | Failed | Faulty
-Send: TypeAlias = Callable[[Message], None]
-
-
 def main() -> None:
     """Do what comes in until the input ends."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # even where a parent ignores it
     answers = _taken_output()
-    incoming = SimpleQueue[Any]()
+    sys.unraisablehook = _unraisable
+    incoming, hung_up = SimpleQueue[Any](), threading.Event()
+    words = (sys.stdin.buffer, incoming, hung_up)
     try:
-        threading.Thread(target=_listen, args=(sys.stdin.buffer, incoming), daemon=True).start()
-        _serve(incoming, partial(_send, answers))
-    except (KeyboardInterrupt, BrokenPipeError):
+        threading.Thread(target=_listen, args=words, daemon=True).start()
+        _serve(incoming, hung_up, partial(_send, answers))
+    except KeyboardInterrupt:
         pass
     finally:
         os._exit(0)  # Python would wait for threads that may still be training clients
@@ -111,7 +70,13 @@ def _taken_output() -> IO[bytes]:
     return answers
 
 
-def _listen(source: IO[bytes], incoming: "SimpleQueue[Any]") -> None:
+def _unraisable(what: "sys.UnraisableHookArgs") -> None:
+    """Tell of what was raised where nobody can catch it, unless it is only that we shall end."""
+    if not isinstance(what.exc_value, KeyboardInterrupt):
+        sys.__unraisablehook__(what)
+
+
+def _listen(source: IO[bytes], incoming: "SimpleQueue[Any]", hung_up: threading.Event) -> None:
     try:
         while True:
             incoming.put(pickle.load(source))
@@ -121,19 +86,22 @@ def _listen(source: IO[bytes], incoming: "SimpleQueue[Any]") -> None:
         incoming.put(_Unreadable(error))
         source.read()  # what is left of it, until the parent hangs up
     finally:
+        hung_up.set()
         # To the main thread, so that it wakes up wherever it waits.
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
 
 def _send(answers: IO[bytes], message: Message) -> None:
-    pickle.dump(message, answers)
-    answers.flush()
+    # Where nobody is left to hear it the input ends as well, which is when a run comes to its end.
+    with suppress(BrokenPipeError):
+        answers.write(pickle.dumps(message))
+        answers.flush()
 
 
-def _serve(incoming: "SimpleQueue[Any]", send: Send) -> None:
-    """Take in a federation of the caller's own, or None, and then tasks."""
-    desk = Desk(None)
-    while True:
+def _serve(incoming: "SimpleQueue[Any]", hung_up: threading.Event, send: Send) -> None:
+    """Take in a federation of the caller's own, or None, and then tasks, until a run is stopped."""
+    desk = Desk(None, hung_up)
+    while not hung_up.is_set():
         item = incoming.get()
         try:
             if isinstance(item, Task):
@@ -145,50 +113,18 @@ def _serve(incoming: "SimpleQueue[Any]", send: Send) -> None:
                 )
             else:
                 desk.federation = item
+        except StoppedError:
+            return
         except (Exception, SystemExit) as error:
             send(_told(error, desk.begun))
 
 
 def _told(error: BaseException, begun: bool) -> Failed | Faulty:
     if isinstance(error, FlexcflError):
-        return Failed(error, begun)
+        kind = next(kind for kind in KINDS if isinstance(error, kind))
+        return Failed(kind, str(error), begun)
     if out_of_memory(error):
-        return Failed(TrainingError(MEMORY), begun)
+        return Failed(TrainingError, MEMORY, begun)
     if isinstance(error, OSError):
-        return Failed(TrainingError(f"{error}."), begun)
+        return Failed(TrainingError, f"{error}.", begun)
     return Faulty("".join(traceback.format_exception(error)))
-
-
-@dataclass
-class Desk:
-    """What is kept from one run to the next: the data, which are the same for all.
-
-    ``own`` names what of the first run only the caller has; the data of later ones are those of
-    the first, whoever has loaded them. ``begun`` says that the last one could begin.
-    """
-
-    federation: Federation | None
-    own: tuple[str, ...] | None = None
-    begun: bool = False
-
-    def do(self, task: Task, send: Send) -> None:
-        """Do a run and report its rounds and its end."""
-        self.begun = False
-        prepared = self._prepared(task.experiment)
-        self.begun = True
-        claim = claimed(task.folder, task.experiment) if task.folder else nullcontext(None)
-        with claim as path:
-            run = execute(prepared, partial(_sent, send), RunFolder(path) if path else None)
-        send(Done(dict(run.summary), run.rounds["accuracy"]))
-
-    def _prepared(self, experiment: Experiment) -> Prepared:
-        prepared = prepare(experiment, Own(self.federation))
-        self.federation = prepared.federation
-        self.own = prepared.own if self.own is None else self.own
-        return replace(prepared, own=self.own)
-
-
-def _sent(send: Send, rounds: Iterator[Round]) -> Iterator[Round]:
-    for done in rounds:
-        send(RoundDone(done.figures.round, done.figures.accuracy))
-        yield done

@@ -8,8 +8,9 @@ from flexcfl.checkpoints import Store
 from flexcfl.errors import SettingsError
 from flexcfl.runner import places
 from flexcfl.runner.experiment import Experiment
-from flexcfl.runner.folder import CHECKPOINTS, EXPERIMENT, ROUNDS
+from flexcfl.runner.folder import EXPERIMENT, ROUNDS
 from flexcfl.runner.lock import locked
+from flexcfl.runner.places import CHECKPOINTS
 
 __all__ = ["claimed"]
 

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from rich.console import Console
 from rich.text import Text
 
-from flexcfl.errors import DiskError, FlexcflError, SettingsError
+from flexcfl.errors import DiskError, FlexcflError, SettingsError, printable
 from flexcfl.runner import display, toml
 from flexcfl.runner.claim import claimed
 from flexcfl.runner.execute import View, execute
@@ -18,13 +18,13 @@ from flexcfl.runner.layers import Layer
 from flexcfl.runner.lock import locked
 from flexcfl.runner.origin import Origin
 from flexcfl.runner.own import NOTHING, Own
-from flexcfl.runner.places import check_free
+from flexcfl.runner.places import check_free, command
 from flexcfl.runner.prepare import Prepared, prepare
 from flexcfl.runner.progress import shown
 from flexcfl.runner.resolve import Resolved, resolve
-from flexcfl.runner.restoring import Restored, restored
+from flexcfl.runner.restoring import Restored, check_own, restored
 from flexcfl.runner.result import Run
-from flexcfl.runner.stopping import Stop, StoppedError, command, listening
+from flexcfl.runner.stopping import Stop, StoppedError, listening
 
 __all__ = ["Folder", "conduct", "is_finished", "resume"]
 
@@ -75,15 +75,18 @@ def resume(
     with locked(path):
         if is_finished(path):
             raise SettingsError(f"The run in '{path}' is finished: there is nothing left to do.")
+        check_own(path, own)  # before what it lacks is looked for by its name
         file = path / EXPERIMENT
         experiment = resolve([Layer("file", toml.read(file)), *layers], own).experiment
         # Everything is from the file, which need not be said of each setting.
         prepared = _prepared(Resolved(experiment, {}), file, own, console)
         found = restored(path, prepared, Origin.of(prepared))
         _show_restored(found, prepared, console)
-        with _going_on(path, console, stoppable) as stop:
-            run = execute(prepared, _view(prepared, console), RunFolder(path), stop, found)
-    display.show(display.results(run), console)
+        with found.trusted(), _going_on(path, console, stoppable) as stop:
+            view = _view(prepared, console, found.number)
+            run = execute(prepared, view, RunFolder(path), stop, found)
+            results = display.results(run)
+    display.show(results, console)
     return run
 
 
@@ -93,10 +96,13 @@ def is_finished(path: Path) -> bool:
 
 
 def _check_run(path: Path) -> None:
-    if not (path / EXPERIMENT).is_file():
+    file = path / EXPERIMENT
+    if file.is_file() and not file.stat().st_size:  # which is how a folder is claimed
+        raise SettingsError(f"The run in '{path}' never began: remove the folder, and run it anew.")
+    if not file.is_file():
         raise SettingsError(
             f"'{path}' is not the folder of a run, which has an {EXPERIMENT} in it: "
-            "name the folder that 'flexcfl run' printed."
+            "name the folder that 'flexcfl run' or 'flexcfl compare' printed."
         )
 
 
@@ -108,15 +114,16 @@ def _prepared(resolved: Resolved, file: Path | None, own: Own, console: Console)
     return prepared
 
 
-def _view(prepared: Prepared, console: Console) -> View:
-    return partial(shown, total=prepared.experiment.run.rounds, console=console)
+def _view(prepared: Prepared, console: Console, before: int = 0) -> View:
+    total = prepared.experiment.run.rounds
+    return partial(shown, total=total, console=console, before=before)
 
 
 def _show_restored(found: Restored, prepared: Prepared, console: Console) -> None:
     after = f"after round {found.number} of {prepared.experiment.run.rounds}"
     display.show({"resumed": Text(after if found.number else "from the start")}, console)
     for remark in found.remarks:  # also where nothing else is to be shown
-        Console(stderr=True).print(remark, markup=False, highlight=False, soft_wrap=True)
+        Console(stderr=True).print(printable(remark), markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager
@@ -131,7 +138,7 @@ def _going_on(path: Path, console: Console, stoppable: bool) -> Iterator[Stop]:
         if not (path / ROUNDS).exists():
             raise
         if isinstance(error, DiskError):
-            raise DiskError(error.path, error.reason, f"go on: {command(path)}") from None
+            raise DiskError.of(error.path, error.reason, f"go on: {command(path)}") from None
         # Where training itself has failed, it would fail again.
         further = "" if isinstance(error, FlexcflError) else f" To go on: {command(path)}"
         where = f"The rounds so far are in '{path}'.{further}"

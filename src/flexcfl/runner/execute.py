@@ -74,23 +74,15 @@ def _world(prepared: Prepared, restored: Restored | None) -> Simulation:
     seed, asked = experiment.run.seed, experiment.migrates
     world = Simulation(prepared.engine, prepared.timeline, seed, watch if asked else None)
     if restored is not None and restored.memory is not None:
-        with restored.trusted():
-            world.recall(restored.memory)
+        world.recall(restored.memory)
     return world
 
 
 def _rounds(prepared: Prepared, world: Simulation, restored: Restored | None) -> Iterator[Round]:
     algorithm, settings = prepared.algorithm, prepared.experiment.run
     made, cohorts = prepared.engine.initial, prepared.cohorts
-    if restored is None:
-        yield from train(algorithm, world, made, cohorts, settings)
-        return
-    rounds = train(algorithm, world, made, cohorts, settings, restored.past)
-    with restored.trusted():
-        first = next(rounds, None)
-    if first is not None:
-        yield first
-        yield from rounds
+    past = None if restored is None else restored.past
+    return train(algorithm, world, made, cohorts, settings, past)
 
 
 @dataclass(eq=False)

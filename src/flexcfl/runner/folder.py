@@ -20,7 +20,6 @@ from flexcfl.runner.figures import Entry, Figures, GroupFigures, Membership, Tim
 from flexcfl.runner.loop import Round
 
 __all__ = [
-    "CHECKPOINTS",
     "EXPERIMENT",
     "ROUNDS",
     "SUMMARY",
@@ -31,7 +30,7 @@ __all__ = [
     "write",
 ]
 
-EXPERIMENT, SUMMARY, CHECKPOINTS = "experiment.toml", "summary.json", "checkpoints"
+EXPERIMENT, SUMMARY = "experiment.toml", "summary.json"
 ROUNDS = "rounds.csv"
 TABLES: Mapping[str, type[Any]] = {
     ROUNDS: Figures,
@@ -76,6 +75,7 @@ class RunFolder:
 
     def finish(self, files: Iterable[tuple[str, bytes]], summary: Mapping[str, Any]) -> None:
         """Write files by their names, and then the summary."""
+        self.flush()
         for name, content in files:
             write(self.path, name, content)
         write(self.path, SUMMARY, f"{json.dumps(summary, indent=2, allow_nan=False)}\n".encode())
@@ -93,6 +93,8 @@ class RunFolder:
         for name in self.extents:
             with told(self.path / name) as path:
                 disk.flush(path)
+        with told(self.path):
+            disk.flush(self.path)  # where the names of new tables are
 
     def _grow(self, rows: Mapping[str, Rows]) -> None:
         """Add the lines of a round to all tables, or to none."""
@@ -138,4 +140,4 @@ def told(path: Path) -> Iterator[Path]:
     try:
         yield path
     except OSError as error:
-        raise DiskError(path, error.strerror) from None
+        raise DiskError.of(path, error.strerror) from None

@@ -21,27 +21,22 @@ LOCK = ".lock"
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold a folder for this process, or say that another one does."""
-    with places.told(path):
-        file = _taken(path / LOCK)
-    if file is None:
-        raise SettingsError(
-            f"Another process is at work in '{path}': wait until it is done, or stop it first."
-        )
-    try:
+    file, held = None, False
+    try:  # around all of it, for Ctrl-C comes at any moment
+        with places.told(path):
+            file = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | disk.SAFE, 0o666)
+            held = _held(file) and _is(file, path / LOCK)
+        if not held:
+            raise SettingsError(
+                f"Another process is at work in '{path}': wait until it is done, or stop it first."
+            )
         yield
     finally:
-        with suppress(OSError):  # the folder may be gone
-            disk.remove(path / LOCK)
-        os.close(file)
-
-
-def _taken(path: Path) -> int | None:
-    """Return the open file of a lock that is ours now, or None if it is another's."""
-    file = os.open(path, os.O_RDWR | os.O_CREAT | disk.SAFE, 0o666)
-    if _held(file) and _is(file, path):
-        return file
-    os.close(file)
-    return None
+        if held:
+            with suppress(OSError):  # the folder may be gone
+                disk.remove(path / LOCK)
+        if file is not None:
+            os.close(file)
 
 
 def _held(file: int) -> bool:

@@ -11,12 +11,12 @@ from typing import TypeAlias
 import numpy as np
 
 from flexcfl import __version__
-from flexcfl.data import Federation
+from flexcfl.data import Federation, IndexLists
 from flexcfl.errors import SettingsError
 from flexcfl.runner.experiment import Experiment
 from flexcfl.runner.prepare import Prepared
 
-__all__ = ["Fingerprint", "Origin", "versions"]
+__all__ = ["FREE", "Fingerprint", "Origin", "versions"]
 
 Pairs: TypeAlias = tuple[tuple[str, str], ...]
 
@@ -36,10 +36,13 @@ class Fingerprint:
 
     @classmethod
     def of(cls, federation: Federation) -> "Fingerprint":
-        """Return the fingerprint of a federation: all labels and sizes, some of the examples."""
+        """Return the fingerprint of a federation: all labels, who has what, some examples."""
         x, y = federation.x, federation.y
         some = np.linspace(0, len(y) - 1, min(SAMPLE, len(y))).astype(np.int64)
-        parts = (y, federation.train.offsets, federation.test.offsets, x[some])
+        lists = (federation.train, federation.test)
+        # Lists that are made on demand are known by what makes them, and would be long.
+        listed = [each.indices for each in lists if isinstance(each, IndexLists)]
+        parts = (y, *(each.offsets for each in lists), *listed, x[some])
         checksums = tuple(zlib.crc32(np.ascontiguousarray(part).data) for part in parts)
         return cls(federation.clients, federation.classes, tuple(x.shape), checksums)
 
@@ -60,14 +63,18 @@ class Origin:
         known = tuple(versions().items())
         return cls(tuple(_flat(prepared.experiment)), data, prepared.own, known)
 
-    def check(self, now: "Origin") -> None:
-        """Refuse to let a run go on as one that is made of something else."""
-        missing = [part for part in self.own if part not in now.own]
+    def check_own(self, own: tuple[str, ...]) -> None:
+        """Refuse to let a run go on without what only Python has of it."""
+        missing = [part for part in self.own if part not in own]
         if missing:
             raise SettingsError(
-                f"This run has {' and '.join(missing)} of its own, which only Python has: "
+                f"This run has {' and '.join(missing):.100} of its own, which only Python has: "
                 "go on with flexcfl.resume, and give it the same again."
             )
+
+    def check(self, now: "Origin") -> None:
+        """Refuse to let a run go on as one that is made of something else."""
+        self.check_own(now.own)
         changed = {name for name, _ in set(self.settings) ^ set(now.settings)} - FREE
         for name in sorted(changed):
             raise SettingsError(
@@ -84,7 +91,7 @@ class Origin:
         """Return which versions have changed, in words, or nothing."""
         before = dict(self.versions)
         return ", ".join(
-            f"{name} {new} (was {before.get(name, 'not there')})"
+            f"{name} {new} (was {before.get(name, 'not there'):.40})"
             for name, new in now.versions
             if before.get(name) != new
         )

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from flexcfl import disk
 from flexcfl.errors import SettingsError
 
 __all__ = ["CHECKPOINTS", "check_free", "command", "made", "named", "remove", "taken", "told"]
@@ -42,6 +43,7 @@ def made(out: Path | None, default: Path) -> tuple[Path, list[Path]]:
         candidate = parent / f"{default.name}-{number}"
         with told(candidate), suppress(FileExistsError):
             candidate.mkdir()
+            disk.flush(parent)
             break
     return candidate, [candidate, *above]
 
@@ -49,7 +51,13 @@ def made(out: Path | None, default: Path) -> tuple[Path, list[Path]]:
 def _made(path: Path) -> tuple[Path, list[Path]]:
     with told(path):
         missing = [folder for folder in (path, *path.parents) if not folder.exists()]
-        path.mkdir(parents=True, exist_ok=True)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            for folder in reversed(missing):
+                disk.flush(folder.parent)
+        except OSError:
+            remove(folder for folder in missing if folder.exists())
+            raise
     return path, missing
 
 

@@ -26,19 +26,26 @@ STEPS = 10  # without a terminal, a line at each tenth of the rounds
 SILENCE = 10.0  # or after so many seconds without one
 
 
-def shown(rounds: Iterator[Round], total: int, console: Console) -> Iterator[Round]:
-    """Hand on the rounds, each once it is shown; a quiet console leaves even the output alone."""
+def shown(
+    rounds: Iterator[Round], total: int, console: Console, before: int = 0
+) -> Iterator[Round]:
+    """Hand on the rounds, each once it is shown; a quiet console leaves even the output alone.
+
+    ``before`` is how many of the rounds were done before, at whatever speed.
+    """
     if console.quiet:
         return rounds
-    return (_bar if console.is_terminal else _lines)(rounds, total, console)
+    if console.is_terminal:
+        return _bar(rounds, total, console, before)
+    return _lines(rounds, total, console)
 
 
-def _bar(rounds: Iterator[Round], total: int, console: Console) -> Iterator[Round]:
+def _bar(rounds: Iterator[Round], total: int, console: Console, before: int) -> Iterator[Round]:
     columns = _columns(console.width, total)
     # The speed is that of all rounds so far: by default those of the last 30 seconds count, and
     # where a round takes longer there would never be a time left.
     with Progress(*columns, console=console, expand=True, speed_estimate_period=inf) as progress:
-        task = progress.add_task("", total=total, accuracy="", loss="")
+        task = progress.add_task("", total=total, completed=before, accuracy="", loss="")
         for done in rounds:
             # What a round does not have is not updated: an accuracy stays until the next one.
             progress.update(task, completed=done.figures.round, **_figures(done))

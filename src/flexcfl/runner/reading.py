@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from math import isfinite
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -27,7 +28,7 @@ def _table(path: Path, kind: type[Any], extents: Mapping[str, Extent]) -> list[A
     if extent == Extent():
         return []
     try:
-        text = disk.read(path, extent.length)
+        text = disk.read(path)[: extent.length]
     except OSError as error:
         raise UnfitError(f"'{path.name}' cannot be read ({error.strerror})") from None
     if Extent().plus(text) != extent:
@@ -51,7 +52,24 @@ def _parsed(kind: type[Any], head: Sequence[str], lines: Sequence[Sequence[str]]
 
 
 def _reader(hint: Any) -> Callable[[str], Any]:
-    if hint in (int, float, str):
-        return hint  # type: ignore[no-any-return]
-    inner = next(each for each in hint.__args__ if each is not type(None))
+    if hint in READERS:
+        return READERS[hint]
+    inner = READERS[next(each for each in hint.__args__ if each is not type(None))]
     return lambda cell: inner(cell) if cell else None
+
+
+def _whole(cell: str) -> int:
+    number = int(cell)
+    if abs(number) >= 2**63:
+        raise ValueError(cell)
+    return number
+
+
+def _figure(cell: str) -> float:
+    number = float(cell)
+    if not isfinite(number):
+        raise ValueError(cell)
+    return number
+
+
+READERS: Mapping[type[Any], Callable[[str], Any]] = {int: _whole, float: _figure, str: str}

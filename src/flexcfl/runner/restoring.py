@@ -1,24 +1,29 @@
 """A run found again in its folder: the newest checkpoint that is whole, and what fits to it."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from flexcfl.checkpoints import Found, Store, UnfitError, rebuilt
 from flexcfl.errors import SettingsError
 from flexcfl.protocol import NO_GROUP, Serving, state_type
 from flexcfl.runner import reading
-from flexcfl.runner.folder import CHECKPOINTS, EXPERIMENT, Extent
+from flexcfl.runner.folder import EXPERIMENT, TABLES, Extent
 from flexcfl.runner.loop import Past
 from flexcfl.runner.origin import Origin
+from flexcfl.runner.own import Own
+from flexcfl.runner.places import CHECKPOINTS
 from flexcfl.runner.prepare import Prepared
 from flexcfl.simulation import Memory
 
-__all__ = ["About", "Restored", "Table", "restored"]
+__all__ = ["About", "Restored", "Table", "check_own", "restored"]
 
 # What arrays of wrong sizes lead to, wherever they are used.
 WRONG = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -68,13 +73,17 @@ class Restored:
 
     @contextmanager
     def trusted(self) -> Iterator[None]:
-        """Say that a checkpoint makes no sense, where arrays are found to be of wrong sizes."""
+        """Tell in a sentence what a checkpoint leads to that somebody has made up.
+
+        It can be anything, at any time, and cannot be told from a fault of the program.
+        """
         try:
             yield
         except WRONG as error:
             raise SettingsError(
-                f"The checkpoint of round {self.number} makes no sense "
-                f"({type(error).__name__}: {error}): start a new run."
+                f"The checkpoint of round {self.number} leads to an error "
+                f"({type(error).__name__}: {error}): start a new run, and if nobody has touched "
+                "the folder, report it."
             ) from error
 
 
@@ -93,8 +102,28 @@ def restored(folder: Path, prepared: Prepared, origin: Origin) -> Restored:
     why = f" ({remarks[0]})" if remarks else ""
     raise SettingsError(
         f"There is no checkpoint in '{folder}' to go on with{why}: "
-        f"begin anew with 'flexcfl run {folder / EXPERIMENT}'."
+        f"begin anew with flexcfl run {shlex.quote(str(folder / EXPERIMENT))}."
     )
+
+
+def check_own(folder: Path, own: Own) -> None:
+    """Refuse to go on with a run without what only Python has of it."""
+    for manifest in Store(folder / CHECKPOINTS).manifests():
+        if isinstance(manifest, str):
+            continue
+        with suppress(UnfitError):  # of which will be told when it is to be used
+            _about(manifest.content, []).origin.check_own(own.parts)
+            return
+
+
+def _about(content: Any, arrays: Sequence[NDArray[Any]]) -> About:
+    if not isinstance(content, dict) or content.keys() != {"about", "state", "world"}:
+        raise UnfitError("it is not of a run")
+    about: About = rebuilt(About, content["about"], arrays)
+    names = {table.name for table in about.tables}
+    if not (0 <= about.seconds < inf and names <= TABLES.keys()):
+        raise UnfitError("it is not of a run")
+    return about
 
 
 def _fitting(
@@ -102,19 +131,19 @@ def _fitting(
 ) -> Restored:
     checkpoint = found.checkpoint
     content, arrays = checkpoint.content, checkpoint.arrays
-    if not isinstance(content, dict) or content.keys() != {"about", "state", "world"}:
-        raise UnfitError("it is not of a run")
-    about: About = rebuilt(About, content["about"], arrays)
+    about = _about(content, arrays)
     about.origin.check(origin)
     extents = {table.name: table.extent for table in about.tables}
     rows = reading.rows(folder, extents, checkpoint.round)
     changed = about.origin.otherwise(origin)
     if changed:
-        remarks.append(f"With {changed} the rest may differ from the run as it began.")
+        remarks = [*remarks, f"With {changed} the rest may differ from the run as it began."]
     if checkpoint.round == 0:
         return Restored(found, about, None, None, None, rows, tuple(remarks))
     _check_vectors(found, prepared)
     memory: Memory = rebuilt(Memory, content["world"], arrays)
+    if memory.world.number != checkpoint.round:
+        raise UnfitError(f"its world is of round {memory.world.number}")
     state = rebuilt(state_type(prepared.algorithm), content["state"], arrays)
     serving = _serving(prepared, state)
     past = Past(checkpoint.round, state, serving.model_of)

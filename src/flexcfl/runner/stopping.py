@@ -1,19 +1,19 @@
 """Ctrl-C and SIGTERM while a run goes on: the first ends the round, the second ends all at once."""
 
 import os
-import shlex
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from flexcfl.errors import FlexcflError
+from flexcfl.runner.places import command
 
-__all__ = ["SIGNALS", "Stop", "StoppedError", "command", "listening"]
+__all__ = ["SIGNALS", "Stop", "StoppedError", "listening"]
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 NOTICE = b"\nThe round is brought to its end; once more (Ctrl-C) stops at once.\n"
@@ -34,11 +34,6 @@ class StoppedError(FlexcflError):
         self.code = 128 + (stop.asked or 0)
 
 
-def command(folder: Path) -> str:
-    """Return the command that goes on with a run, as a shell takes it."""
-    return f"flexcfl resume {shlex.quote(str(folder))}"
-
-
 @contextmanager
 def listening(tell: bool = True) -> Iterator[Stop]:
     """Take the first signal for a wish to stop, and hand a second one on to who listened before.
@@ -56,7 +51,8 @@ def listening(tell: bool = True) -> Iterator[Stop]:
         if stop.asked is None:
             stop.asked = number
             if tell:
-                os.write(2, NOTICE)  # not by Python's own files, which may be in the midst of it
+                with suppress(OSError):  # the terminal may be gone
+                    os.write(2, NOTICE)  # not by Python's own files, which may be at it just now
             return
         _hand_on(taken[signal.Signals(number)], number, frame)
 

@@ -1,0 +1,127 @@
+"""What a comparison was asked for, kept as its ``comparison.toml``, from which runs come again."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import tomli_w
+from pydantic import ConfigDict
+
+from flexcfl import __version__
+from flexcfl.comparison.plan import Planned, planned
+from flexcfl.comparison.same import difference
+from flexcfl.data import Federation
+from flexcfl.errors import SettingsError
+from flexcfl.runner import toml
+from flexcfl.runner.experiment import Experiment, Tables
+from flexcfl.runner.layers import Layer
+from flexcfl.runner.origin import Fingerprint
+from flexcfl.settings import validated
+
+__all__ = ["FILE", "Asked"]
+
+FILE = "comparison.toml"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Algorithms, how many seeds, and the settings that were given, as TOML knows them.
+
+    ``own_data`` is what data are known by that only the caller has.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    algorithms: tuple[str, ...]
+    seeds: int
+    own_data: Fingerprint | None = None
+    settings: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        algorithms: Sequence[str],
+        seeds: int,
+        given: Layer,
+        federation: Federation | None = None,
+    ) -> "Asked":
+        """Return what somebody asks for, once it is known to make sense."""
+        first, *_ = planned(algorithms, seeds, given, federation)
+        tables = _plain_tables(given.tables, first.experiment)
+        own = Fingerprint.of(federation) if federation is not None else None
+        return cls(tuple(algorithms), seeds, own, tables)
+
+    @classmethod
+    def read(cls, folder: Path) -> "Asked":
+        """Return what the comparison in a folder was asked for."""
+        return validated(cls, toml.read(folder / FILE), f"'{folder / FILE}'")
+
+    def written(self) -> bytes:
+        """Return it as TOML, with a remark on how to go on."""
+        how = "flexcfl resume, with the name of this folder"
+        if self.own_data is not None:
+            how = "flexcfl.compare, with the same arguments, for only they have its data"
+        remark = f"# Made by flexcfl {__version__}. To go on with this comparison: {how}\n\n"
+        said = {name: value for name, value in asdict(self).items() if value is not None}
+        return (remark + tomli_w.dumps(said)).encode()
+
+    def runs(self, federation: Federation | None = None) -> tuple[Planned, ...]:
+        """Return the runs of which the comparison consists."""
+        if self.own_data is not None and federation is None:
+            raise SettingsError(
+                "This comparison has data of its own, which only Python has: go on with "
+                "flexcfl.compare, and give it the same arguments again."
+            )
+        return planned(self.algorithms, self.seeds, Layer("given", self.settings), federation)
+
+    def with_data_in(self, folder: Path) -> "Asked":
+        """Return the same with the files of its dataset in another folder."""
+        run = {**self.settings.get("run", {}), "data": str(folder.absolute())}
+        return replace(self, settings={**self.settings, "run": run})
+
+    def otherwise(self, now: "Asked", federation: Federation | None) -> str | None:
+        """Return in words what was asked for otherwise than it is now, or None."""
+        if self.algorithms != now.algorithms:
+            return f"of {', '.join(self.algorithms)}"
+        if self.seeds != now.seeds:
+            return f"of {self.seeds} seeds"
+        if self.own_data != now.own_data:
+            return "of other data"
+        runs = zip(self.runs(federation), now.runs(federation), strict=True)
+        tables = ((old.experiment.tables(), new.experiment.tables()) for old, new in runs)
+        others = filter(None, (difference(old, new) for old, new in tables))
+        return next((f"where {name} is not the same" for name in others), None)
+
+
+def _plain_tables(tables: Mapping[str, Mapping[str, Any]], experiment: Experiment) -> Tables:
+    """Return settings as TOML knows them, with paths such that they hold from any folder.
+
+    What is None is what it is by default, for which TOML has no word.
+    """
+    anchored = {"data": experiment.data.options, "run": experiment.run}
+
+    def plain(table: str, key: str, value: Any) -> Any:
+        known = getattr(anchored.get(table), key, None)
+        return str(known) if isinstance(known, Path) else _plain(value)
+
+    return {
+        table: {key: plain(table, key, value) for key, value in keys.items() if value is not None}
+        for table, keys in tables.items()
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    if not isinstance(value, bool | int | float | str):
+        raise SettingsError(
+            f"{value!r:.60} cannot be written down with the comparison: give a number, a text or a "
+            "list of them."
+        )
+    return value

@@ -1,0 +1,131 @@
+"""Where one run after the other is done: begun, gone on with, or found to be finished."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from threading import Event
+from typing import TypeAlias
+
+from flexcfl import disk
+from flexcfl.comparison.finished import is_finished, read_back
+from flexcfl.comparison.messages import Done, Message, Remark, Resumed, RoundDone, Task
+from flexcfl.data import Federation
+from flexcfl.runner.claim import claimed
+from flexcfl.runner.execute import execute
+from flexcfl.runner.experiment import Experiment
+from flexcfl.runner.folder import EXPERIMENT, ROUNDS, RunFolder, told
+from flexcfl.runner.keeping import done_with
+from flexcfl.runner.lock import LOCK, locked
+from flexcfl.runner.loop import Round
+from flexcfl.runner.origin import Origin
+from flexcfl.runner.own import Own
+from flexcfl.runner.places import CHECKPOINTS
+from flexcfl.runner.prepare import Prepared, prepare
+from flexcfl.runner.restoring import Restored, restored
+from flexcfl.runner.stopping import Stop, listening
+
+__all__ = ["Desk", "Send"]
+
+Send: TypeAlias = Callable[[Message], None]
+
+# What a process that was killed before its first checkpoint can have left.
+REMAINS = {EXPERIMENT, f".{EXPERIMENT}{disk.PART}", LOCK, CHECKPOINTS}
+
+
+@dataclass
+class Desk:
+    """What is kept from one run to the next: the data, which are the same for all.
+
+    ``own`` names what of the first run only the caller has; the data of later ones are those of
+    the first, whoever has loaded them. ``begun`` says that the last one could begin, and
+    ``hung_up`` that nobody waits for one any more.
+    """
+
+    federation: Federation | None
+    hung_up: Event = field(default_factory=Event)
+    own: tuple[str, ...] | None = None
+    begun: bool = False
+
+    def do(self, task: Task, send: Send) -> None:
+        """Do what is left to do of a run, and report its rounds and its end.
+
+        Where there is a folder, a signal lets the round end, and a checkpoint is made.
+        """
+        self.begun = bool(task.folder and is_finished(task.folder))
+        if task.folder and self.begun:
+            send(read_back(task.folder, task.experiment))
+            return
+        prepared = self._prepared(task.experiment)
+        self._check_wanted()
+        self.begun = True
+        with (
+            _placed(task, prepared) as (folder, found),
+            listening(tell=False) if folder else nullcontext(Stop()) as stop,
+        ):
+            if found:
+                _tell(found, send)
+            view = partial(self._sent, send, stoppable=folder is not None)
+            run = execute(prepared, view, folder, stop, found)
+        send(Done(dict(run.summary), run.rounds["accuracy"]))
+        if stop.asked is not None:  # in the last round, when there was nothing left to stop
+            raise KeyboardInterrupt
+
+    def _sent(self, send: Send, rounds: Iterator[Round], stoppable: bool) -> Iterator[Round]:
+        for done in rounds:
+            send(RoundDone(done.figures.round, done.figures.accuracy))
+            if not stoppable:
+                self._check_wanted()
+            yield done
+
+    def _check_wanted(self) -> None:
+        # The signal that goes with it may be lost: libraries swallow what is raised in callbacks.
+        if self.hung_up.is_set():
+            raise KeyboardInterrupt
+
+    def _prepared(self, experiment: Experiment) -> Prepared:
+        prepared = prepare(experiment, Own(self.federation))
+        self.federation = prepared.federation
+        self.own = prepared.own if self.own is None else self.own
+        return replace(prepared, own=self.own)
+
+
+@contextmanager
+def _placed(task: Task, prepared: Prepared) -> Iterator[tuple[RunFolder | None, Restored | None]]:
+    """Hold the folder of a run, if it has one, with what is restored from it if it had begun."""
+    path = task.folder
+    if path is None:
+        yield None, None
+    elif _has_begun(path):
+        with locked(path):
+            found = restored(path, prepared, Origin.of(prepared))
+            with found.trusted():
+                yield RunFolder(path), found
+    else:
+        _clear_remains(path)
+        with claimed(path, task.experiment):
+            yield RunFolder(path), None
+
+
+def _has_begun(path: Path) -> bool:
+    """Whether there is something to go on with; the first checkpoint comes before all rounds."""
+    return (path / ROUNDS).exists() or any((path / CHECKPOINTS).glob("round-*.json"))
+
+
+def _clear_remains(path: Path) -> None:
+    """Make a folder free again if there is nothing in it but the remains of a beginning."""
+    if not path.is_dir() or not {each.name for each in path.iterdir()} <= REMAINS:
+        return
+    with locked(path):
+        done_with(RunFolder(path))
+        for name in REMAINS - {CHECKPOINTS, LOCK}:
+            with told(path / name) as file:
+                disk.remove(file)
+
+
+def _tell(found: Restored, send: Send) -> None:
+    for remark in found.remarks:
+        send(Remark(remark))
+    known = [figures.accuracy for figures in found.rows[ROUNDS] if figures.accuracy is not None]
+    send(Resumed(found.number, known[-1] if known else None))

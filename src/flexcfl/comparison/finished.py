@@ -1,0 +1,124 @@
+"""A run that is finished, read back from its folder; of damaged files nothing is believed."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, TypeAdapter
+
+from flexcfl import disk
+from flexcfl.comparison.messages import Done
+from flexcfl.comparison.same import difference
+from flexcfl.errors import SettingsError
+from flexcfl.runner import conduct, reading, toml
+from flexcfl.runner.experiment import Experiment
+from flexcfl.runner.folder import EXPERIMENT, ROUNDS, SUMMARY, Extent
+from flexcfl.runner.keeping import tidy
+
+__all__ = ["is_finished", "read_back"]
+
+MOST_BYTES = 2**20  # a hundred times what a summary has
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+@dataclass(frozen=True)
+class _Accuracy:
+    best: Finite | None
+    final: Finite | None
+    median: Finite | None
+
+
+@dataclass(frozen=True)
+class _Traffic:
+    transfers: int
+    relative_to_fedavg: Finite
+    down_bytes: int
+    up_bytes: int
+
+
+@dataclass(frozen=True)
+class _Summary:
+    """What a comparison needs of a ``summary.json``."""
+
+    algorithm: str
+    dataset: str
+    model: str
+    shift: str | None
+    seed: int
+    rounds: int
+    clients: int
+    accuracy: _Accuracy
+    traffic: _Traffic
+    shifted: int
+    detected: int
+    migrations: int
+    placed: int
+    seconds: Finite
+
+
+def is_finished(path: Path) -> bool:
+    """Whether the run in a folder is done; what a link leads to is not ours to look into."""
+    if path.is_symlink():
+        raise SettingsError(f"'{path}' is a link and not the folder of a run: move it away.")
+    return conduct.is_finished(path)
+
+
+def read_back(path: Path, experiment: Experiment) -> Done:
+    """Return what a finished run found, whose folder must be one of this very experiment."""
+    with _damage_told(path, EXPERIMENT):
+        other = difference(_settings(path / EXPERIMENT), experiment.tables())
+    if other:
+        raise SettingsError(
+            f"The run in '{path}' is another one ({other} is not the same): move its folder away."
+        )
+    with _damage_told(path, SUMMARY):
+        summary = _summary(disk.read(path / SUMMARY, MOST_BYTES + 1), experiment)
+    with _damage_told(path, ROUNDS):
+        accuracy = _accuracy(path, experiment.run.rounds)
+    tidy(path)
+    return Done(summary, accuracy, before=True)
+
+
+@contextmanager
+def _damage_told(path: Path, name: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError, SettingsError):
+        raise SettingsError(
+            f"'{path / name}' is damaged: move the folder '{path}' away to have that run done "
+            "again."
+        ) from None
+
+
+def _settings(file: Path) -> dict[str, Any]:
+    if not file.is_file():
+        raise ValueError(file)
+    return toml.read(file)
+
+
+def _summary(content: bytes, experiment: Experiment) -> dict[str, Any]:
+    if len(content) > MOST_BYTES:
+        raise ValueError(len(content))
+    needed = TypeAdapter(_Summary).validate_json(content, strict=True)
+    found = (needed.algorithm, needed.dataset, needed.model, needed.shift)
+    names = (experiment.algorithm.name, experiment.data.name, experiment.model.name)
+    numbers = (experiment.run.seed, experiment.run.rounds)
+    if found != (*names, "+".join(experiment.shift) or None):
+        raise ValueError(found)
+    if (needed.seed, needed.rounds) != numbers:
+        raise ValueError(numbers)
+    summary: dict[str, Any] = json.loads(content)
+    return summary
+
+
+def _accuracy(path: Path, rounds: int) -> NDArray[np.float64]:
+    whole = {ROUNDS: Extent().plus(disk.read(path / ROUNDS))}
+    accuracy = [figures.accuracy for figures in reading.rows(path, whole, rounds)[ROUNDS]]
+    if not all(each is None or 0 <= each <= 1 for each in accuracy):
+        raise ValueError(accuracy)
+    return np.array(accuracy, dtype=np.float64)  # None becomes NaN

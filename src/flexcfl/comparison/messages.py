@@ -1,0 +1,75 @@
+"""What a comparison and its processes say to each other."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from flexcfl.errors import FlexcflError
+from flexcfl.runner.experiment import Experiment
+
+__all__ = ["Done", "Failed", "Faulty", "Message", "Remark", "Resumed", "RoundDone", "Task"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A run to do or to go on with, and the folder to leave, if any."""
+
+    experiment: Experiment
+    folder: Path | None
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """A run goes on after a round, with the accuracy that it had by then, if any."""
+
+    number: int
+    accuracy: float | None
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something that a person should know, such as that a checkpoint was damaged."""
+
+    sentence: str
+
+
+@dataclass(frozen=True)
+class RoundDone:
+    """A round is over; the accuracy is None where it was not measured."""
+
+    number: int
+    accuracy: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Done:
+    """The run is over: its summary, and the accuracy of each round, NaN where there is none.
+
+    ``before`` says that it had been over before anybody asked for it.
+    """
+
+    summary: dict[str, Any]
+    accuracy: Any
+    before: bool = False
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The run cannot be done, for a reason that a person can mend.
+
+    ``begun`` says that it had begun; what is wrong before that is wrong for other runs as well.
+    """
+
+    kind: type[FlexcflError]
+    sentence: str
+    begun: bool
+
+
+@dataclass(frozen=True)
+class Faulty:
+    """The run cannot be done, because the program has a fault."""
+
+    trace: str
+
+
+Message: TypeAlias = Resumed | Remark | RoundDone | Done | Failed | Faulty

@@ -1,0 +1,53 @@
+"""What is said while a comparison goes on and when it does not come to its end."""
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from flexcfl.comparison import conduct
+from flexcfl.comparison.asked import Asked
+from flexcfl.comparison.messages import Remark
+from flexcfl.comparison.plan import Planned
+from flexcfl.comparison.pool import Event
+from flexcfl.errors import TrainingError
+from flexcfl.runner.layers import spoken
+
+ASKED = Asked.of(["fedavg", "ifca"], 1, spoken({}, {}))
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (KeyboardInterrupt(), "To go on: flexcfl resume {out}"),
+        (TrainingError("The disk is full."), "Once that is mended: flexcfl resume {out}"),
+    ],
+)
+def test_it_is_said_what_is_there_and_how_to_go_on(
+    error: BaseException, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken_off(runs: tuple[Planned, ...], *_: Any) -> Iterator[Event]:
+        (tmp_path / "out" / runs[0].folder).mkdir()
+        (tmp_path / "out" / runs[0].folder / "summary.json").touch()
+        yield runs[1], Remark("A checkpoint was damaged.")
+        raise error
+
+    monkeypatch.setattr(conduct, "carried_out", broken_off)
+    screen = io.StringIO()
+    with pytest.raises(type(error)):
+        conduct.conduct(ASKED, Console(file=screen), jobs=1, folder=tmp_path / "out")
+    last = screen.getvalue().splitlines()[-1]
+    out = tmp_path / "out"
+    assert last == (
+        f"1 of 2 runs are complete; they and the rounds so far of others are in '{out}'. "
+        + words.format(out=out)
+    )
+
+
+def test_remarks_are_shown_even_where_nothing_else_is(capsys: pytest.CaptureFixture[str]) -> None:
+    remark = Remark("A checkpoint was damaged.")
+    assert conduct._collected([(ASKED.runs()[0], remark)]) == {}
+    assert capsys.readouterr() == ("", "A checkpoint was damaged.\n")

@@ -1,0 +1,202 @@
+"""Runs at a desk: begun, stopped, gone on with, found finished; all done in this process."""
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from flexcfl.comparison.desk import Desk
+from flexcfl.comparison.messages import Done, Message, Remark, Resumed, RoundDone, Task
+from flexcfl.comparison.plan import Planned, planned
+from flexcfl.errors import SettingsError
+from flexcfl.runner.layers import spoken
+from flexcfl.runner.lock import locked
+from flexcfl.runner.stopping import StoppedError
+
+ROUNDS = 6
+Snapshot = Callable[[Path], dict[str, bytes]]
+
+
+@pytest.fixture(scope="module")
+def planned_run() -> Planned:
+    given = {"rounds": ROUNDS, "cohort": 5, "epochs": 1}
+    assigned = {"data.clients": 10, "algorithm.alpha": 2, "run.checkpoint_rounds": 2}
+    return planned(["flexcfl"], 1, spoken(given, assigned))[0]
+
+
+@pytest.fixture(scope="module")
+def whole(planned_run: Planned, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of the run without interruption."""
+    path = tmp_path_factory.mktemp("desk") / "whole"
+    Desk(None).do(Task(planned_run.experiment, path), lambda _: None)
+    return path
+
+
+def do(run: Planned, path: Path, at: int = 0, number: int = signal.SIGINT) -> list[Message]:
+    """Do a run at a desk, with a signal when round ``at`` is done."""
+    messages: list[Message] = []
+
+    def send(message: Message) -> None:
+        messages.append(message)
+        if message == RoundDone(at, getattr(message, "accuracy", None)):
+            signal.raise_signal(number)
+
+    Desk(None).do(Task(run.experiment, path), send)
+    return messages
+
+
+def stopped(run: Planned, path: Path, at: int) -> None:
+    with pytest.raises(StoppedError):
+        do(run, path, at)
+
+
+@pytest.mark.parametrize("at", [1, 2, ROUNDS - 1])
+def test_a_run_that_was_stopped_goes_on_to_the_same_end(
+    at: int, planned_run: Planned, whole: Path, tmp_path: Path, snapshot: Snapshot
+) -> None:
+    stopped(planned_run, tmp_path, at)
+    first, *rounds, last = do(planned_run, tmp_path)
+    assert isinstance(first, Resumed)
+    assert first.number == at
+    assert [getattr(each, "number", None) for each in rounds] == list(range(at + 1, ROUNDS + 1))
+    assert isinstance(last, Done)
+    assert len(last.accuracy) == ROUNDS
+    assert snapshot(tmp_path) == snapshot(whole)
+
+
+def test_the_last_known_accuracy_comes_along(planned_run: Planned, tmp_path: Path) -> None:
+    stopped(planned_run, tmp_path, ROUNDS - 1)
+    resumed, *_, done = do(planned_run, tmp_path)
+    assert isinstance(resumed, Resumed)
+    assert isinstance(done, Done)
+    assert resumed.accuracy == done.accuracy[ROUNDS - 2]
+
+
+def test_a_wish_to_stop_in_the_last_round_ends_the_process_after_the_run(
+    planned_run: Planned, tmp_path: Path
+) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        do(planned_run, tmp_path, ROUNDS)
+    assert (tmp_path / "summary.json").is_file()
+
+
+def test_without_a_folder_there_is_nothing_to_wait_for(planned_run: Planned) -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def interrupt(_: Message) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            Desk(None).do(Task(planned_run.experiment, None), interrupt)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("folder", ["run", None])
+def test_nothing_is_begun_when_nobody_waits_for_it_any_more(
+    folder: str | None, planned_run: Planned, tmp_path: Path
+) -> None:
+    desk, path = Desk(None), tmp_path / folder if folder else None
+    desk.hung_up.set()  # and no signal comes, as if a library had swallowed it
+    with pytest.raises(KeyboardInterrupt):
+        desk.do(Task(planned_run.experiment, path), lambda _: None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_folder_a_run_ends_after_the_round_at_the_latest(planned_run: Planned) -> None:
+    desk, messages = Desk(None), list[Message]()
+
+    def send(message: Message) -> None:
+        messages.append(message)
+        desk.hung_up.set()
+
+    with pytest.raises(KeyboardInterrupt):
+        desk.do(Task(planned_run.experiment, None), send)
+    assert len(messages) == 1
+
+
+def test_a_finished_run_is_only_read(
+    planned_run: Planned, whole: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Desk, "_prepared", None)
+    before = {path: path.stat().st_mtime_ns for path in whole.rglob("*")}
+    (done,) = do(planned_run, whole)
+    assert isinstance(done, Done)
+    assert done.before
+    assert np.isfinite(done.accuracy[-1])
+    assert {path: path.stat().st_mtime_ns for path in whole.rglob("*")} == before
+
+
+def empty(path: Path) -> None:
+    path.mkdir()
+
+
+def marked(path: Path) -> None:
+    path.mkdir()
+    (path / "experiment.toml").touch()
+    (path / ".lock").touch()
+
+
+def settled(path: Path) -> None:
+    marked(path)
+    (path / "experiment.toml").write_text("[run]\nrounds = 6\n")
+    (path / ".experiment.toml.part").write_text("[ru")
+    (path / "checkpoints").mkdir()
+    (path / "checkpoints" / ".round-0.json.part").touch()
+
+
+@pytest.mark.parametrize("left", [empty, marked, settled])
+def test_what_was_killed_before_its_first_checkpoint_is_begun_anew(
+    left: Callable[[Path], None],
+    planned_run: Planned,
+    whole: Path,
+    tmp_path: Path,
+    snapshot: Snapshot,
+) -> None:
+    left(tmp_path / "run")
+    messages = do(planned_run, tmp_path / "run")
+    assert [type(each) for each in messages] == [RoundDone] * ROUNDS + [Done]
+    assert snapshot(tmp_path / "run") == snapshot(whole)
+
+
+def test_what_others_have_put_there_stays(planned_run: Planned, tmp_path: Path) -> None:
+    marked(tmp_path / "run")
+    (tmp_path / "run" / "notes.txt").write_text("mine")
+    with pytest.raises(SettingsError, match="exists already and is not an empty folder"):
+        do(planned_run, tmp_path / "run")
+    assert len(list((tmp_path / "run").iterdir())) == 3
+
+
+def test_a_damaged_checkpoint_is_told_about_and_the_one_before_is_used(
+    planned_run: Planned, whole: Path, tmp_path: Path, snapshot: Snapshot
+) -> None:
+    stopped(planned_run, tmp_path, 5)
+    (tmp_path / "checkpoints" / "round-5.json").write_text("{")
+    remark, resumed, *_ = do(planned_run, tmp_path)
+    assert isinstance(remark, Remark)
+    assert "round-5.json' cannot be used" in remark.sentence
+    assert isinstance(resumed, Resumed)
+    assert resumed.number < 5  # which one it is depends on how fast the disk is
+    assert snapshot(tmp_path) == snapshot(whole)
+
+
+def test_a_folder_in_which_another_process_works_is_left_alone(
+    planned_run: Planned, tmp_path: Path
+) -> None:
+    stopped(planned_run, tmp_path, 1)
+    with locked(tmp_path), pytest.raises(SettingsError, match="Another process is at work"):
+        do(planned_run, tmp_path)
+    assert len((tmp_path / "rounds.csv").read_text().splitlines()) == 2
+
+
+def test_the_run_of_another_experiment_does_not_go_on(planned_run: Planned, tmp_path: Path) -> None:
+    stopped(planned_run, tmp_path, 1)
+    given: dict[str, Any] = {"rounds": ROUNDS, "cohort": 4, "epochs": 1}
+    assigned = {"data.clients": 10, "algorithm.alpha": 2}
+    other = planned(["flexcfl"], 1, spoken(given, assigned))[0]
+    with pytest.raises(SettingsError, match=r"\[run\] cohort is not what it was"):
+        do(other, tmp_path)

@@ -1,0 +1,121 @@
+"""What a run is made of: known again, and what is different is named."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flexcfl.checkpoints import flattened, rebuilt
+from flexcfl.data import Federation, IndexLists
+from flexcfl.errors import SettingsError
+from flexcfl.runner.origin import Fingerprint, Origin, versions
+from tests.checkpoints.interrupted import PICTURES, pictures, prepared
+
+
+def of(**settings: Any) -> Origin:
+    return Origin.of(prepared(**settings))
+
+
+@pytest.fixture(scope="module")
+def origin() -> Origin:
+    return of()
+
+
+def test_the_same_is_known_again(origin: Origin) -> None:
+    origin.check(of())
+    assert origin == of()
+    assert origin.otherwise(of()) == ""
+
+
+def test_it_can_be_written_down(origin: Origin) -> None:
+    assert rebuilt(Origin, flattened(origin, []), []) == origin
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("[local] rate", {"rate": 0.2}),
+        ("[local] epochs", {"epochs": 2}),
+        ("[run] rounds", {"rounds": 7}),
+        ("[run] cohort", {"cohort": 4}),
+        ("[run] seed", {"seed": 1}),
+        ("[run] evaluate_every", {"run__evaluate_every": 2}),
+        ("[run] evaluate_clients", {"run__evaluate_clients": 3}),
+        ("[shift] name", {"shift": "swap-all"}),
+        ("[drift] name", {"drift": "mmd"}),
+        ("[model] name", {"model": "mlp"}),
+        ("[algorithm] groups", {"groups": 3}),
+        ("[data] arrivals", {"data__arrivals": [{"round": 3, "share": 0.2}]}),
+        ("[algorithm] ", {"algorithm": "ifca"}),
+        ("[local] ", {"local__steps": 3}),
+    ],
+)
+def test_another_setting_is_named(name: str, settings: dict[str, Any], origin: Origin) -> None:
+    with pytest.raises(SettingsError, match="is not what it was when this run began") as told:
+        origin.check(of(**settings))
+    assert name in str(told.value) or name.split("]")[0] in "[drift"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"run__checkpoint_rounds": 3}, {"run__checkpoint_seconds": 0}, {"run__data": "elsewhere"}],
+)
+def test_what_makes_no_difference_may_change(settings: dict[str, Any], origin: Origin) -> None:
+    origin.check(of(**settings))
+    of(**settings).check(origin)
+
+
+def without(federation: Federation, **changes: Any) -> Federation:
+    return replace(federation, **changes)
+
+
+def test_other_data_are_noticed(origin: Origin) -> None:
+    one = pictures()
+    labels, examples = one.y.copy(), one.x.copy()
+    labels[7] = 1 - labels[7]
+    examples[0] += 1
+    lists = (one.test, one.train)
+    for other in (
+        without(one, y=labels),
+        without(one, x=examples),
+        without(one, train=lists[0], test=lists[1]),
+        without(one, classes=4),
+    ):
+        with pytest.raises(SettingsError, match=r"The data are not those .* --data"):
+            origin.check(replace(origin, data=Fingerprint.of(other)))
+
+
+@given(st.integers(1, 400))
+def test_the_sample_of_examples_has_the_first_and_the_last(size: int) -> None:
+    one = IndexLists.of([np.array([0])])
+    x, y = np.zeros((size, 2), np.float32), np.zeros(size, np.int64)
+    base = Federation("one", x, y, one, one, 1)
+    for place in (0, size - 1):
+        changed = x.copy()
+        changed[place] = 1
+        assert Fingerprint.of(without(base, x=changed)) != Fingerprint.of(base)
+
+
+def test_what_only_python_has_must_be_given_again(origin: Origin) -> None:
+    assert origin.own == ("data",)
+    with pytest.raises(SettingsError, match=r"This run has data of its own.*flexcfl\.resume"):
+        origin.check(replace(origin, own=()))
+    replace(origin, own=()).check(origin)  # the data are looked at beside
+
+
+def test_other_versions_are_told_and_nothing_more(origin: Origin) -> None:
+    older = replace(origin, versions=(("torch", "1.0"), ("python", versions()["python"])))
+    older.check(origin)
+    told = older.otherwise(origin)
+    assert f"torch {versions()['torch']} (was 1.0)" in told
+    assert "numpy" in told
+    assert "not there" in told
+    assert "python" not in told
+
+
+def test_own_data_are_what_they_are() -> None:
+    assert PICTURES.federation is not None
+    assert Fingerprint.of(PICTURES.federation) == Fingerprint.of(pictures())
