@@ -5,6 +5,7 @@ place, and nothing but a regular file is read, so that no folder from a stranger
 """
 
 import errno
+import itertools
 import os
 import stat
 from collections.abc import Iterable, Sequence
@@ -17,7 +18,8 @@ __all__ = ["PART", "SAFE", "Bytes", "append", "cut", "flush", "folder", "read", 
 Bytes: TypeAlias = bytes | memoryview
 
 PART = ".part"  # the end of the name of a file that is being written
-AT_ONCE = 256  # parts that are written with one call
+# So much is written with one call: more of them take longer, and larger ones now and then do, too.
+CHUNK, AT_ONCE = 2**20, 256
 # Where a system does not have a flag, it does not have the trouble either. Not to block is for
 # pipes, which would wait for somebody at the other end.
 SAFE = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
@@ -124,14 +126,17 @@ def _filled(path: Path, flags: int, parts: Iterable[Bytes], flushed: bool = True
 
 def _put(file: int, parts: Sequence[memoryview]) -> None:
     """Write parts one after the other, many with each call."""
-    while parts:
-        count = (
-            os.writev(file, parts[:AT_ONCE]) if hasattr(os, "writev") else os.write(file, parts[0])
-        )
-        done = 0
-        while done < len(parts) and count >= len(parts[done]):
-            count -= len(parts[done])
-            done += 1
-        parts = parts[done:]
+    pieces = [part[start : start + CHUNK] for part in parts for start in range(0, len(part), CHUNK)]
+    while pieces:
+        ends = itertools.accumulate(map(len, pieces[:AT_ONCE]))
+        number = max(1, sum(end <= CHUNK for end in ends))
+        count = _taken(file, pieces[:number])
+        while pieces and count >= len(pieces[0]):
+            count -= len(pieces.pop(0))
         if count:
-            parts = [parts[0][count:], *parts[1:]]
+            pieces[0] = pieces[0][count:]
+
+
+def _taken(file: int, pieces: Sequence[memoryview]) -> int:
+    """Write as much of some pieces as the system takes at once, and return how much that is."""
+    return os.writev(file, pieces) if hasattr(os, "writev") else os.write(file, pieces[0])

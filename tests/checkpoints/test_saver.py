@@ -3,6 +3,8 @@
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
+from time import thread_time
 
 import pytest
 
@@ -92,6 +94,44 @@ def test_whichever_comes_first_and_both_begin_anew(disk: Disk) -> None:
         offered(saver, range(6, 8), clock, 30)
         offered(saver, range(8, 12), clock, 1)
     assert disk.rounds == [4, 7, 11]
+
+
+def worked(seconds: float) -> None:
+    """Take so much of a processor's time."""
+    began = thread_time()
+    while thread_time() - began < seconds:
+        pass
+
+
+def test_those_by_rounds_wait_while_they_have_taken_too_much_of_the_time() -> None:
+    clock, saved = Clock(), list[int]()
+
+    def save(checkpoint: Checkpoint) -> None:
+        worked(0.01)
+        saved.append(checkpoint.round)
+
+    with Saver(save, 1, 0, share=0.5, now=clock) as saver:
+        offered(saver, range(1, 10), clock, 0.005)
+    assert saved[0] == 1  # nothing is known of what it takes, so it may be made
+    assert 2 <= len(saved) <= 4
+    assert all(later - earlier >= 3 for earlier, later in pairwise(saved))
+
+
+def test_those_by_time_do_not_wait(disk: Disk) -> None:
+    clock = Clock()
+    with Saver(disk.save, 0, 60, share=1e-12, now=clock) as saver:
+        offered(saver, range(1, 5), clock, 60)
+    assert disk.rounds == [1, 2, 3, 4]
+
+
+def test_making_one_is_counted_as_well(disk: Disk) -> None:
+    clock = Clock()
+    with Saver(disk.save, 1, 0, share=0.5, now=clock) as saver:
+        saver.offer(1, lambda: worked(0.01) or Checkpoint(1, None, []))  # type: ignore[func-returns-value]
+        waited(saver)
+        clock.time += 0.01
+        saver.offer(2, not_taken)
+    assert disk.rounds == [1]
 
 
 def test_none_turns_both_off(disk: Disk) -> None:

@@ -134,7 +134,7 @@ def mnist(folder: Path, seed: int) -> Path:
 MNIST = (
     *("--dataset", "mnist", "--model", "mclr", "--algorithm", "fedavg", "--rounds", "5"),
     *("--cohort", "3", "--epochs", "1", "--set", "data.partition=iid", "--set", "data.clients=6"),
-    *("--set", "run.checkpoint_rounds=1"),
+    *("--set", "run.checkpoint_rounds=1", "--set", "run.checkpoint_share=1"),
 )
 
 
@@ -166,7 +166,7 @@ def test_a_run_with_data_of_ones_own_goes_on_from_python(here: Path, capsys: Out
             cohort=3,
             epochs=1,
             out=folder,
-            set={"run.checkpoint_rounds": 1},
+            set={"run.checkpoint_rounds": 1, "run.checkpoint_share": 1},
         )
     sentence = told(capsys, "resume", "-q", "run")
     assert "flexcfl.resume" in sentence

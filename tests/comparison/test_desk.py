@@ -23,7 +23,12 @@ Snapshot = Callable[[Path], dict[str, bytes]]
 @pytest.fixture(scope="module")
 def planned_run() -> Planned:
     given = {"rounds": ROUNDS, "cohort": 5, "epochs": 1}
-    assigned = {"data.clients": 10, "algorithm.alpha": 2, "run.checkpoint_rounds": 2}
+    assigned = {
+        "data.clients": 10,
+        "algorithm.alpha": 2,
+        "run.checkpoint_rounds": 2,
+        "run.checkpoint_share": 1,
+    }
     return planned(["flexcfl"], 1, spoken(given, assigned))[0]
 
 

@@ -23,7 +23,12 @@ from flexcfl.errors import SettingsError
 pytestmark = pytest.mark.slow
 
 Snapshot = Callable[[Path], dict[str, bytes]]
-ASSIGNED = ["data.clients=10", "algorithm.alpha=2", "run.checkpoint_rounds=7"]
+ASSIGNED = [
+    "data.clients=10",
+    "algorithm.alpha=2",
+    "run.checkpoint_rounds=7",
+    "run.checkpoint_share=1",
+]
 WORDS = ["fedavg", "flexcfl", "--seeds", "2", "--jobs", "2", "--cohort", "5", "--epochs", "1"]
 WORDS += ["--rounds", "60", *(word for each in ASSIGNED for word in ("--set", each))]
 

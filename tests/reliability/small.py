@@ -51,7 +51,7 @@ def words(kind: Kind, out: Path, *more: str) -> list[str]:
         *("--dataset", "clusters", "--rounds", str(ROUNDS), "--cohort", "4", "--epochs", "1"),
         *("--set", "data.clients=8", "--set", "data.examples=20", "--set", "data.features=4"),
         *("--set", "shift.probability=0.5", "--set", "algorithm.groups=2"),
-        *("--set", "run.checkpoint_rounds=1", *more),
+        *("--set", "run.checkpoint_rounds=1", "--set", "run.checkpoint_share=1", *more),
     ]
 
 

@@ -42,7 +42,7 @@ def test_there_is_one_before_the_first_round(tmp_path: Path) -> None:
 
 
 def test_one_is_made_after_the_rounds_that_are_asked_for(tmp_path: Path) -> None:
-    settings: dict[str, Any] = {"run__checkpoint_rounds": 2, "run__checkpoint_seconds": 0}
+    settings: dict[str, Any] = {"run__checkpoint_rounds": 2, "run__checkpoint_share": 1}
     for last, expected in {1: [0], 2: [0, 2], 3: [0, 2]}.items():
         folder = tmp_path / str(last)
         crashed(prepared(**settings), folder, last)
@@ -126,4 +126,6 @@ def test_an_error_of_the_run_is_told_before_one_of_its_checkpoint(tmp_path: Path
             raise CrashError
 
     with pytest.raises(CrashError):
-        execute(prepared(run__checkpoint_rounds=1), view, RunFolder(folder))
+        execute(
+            prepared(run__checkpoint_rounds=1, run__checkpoint_share=1), view, RunFolder(folder)
+        )

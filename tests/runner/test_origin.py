@@ -61,7 +61,12 @@ def test_another_setting_is_named(name: str, settings: dict[str, Any], origin: O
 
 @pytest.mark.parametrize(
     "settings",
-    [{"run__checkpoint_rounds": 3}, {"run__checkpoint_seconds": 0}, {"run__data": "elsewhere"}],
+    [
+        {"run__checkpoint_rounds": 3},
+        {"run__checkpoint_seconds": 0},
+        {"run__checkpoint_share": 0.5},
+        {"run__data": "elsewhere"},
+    ],
 )
 def test_what_makes_no_difference_may_change(settings: dict[str, Any], origin: Origin) -> None:
     origin.check(of(**settings))

@@ -132,7 +132,7 @@ def test_settings(settings: dict[str, Any], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rounds", [1, 2])
 def test_short_runs(rounds: int, tmp_path: Path) -> None:
-    settings = {"rounds": rounds, "run__checkpoint_rounds": 1}
+    settings = {"rounds": rounds, "run__checkpoint_rounds": 1, "run__checkpoint_share": 1}
     check_crash(tmp_path, *range(1, rounds + 1), **settings)
 
 
@@ -199,7 +199,7 @@ def test_a_crash_after_any_round(rounds: tuple[int, ...], every: int, tmp_path: 
         shift="swap-all",
         shift__probability=0.5,
         run__checkpoint_rounds=every,
-        run__checkpoint_seconds=0,
+        run__checkpoint_share=1,
     )
 
 
@@ -226,6 +226,7 @@ def test_checkpoints_may_be_set_otherwise_on_the_way(tmp_path: Path) -> None:
     file = tmp_path / "parts" / "experiment.toml"
     text = file.read_text()
     changed = text.replace("checkpoint_rounds = 10", "checkpoint_rounds = 1")
+    changed = changed.replace("checkpoint_share = 0.03", "checkpoint_share = 1.0")
     file.write_text(changed.replace("checkpoint_seconds = 60.0", "checkpoint_seconds = 0"))
     assert toml.read(file)["run"]["checkpoint_rounds"] == 1
     resumed(tmp_path / "parts")

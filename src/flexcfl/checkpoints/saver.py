@@ -3,35 +3,42 @@
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from time import monotonic
+from time import monotonic, thread_time
 from types import TracebackType
+from typing import TypeVar
 
 from flexcfl.checkpoints.store import Checkpoint
 
 __all__ = ["Saver"]
+
+ResultT = TypeVar("ResultT")
 
 
 @dataclass(eq=False)
 class Saver:
     """Saves a checkpoint after ``rounds`` rounds or ``seconds`` seconds, whichever comes first.
 
-    Either rule is off where its number is 0. Where the disk is so slow that the last checkpoint is
-    still being written, the next one waits for the end of a later round. What goes wrong is raised
-    at the end of the round in which it is noticed. ``saved`` is the round of the last checkpoint,
-    which is 0 for the start and None before there is any.
+    Either rule is off where its number is 0. One that is due by rounds is put off while those so
+    far have taken more than a ``share`` of the time: of a processor's, for a disk's is free. Where
+    the last one is still being written, the next waits as well. What goes wrong is raised at the
+    end of the round in which it is noticed. ``saved`` is the round of the last checkpoint, which is
+    0 for the start and None before there is any.
     """
 
     save: Callable[[Checkpoint], None]
     rounds: int
     seconds: float
+    share: float = 1.0
     saved: int | None = None
     now: Callable[[], float] = monotonic
+    _began: float = field(init=False)
     _since: float = field(init=False)
+    _spent: float = field(init=False, default=0.0)
     _writing: "Future[None] | None" = field(init=False, default=None)
     _thread: ThreadPoolExecutor = field(init=False)
 
     def __post_init__(self) -> None:
-        self._since = self.now()
+        self._began = self._since = self.now()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoint")
 
     def __enter__(self) -> "Saver":
@@ -53,22 +60,33 @@ class Saver:
             return
         self._settle()
         if self._due(number):
-            self._begin(number, taken())
+            self._begin(number, taken)
 
     def insist(self, number: int, taken: Callable[[], Checkpoint]) -> None:
         """Save what ``taken`` returns, and wait until it is on the disk."""
         self._settle()
         if number != self.saved:
-            self._begin(number, taken())
+            self._begin(number, taken)
             self._settle()
 
     def _due(self, number: int) -> bool:
+        now = self.now()
         by_rounds = 0 < self.rounds <= number - (self.saved or 0)
-        return by_rounds or 0 < self.seconds <= self.now() - self._since
+        affordable = self.share >= 1 or self._spent <= self.share * (now - self._began)
+        return (by_rounds and affordable) or 0 < self.seconds <= now - self._since
 
-    def _begin(self, number: int, checkpoint: Checkpoint) -> None:
+    def _begin(self, number: int, taken: Callable[[], Checkpoint]) -> None:
         self.saved, self._since = number, self.now()
-        self._writing = self._thread.submit(self.save, checkpoint)
+        checkpoint = self._counted(taken)
+        self._writing = self._thread.submit(self._counted, lambda: self.save(checkpoint))
+
+    def _counted(self, work: Callable[[], ResultT]) -> ResultT:
+        """Do some work and count its time; there is never work in both threads at once."""
+        began = thread_time()
+        try:
+            return work()
+        finally:
+            self._spent += thread_time() - began
 
     def _settle(self) -> None:
         """Wait for what is being written, and raise what went wrong."""

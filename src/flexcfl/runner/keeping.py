@@ -40,7 +40,12 @@ class Running:
 def keeping(folder: RunFolder, run: Running, restored: Restored | None) -> Iterator[Keep]:
     """Hand out what keeps a run's rounds, from its beginning or from what is ``restored``."""
     settings, store = run.prepared.experiment.run, Store(folder.path / CHECKPOINTS)
-    saver = Saver(_saving(folder, store), settings.checkpoint_rounds, settings.checkpoint_seconds)
+    saver = Saver(
+        _saving(folder, store),
+        settings.checkpoint_rounds,
+        settings.checkpoint_seconds,
+        settings.checkpoint_share,
+    )
     keeper = _Keeper(folder, run, saver, Origin.of(run.prepared))
     with saver:
         if restored is None:

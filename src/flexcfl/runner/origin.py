@@ -21,7 +21,10 @@ __all__ = ["FREE", "Fingerprint", "Origin", "versions"]
 Pairs: TypeAlias = tuple[tuple[str, str], ...]
 
 # Where the data are and how often is saved makes no difference to what is computed.
-FREE = {"[run] data", "[run] checkpoint_rounds", "[run] checkpoint_seconds"}
+FREE = {
+    "[run] data",
+    *(f"[run] checkpoint_{how}" for how in ("rounds", "seconds", "share")),
+}
 SAMPLE = 256  # of the examples so many are looked at: to go through all of them takes time
 
 
