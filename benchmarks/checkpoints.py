@@ -90,19 +90,19 @@ def _run(prepared: Prepared, folder: Path) -> float:
 
 def _written(prepared: Prepared, folder: Path) -> int:
     """Return how many bytes the checkpoints of a run take, those that were removed included."""
-    write, total = disk.write, 0
+    write, total = disk.write_in_order, 0
 
-    def counted(path: Path, parts: list[disk.Bytes]) -> None:
+    def counted(files: Mapping[Path, list[disk.Bytes]]) -> None:
         nonlocal total
-        parts = list(parts)
-        total += sum(map(len, parts)) if path.parent.name == "checkpoints" else 0
-        write(path, parts)
+        checkpoints = (each for path, each in files.items() if path.parent.name == "checkpoints")
+        total += sum(len(part) for parts in checkpoints for part in parts)
+        write(files)
 
-    disk.write = counted  # type: ignore[assignment]
+    disk.write_in_order = counted  # type: ignore[assignment]
     try:
         _run(prepared, folder)
     finally:
-        disk.write = write
+        disk.write_in_order = write
     return total
 
 

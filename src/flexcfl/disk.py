@@ -8,12 +8,24 @@ import errno
 import itertools
 import os
 import stat
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TypeAlias
 
-__all__ = ["PART", "SAFE", "Bytes", "append", "cut", "flush", "folder", "read", "remove", "write"]
+__all__ = [
+    "PART",
+    "SAFE",
+    "Bytes",
+    "append",
+    "cut",
+    "flush",
+    "folder",
+    "read",
+    "remove",
+    "write",
+    "write_in_order",
+]
 
 Bytes: TypeAlias = bytes | memoryview
 
@@ -27,20 +39,36 @@ SAFE = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOE
 
 def write(path: Path, parts: Iterable[Bytes]) -> None:
     """Put a file in its place in one step: what is there is the old or the new, nothing between."""
-    part = path.with_name(f".{path.name}{PART}")
+    write_in_order({path: parts})
+
+
+def write_in_order(files: Mapping[Path, Iterable[Bytes]]) -> None:
+    """Put files of one folder in their places, one after the other, once all of them are safe.
+
+    To wait for the disk is what takes time, so that is done for all of them together. Where the
+    last one is after a crash, the others may be missing if a power failure has caused it.
+    """
+    parts = {path: path.with_name(f".{path.name}{PART}") for path in files}
     try:
-        _filled(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, parts)
-        os.replace(part, path)  # noqa: PTH105  (all that changes the disk is of os)
+        _fill({parts[path]: content for path, content in files.items()})
+        for path, part in parts.items():
+            os.replace(part, path)  # noqa: PTH105  (all that changes the disk is of os)
     except BaseException:
-        with suppress(OSError):
-            os.unlink(part)  # noqa: PTH108
+        for part in parts.values():
+            with suppress(OSError):
+                os.unlink(part)  # noqa: PTH108
         raise
-    flush(path.parent)
+    flush(next(iter(files)).parent)
 
 
 def append(path: Path, content: Bytes) -> None:
     """Add to the end of a file, made where there is none; ``flush`` makes sure of what is in it."""
-    _filled(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, [content], flushed=False)
+    file = _opened(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    try:
+        _check_regular(file, path)
+        _put(file, [memoryview(content)])
+    finally:
+        os.close(file)
 
 
 def cut(path: Path, length: int) -> None:
@@ -113,15 +141,17 @@ def _check_regular(file: int, path: Path) -> None:
         raise OSError(errno.EINVAL, "Not a regular file", str(path))
 
 
-def _filled(path: Path, flags: int, parts: Iterable[Bytes], flushed: bool = True) -> None:
-    file = _opened(path, flags)
-    try:
-        _check_regular(file, path)
-        _put(file, [memoryview(part).cast("B") for part in parts if len(part)])
-        if flushed:
-            os.fsync(file)
-    finally:
-        os.close(file)
+def _fill(files: Mapping[Path, Iterable[Bytes]]) -> None:
+    """Write files, and wait until they are on the disk."""
+    with ExitStack() as opened:
+        handles = []
+        for path, parts in files.items():
+            handles.append(_opened(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC))
+            opened.callback(os.close, handles[-1])
+            _check_regular(handles[-1], path)
+            _put(handles[-1], [memoryview(part).cast("B") for part in parts if len(part)])
+        for handle in handles:
+            os.fsync(handle)
 
 
 def _put(file: int, parts: Sequence[memoryview]) -> None:

@@ -1,7 +1,7 @@
 """A folder of checkpoints: what is kept, what is written again, what is left alone."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,12 +63,12 @@ def test_what_has_not_changed_is_not_written_again(
 ) -> None:
     written: list[int] = []
 
-    def counting(path: Path, parts: Sequence[Any]) -> None:
-        written[-1] += sum(len(part) for part in parts)
-        usual(path, parts)
+    def counting(files: Mapping[Path, Sequence[Any]]) -> None:
+        written[-1] += sum(len(part) for parts in files.values() for part in parts)
+        usual(files)
 
-    usual = disk.write
-    monkeypatch.setattr(disk, "write", counting)
+    usual = disk.write_in_order
+    monkeypatch.setattr(disk, "write_in_order", counting)
     store, arrays = Store(tmp_path), drawn(40)
     for number in range(4):
         written.append(0)

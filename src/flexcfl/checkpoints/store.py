@@ -63,10 +63,13 @@ class Store:
         disk.folder(self.folder)
         arrays = {id(array): array for array in checkpoint.arrays}
         old = self._still_good(arrays)
-        new = [array for key, array in arrays.items() if key not in old]
-        known = {**old, **self._written(checkpoint.round, new)}
+        parts, new = _packed(
+            checkpoint.round, [array for key, array in arrays.items() if key not in old]
+        )
+        known = {**old, **new}
         manifest = _manifest(checkpoint, known)
-        disk.write(self.folder / _name(manifest), [layout.written(manifest)])
+        files = {**parts, _name(manifest): list[disk.Bytes]([layout.written(manifest)])}
+        disk.write_in_order({self.folder / name: content for name, content in files.items()})
         others = [each for each in self._kept if each.round != manifest.round]
         self._kept, self._known = [*others, manifest][-KEPT:], known
         self._tidy()
@@ -117,17 +120,6 @@ class Store:
         }
         return {key: place for key, place in used.items() if place.file.name in good}
 
-    def _written(self, number: int, arrays: Sequence[NDArray[Any]]) -> dict[int, _Place]:
-        if not arrays:
-            return {}
-        name, parts = f"arrays-{number}.safetensors", list(layout.packed(arrays))
-        checksum = 0
-        for part in parts:
-            checksum = zlib.crc32(part, checksum)
-        disk.write(self.folder / name, parts)
-        file = layout.File(name, sum(map(len, parts)), checksum)
-        return {id(array): _Place(array, file, nth) for nth, array in enumerate(arrays)}
-
     def _manifest_in(self, path: Path) -> layout.Manifest:
         manifest = layout.parsed(disk.read(path))
         if manifest.round != _round(path):
@@ -165,6 +157,20 @@ class Store:
         if not self.folder.is_dir() or self.folder.is_symlink():
             return []
         return [path for path in self.folder.iterdir() if pattern.fullmatch(path.name)]
+
+
+def _packed(
+    number: int, arrays: Sequence[NDArray[Any]]
+) -> tuple[dict[str, list[disk.Bytes]], dict[int, _Place]]:
+    """Return the file of some arrays, by its name, and where each of them lies in it."""
+    if not arrays:
+        return {}, {}
+    name, parts = f"arrays-{number}.safetensors", list(layout.packed(arrays))
+    checksum = 0
+    for part in parts:
+        checksum = zlib.crc32(part, checksum)
+    file = layout.File(name, sum(map(len, parts)), checksum)
+    return {name: parts}, {id(array): _Place(array, file, nth) for nth, array in enumerate(arrays)}
 
 
 def _manifest(checkpoint: Checkpoint, known: Mapping[int, _Place]) -> layout.Manifest:

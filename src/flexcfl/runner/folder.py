@@ -61,6 +61,7 @@ class RunFolder:
 
     path: Path
     extents: dict[str, Extent] = field(default_factory=dict)
+    _named: int = 0  # tables whose names are on the disk
 
     def begin(self, settings: str) -> None:
         """Write down what is run."""
@@ -90,11 +91,14 @@ class RunFolder:
 
     def flush(self) -> None:
         """Wait until the tables are on the disk."""
-        for name in self.extents:
+        names = list(self.extents)
+        for name in names:
             with told(self.path / name) as path:
                 disk.flush(path)
-        with told(self.path):
-            disk.flush(self.path)  # where the names of new tables are
+        if len(names) > self._named:
+            with told(self.path):
+                disk.flush(self.path)
+            self._named = len(names)
 
     def _grow(self, rows: Mapping[str, Rows]) -> None:
         """Add the lines of a round to all tables, or to none."""
