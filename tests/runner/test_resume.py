@@ -226,7 +226,7 @@ def test_checkpoints_may_be_set_otherwise_on_the_way(tmp_path: Path) -> None:
     file = tmp_path / "parts" / "experiment.toml"
     text = file.read_text()
     changed = text.replace("checkpoint_rounds = 10", "checkpoint_rounds = 1")
-    changed = changed.replace("checkpoint_share = 0.03", "checkpoint_share = 1.0")
+    changed = changed.replace("checkpoint_share = 0.02", "checkpoint_share = 1.0")
     file.write_text(changed.replace("checkpoint_seconds = 60.0", "checkpoint_seconds = 0"))
     assert toml.read(file)["run"]["checkpoint_rounds"] == 1
     resumed(tmp_path / "parts")

@@ -10,7 +10,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -43,8 +43,9 @@ ANY = re.compile(rf"{ROUND.pattern}|{ARRAYS.pattern}|\..*{re.escape(disk.PART)}"
 DTYPES = {
     np.dtype(name): word
     for name, word in (
-        *(("float32", "F32"), ("float64", "F64"), ("bool", "BOOL")),
-        *(("int64", "I64"), ("int32", "I32"), ("int16", "I16"), ("int8", "I8")),
+        *(("float16", "F16"), ("float32", "F32"), ("float64", "F64"), ("bool", "BOOL")),
+        *(("int8", "I8"), ("int16", "I16"), ("int32", "I32"), ("int64", "I64")),
+        *(("uint8", "U8"), ("uint16", "U16"), ("uint32", "U32"), ("uint64", "U64")),
     )
 }
 
@@ -63,17 +64,19 @@ class File:
 
 
 @dataclass(frozen=True)
-class Manifest:
-    """What belongs to a checkpoint.
-
-    ``arrays`` says of each array of which of the ``files`` it is and by which number there.
-    ``content`` is all else, as JSON, in which arrays stand by their places.
-    """
+class Index:
+    """Where the arrays of a checkpoint lie: each in which of the files, and by which number."""
 
     round: int
     files: tuple[File, ...]
     arrays: tuple[tuple[int, int], ...]
-    content: Any = field(default=None)
+
+
+@dataclass(frozen=True)
+class Manifest(Index):
+    """What belongs to a checkpoint: ``content`` is JSON, in which arrays stand by their places."""
+
+    content: Any = None
 
 
 def written(manifest: Manifest) -> bytes:
@@ -113,25 +116,16 @@ def _loaded(text: bytes) -> tuple[Any, int | None]:
 
 
 def _manifest(body: dict[str, Any]) -> Manifest:
-    parts = {name: body.get(name) for name in ("round", "files", "arrays")}
     try:
-        manifest: Manifest = rebuilt(_Parts, parts, [])
+        index: Index = rebuilt(Index, {key: body.get(key) for key in PARTS[:-1]}, [])
     except UnfitError as error:
         raise UnreadableError(str(error)) from None
-    if any(not ARRAYS.fullmatch(file.name) for file in manifest.files):
-        raise UnreadableError("it names a file that is none of a checkpoint's")
-    if len({file.name for file in manifest.files}) < len(manifest.files):
-        raise UnreadableError("it names a file twice")
-    if any(not 0 <= file < len(manifest.files) for file, _ in manifest.arrays):
+    names = [file.name for file in index.files]
+    if not all(map(ARRAYS.fullmatch, names)) or len(set(names)) < len(names):
+        raise UnreadableError("it names a file twice, or one that is none of a checkpoint's")
+    if any(not 0 <= file < len(names) for file, _ in index.arrays):
         raise UnreadableError("it names an array of no file")
-    return Manifest(manifest.round, manifest.files, manifest.arrays, body.get("content"))
-
-
-@dataclass(frozen=True)
-class _Parts:
-    round: int
-    files: tuple[File, ...]
-    arrays: tuple[tuple[int, int], ...]
+    return Manifest(index.round, index.files, index.arrays, body.get("content"))
 
 
 def _checksum(body: str) -> int:

@@ -18,11 +18,11 @@ ResultT = TypeVar("ResultT")
 class Saver:
     """Saves a checkpoint after ``rounds`` rounds or ``seconds`` seconds, whichever comes first.
 
-    Either rule is off where its number is 0. One that is due by rounds is put off while those so
-    far have taken more than a ``share`` of the time: of a processor's, for a disk's is free. Where
-    the last one is still being written, the next waits as well. What goes wrong is raised at the
-    end of the round in which it is noticed. ``saved`` is the round of the last checkpoint, which is
-    0 for the start and None before there is any.
+    Either rule is off where its number is 0. One that is due by rounds is put off while with it, if
+    it takes as long as the last one, all would have taken more than a ``share`` of the time: of a
+    processor's, for a disk's is free. Where the last one is still being written, the next waits as
+    well. What goes wrong is raised at the end of the round in which it is noticed. ``saved`` is the
+    round of the last checkpoint, which is 0 for the start and None before there is any.
     """
 
     save: Callable[[Checkpoint], None]
@@ -34,6 +34,7 @@ class Saver:
     _began: float = field(init=False)
     _since: float = field(init=False)
     _spent: float = field(init=False, default=0.0)
+    _last: float = field(init=False, default=0.0)
     _writing: "Future[None] | None" = field(init=False, default=None)
     _thread: ThreadPoolExecutor = field(init=False)
 
@@ -72,11 +73,14 @@ class Saver:
     def _due(self, number: int) -> bool:
         now = self.now()
         by_rounds = 0 < self.rounds <= number - (self.saved or 0)
-        affordable = self.share >= 1 or self._spent <= self.share * (now - self._began)
-        return (by_rounds and affordable) or 0 < self.seconds <= now - self._since
+        affordable = self._spent + self._last <= self.share * (now - self._began)
+        return (
+            by_rounds and (affordable or self.share >= 1)
+        ) or 0 < self.seconds <= now - self._since
 
     def _begin(self, number: int, taken: Callable[[], Checkpoint]) -> None:
         self.saved, self._since = number, self.now()
+        self._spent, self._last = self._spent + self._last, 0.0
         checkpoint = self._counted(taken)
         self._writing = self._thread.submit(self._counted, lambda: self.save(checkpoint))
 
@@ -86,7 +90,7 @@ class Saver:
         try:
             return work()
         finally:
-            self._spent += thread_time() - began
+            self._last += thread_time() - began
 
     def _settle(self) -> None:
         """Wait for what is being written, and raise what went wrong."""

@@ -118,7 +118,7 @@ def run(
     Ctrl-C ends the round and leaves a checkpoint, from which 'flexcfl resume RUN' goes on; a second
     one stops at once. There are checkpoints every 10 rounds and every 60 seconds as well, whichever
     comes first (run.checkpoint_rounds, run.checkpoint_seconds; 0 turns either off). Those by rounds
-    are fewer where they would take more than 3 % of the time (run.checkpoint_share; 1 for never).
+    are fewer where they would take more than 2 % of the time (run.checkpoint_share; 1 for never).
     """  # noqa: D301  (click reads the character as: keep these lines)
     # Late imports: whoever asks for help, or mistypes an option, does not wait for them.
     from rich.console import Console

@@ -54,8 +54,8 @@ class RunSettings:
     on all of them. It is drawn once from the seed, among all clients. ``data`` is the folder in
     which the files of a dataset are looked for first. A checkpoint is made after
     ``checkpoint_rounds`` rounds or ``checkpoint_seconds`` seconds, whichever comes first; 0 turns
-    either off. Those by rounds are put off while all so far have taken more than
-    ``checkpoint_share`` of the time, 1 for never.
+    either off. Those by rounds are put off while they would take more than ``checkpoint_share`` of
+    a processor's time, 1 for never.
     """
 
     rounds: Positive = 300
@@ -68,7 +68,7 @@ class RunSettings:
     data: Path | None = None
     checkpoint_rounds: Annotated[int, Field(ge=0, le=10**9)] = 10
     checkpoint_seconds: Annotated[float, Field(ge=0, le=10**9)] = 60.0
-    checkpoint_share: Annotated[float, Field(gt=0, le=1)] = 0.03
+    checkpoint_share: Annotated[float, Field(gt=0, le=1)] = 0.02
 
 
 @dataclasses.dataclass(frozen=True)
