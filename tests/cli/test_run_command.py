@@ -476,5 +476,9 @@ def test_ctrl_c_pressed_again_and_again_is_like_once(here: Path) -> None:
         for _ in range(20):
             process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=30)
-    assert (process.returncode, err) == (130, "Interrupted.\n")
+    assert process.returncode == 130
+    # Whether the second comes before the round has ended is a matter of luck.
+    _, notice, *_, last = err.splitlines()
+    assert notice.startswith("The round is brought to its end")
+    assert last == "Interrupted." or last.startswith("Stopped after round ")
     assert (here / "mine" / "rounds.csv").read_text().endswith("\n")

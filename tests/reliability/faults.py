@@ -36,10 +36,10 @@ class Call:
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens at which call: death around it or within it, or an error that is told once."""
+    """What happens at which call: death before it or within it, or an error that is told once."""
 
     at: int
-    kind: Literal["before", "after", "half", "error"] = "before"
+    kind: Literal["before", "half", "error"] = "before"
     errno: int = 0
 
 
@@ -98,8 +98,8 @@ class Disk:
             if fault.kind == "error":
                 raise OSError(fault.errno, os.strerror(fault.errno))
             self.dead = True
-            if fault.kind != "before":
-                act() if fault.kind == "after" else half()
+            if fault.kind == "half":
+                half()
             raise DeathError
 
     def _opened(self, path: Any, flags: int, *more: Any, **named: Any) -> int:

@@ -12,6 +12,8 @@ import pytest
 from tests.reliability.children import Children
 from tests.reliability.small import FESEM, differences, words
 
+pytestmark = pytest.mark.slow
+
 
 def large(out: Path) -> list[str]:
     """Return the command of a run whose checkpoints have a hundred thousand bytes each."""
@@ -49,7 +51,6 @@ mount -o remount,size=20m {place}
 """
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="there is no unshare")
 def test_a_tiny_file_system_that_runs_full(children: Children, tmp_path: Path) -> None:
     place, told, copy = (tmp_path / name for name in ("tiny", "told", "copy"))

@@ -22,13 +22,10 @@ from tests.reliability.small import (
     troubles,
 )
 
-pytestmark = pytest.mark.usefixtures("in_order")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("in_order")]
 
 NO: Choice = lambda: False  # noqa: E731
 YES: Choice = lambda: True  # noqa: E731
-SOME_OR_ALL = pytest.mark.parametrize(
-    "share", [pytest.param(30, id="some"), pytest.param(1, id="all", marks=pytest.mark.slow)]
-)
 
 
 def states(calls: Sequence[Call], before: Left) -> Iterator[tuple[int, Left]]:
@@ -55,14 +52,13 @@ def check(
     calls: Sequence[Call],
     before: Left,
     sure: int,
-    share: int,
     reference: Path,
     place: Path,
     output: Output,
 ) -> None:
-    """Go on from all states, or from some; after ``sure`` calls none may be lost."""
+    """Go on from all states; after ``sure`` calls none may be lost."""
     wrong = {}
-    for number, left in list(states(calls, before))[::-share]:
+    for number, left in states(calls, before):
         put(left, place)
         trouble = troubles(place / FOLDER, reference, number < sure, output)
         if trouble:
@@ -72,12 +68,10 @@ def check(
 
 
 @KINDS
-@SOME_OR_ALL
 @pytest.mark.parametrize("rounds", [1, 2])
 def test_a_run_outlives_a_power_cut_from_its_first_checkpoint_on(
     kind: Kind,
     rounds: int,
-    share: int,
     references: References,
     tmp_path: Path,
     capsys: Output,
@@ -88,16 +82,14 @@ def test_a_run_outlives_a_power_cut_from_its_first_checkpoint_on(
         assert begun(kind, root / FOLDER, "--set", f"run.checkpoint_rounds={rounds}") == 0
     shutil.copy(root / FOLDER / "experiment.toml", reference)
     assert differences(root / FOLDER, reference) == []
-    check(disk.done, {}, first_kept(disk.done), share, reference, tmp_path / "left", capsys)
+    check(disk.done, {}, first_kept(disk.done), reference, tmp_path / "left", capsys)
 
 
 @pytest.mark.parametrize("damaged", [False, True], ids=["whole", "damaged"])
 @KINDS
-@SOME_OR_ALL
 def test_a_resumed_run_outlives_it_too(
     kind: Kind,
     damaged: bool,
-    share: int,
     references: References,
     tmp_path: Path,
     capsys: Output,
@@ -111,7 +103,7 @@ def test_a_resumed_run_outlives_it_too(
     with Disk(root) as disk:
         assert resumed(root / FOLDER) == 0
     assert differences(root / FOLDER, references[kind]) == []
-    check(disk.done, before, 0, share, references[kind], tmp_path / "left", capsys)
+    check(disk.done, before, 0, references[kind], tmp_path / "left", capsys)
 
 
 def _in_the_midst(kind: Kind, root: Path) -> Left:

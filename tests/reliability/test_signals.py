@@ -88,6 +88,7 @@ def typed(line: str, here: Path) -> int:
     ).returncode
 
 
+@pytest.mark.slow
 @SIGNALS
 def test_a_second_one_stops_at_once_and_does_no_harm(
     number: signal.Signals, code: int, children: Children, tmp_path: Path
@@ -123,6 +124,7 @@ def test_while_the_data_are_loaded_nothing_is_left_behind(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_while_a_run_is_found_again_nothing_is_lost(
     children: Children, reference: Path, tmp_path: Path
 ) -> None:

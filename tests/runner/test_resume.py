@@ -86,6 +86,7 @@ def test_everything_with_everything(
     check_resumes(tmp_path, 2, 4, **settings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["flexcfl", "cfl", "flhc", "fesem-mig"])
 def test_stopped_after_every_round(algorithm: str, tmp_path: Path) -> None:
     check_resumes(
@@ -108,6 +109,7 @@ def test_clusters_that_are_found_before_or_after(algorithm: str, last: int, tmp_
     assert counted[0] < counted[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [
@@ -148,10 +150,12 @@ def dropping() -> nn.Module:
     )
 
 
+@pytest.mark.slow
 def test_a_model_with_dropout(tmp_path: Path) -> None:
     check_resumes(tmp_path, 2, 5, own=Own(federation=pictures(), factory=dropping))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shift", ["swap-all", "incremental"])
 def test_clients_that_are_made_on_demand(shift: str, tmp_path: Path) -> None:
     one = pictures()
@@ -189,6 +193,7 @@ def check_crash(folder: Path, *rounds: int, **settings: Any) -> None:
     check_same(resumed(folder / "parts"), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every", [0, 1])
 @pytest.mark.parametrize("rounds", [(1,), (2, 3), (4, 5, 6)])
 def test_a_crash_after_any_round(rounds: tuple[int, ...], every: int, tmp_path: Path) -> None:
