@@ -53,11 +53,10 @@ class DiskError(TrainingError):
     reason: str | None = None
 
     @classmethod
-    def of(cls, path: object, reason: str | None, then: str = "run again") -> "DiskError":
+    def of(cls, path: object, reason: str | None, then: str = "and run again.") -> "DiskError":
         """Return the error for a file, with what to do once it can be written."""
-        error = cls(
-            f"'{path}' cannot be written ({reason}): make room or mend its rights, and {then}."
-        )
+        mend = "make room or mend its rights"
+        error = cls(f"'{path}' cannot be written ({reason}): {mend}, {then}")
         error.path, error.reason = path, reason
         return error
 

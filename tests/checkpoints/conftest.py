@@ -1,5 +1,6 @@
 """Runs that were stopped on the way, and a judge of what comes of them when they are changed."""
 
+import re
 import shutil
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping
@@ -60,7 +61,8 @@ def resume() -> Resume:
                 return None
         assert len(sentence.splitlines()) == 1
         assert sentence.isprintable()
-        assert sentence.endswith(".")
+        # A command that is to be copied has no full stop.
+        assert sentence.endswith(".") or re.search(r": flexcfl (run|resume) \S+$", sentence)
         return sentence
 
     return given

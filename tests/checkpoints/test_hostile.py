@@ -170,6 +170,30 @@ def test_a_tree_of_clusters_that_leads_in_circles_is_refused(
     assert "leads in a circle" in (resume(folder) or "")
 
 
+def test_a_round_of_which_there_cannot_be_so_many_is_refused(
+    stopped_run: Stopped, resume: Resume
+) -> None:
+    folder = alone(stopped_run, "flexcfl")
+    body, _ = newest(folder)
+    number = body["round"] = at(body, (*WORLD, "world"))["number"] = 9_999_999_999
+    lay(folder, body)
+    (folder / "checkpoints" / "round-3.json").rename(folder / f"checkpoints/round-{number}.json")
+    assert f"does not have the rounds 1 to {number}" in (resume(folder) or "")
+
+
+@pytest.mark.parametrize(
+    "way", [(*STATE, "clustering", "clients"), (*WORLD, "keepsakes", "clients")]
+)
+def test_rows_of_nothing_are_refused(
+    way: tuple[str, ...], stopped_run: Stopped, resume: Resume
+) -> None:
+    folder = alone(stopped_run, "flexcfl")
+    body, arrays = newest(folder)
+    arrays[at(body, way)] = np.empty((2**28, 0), dtype=np.int64)
+    lay(folder, body, arrays)
+    assert "rows of nothing" in (resume(folder) or "")
+
+
 def test_a_file_that_is_named_many_times_is_not_read_many_times(
     stopped_run: Stopped, resume: Resume
 ) -> None:

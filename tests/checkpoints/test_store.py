@@ -262,3 +262,12 @@ def test_a_save_that_failed_can_be_done_again(
     check_checkpoints(usable(tmp_path), [first])
     second = saved(store, 2, [first.arrays[0], *drawn(1, 2)])
     check_checkpoints(usable(tmp_path), [second, first])
+
+
+def test_what_cannot_be_removed_is_left(tmp_path: Path) -> None:
+    (tmp_path / "round-0.json").mkdir()
+    store, made = Store(tmp_path), drawn(2)
+    for number in range(1, 4):
+        saved(store, number, made)
+    assert (tmp_path / "round-0.json").is_dir()
+    assert [each.round for each in usable(tmp_path)] == [3, 2]

@@ -99,7 +99,7 @@ def test_ctrl_c_ends_all_processes_and_keeps_what_is_complete(here: Path) -> Non
         _, err = command.communicate(timeout=20)
     assert command.returncode == 130
     complete = len(list(here.glob("mine/*/summary.json")))
-    last = f"Stopped: {complete} of 198 runs are complete. To go on: flexcfl resume mine\n"
+    last = f"Stopped with {complete} of 198 runs complete. To go on: flexcfl resume mine\n"
     assert err.endswith(last)
     assert not list(here.rglob("*.part"))
     assert not (here / "mine" / "comparison.csv").exists()

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from flexcfl.comparison.asked import FILE, Asked
-from flexcfl.comparison.folder import StoppedError, claimed, entered, finished, is_comparison
+from flexcfl.comparison.folder import claimed, entered, finished, is_comparison
 from flexcfl.comparison.plan import Planned
 from flexcfl.errors import SettingsError
 from flexcfl.runner.experiment import Experiment
 from flexcfl.runner.layers import spoken
-from flexcfl.runner.stopping import Stop
+from flexcfl.runner.stopping import Stop, StoppedError
 
 ASKED = Asked.of(["fedavg", "ifca"], 1, spoken({}, {}))
 
@@ -71,8 +71,8 @@ def test_what_was_asked_to_stop_can_go_on_even_if_no_run_has_begun(
 ) -> None:
     stop = Stop(15)
     with pytest.raises(StoppedError) as caught, entered(Path("a b"), ASKED, runs, None) as path:
-        raise StoppedError(0, 2, path, stop)
-    told = "Stopped: 0 of 2 runs are complete. To go on: flexcfl resume 'a b'"
+        raise StoppedError("with 0 of 2 runs complete", path, stop)
+    told = "Stopped with 0 of 2 runs complete. To go on: flexcfl resume 'a b'"
     assert (str(caught.value), caught.value.code) == (told, 143)
     assert [each.name for each in path.iterdir()] == [FILE]
 

@@ -4,7 +4,6 @@ import pickle
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import pytest
@@ -58,9 +57,7 @@ def test_one_that_does_not_listen_is_killed(
     events = carried_out(runs, 2, parcel(None), None)
     assert [next(events), next(events)] == [(run, Started()) for run in runs]
     assert next(events) is None
-    began = monotonic()
     events.close()
-    assert monotonic() - began < 5
     assert [each.returncode for each in children] == [-9, -9]
 
 
@@ -104,9 +101,8 @@ def test_who_is_asked_to_stop_twice_is_killed(
     assert [next(events), next(events)] == [(run, Started()) for run in runs]
     stop.asked = 2
     assert next(events) is None
-    began = monotonic()
+    monkeypatch.setattr(pool, "GRACE", 600.0)  # which nobody would wait for
     events.close()
-    assert monotonic() - began < process.GRACE
     assert [each.returncode for each in children] == [-9, -9]
 
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from time import sleep
 from typing import Any
@@ -82,8 +83,10 @@ def test_it_is_the_same_after_it_was_killed_at_any_moment(
                 sleep(0.01)
             sleep(moment)
             # The parent first is worst: whoever is left has nobody to tell.
-            for each in [command.pid, *children(command.pid)]:
-                os.kill(each, signal.SIGKILL)
+            alive = command.poll() is None
+            for each in [command.pid, *children(command.pid)] if alive else []:
+                with suppress(ProcessLookupError):
+                    os.kill(each, signal.SIGKILL)
         words = ["resume", str(out), "-q"]
     assert main(words) == 0, moments
     assert snapshot(out) == snapshot(whole), moments
@@ -103,7 +106,7 @@ def test_it_stops_when_asked_to_and_goes_on_as_it_says(
     complete = len(list(out.glob("*/summary.json")))
     assert told == (
         "\nThe round is brought to its end; once more (Ctrl-C) stops at once.\n"
-        f"Stopped: {complete} of 4 runs are complete. To go on: flexcfl resume '{out}'\n"
+        f"Stopped with {complete} of 4 runs complete. To go on: flexcfl resume '{out}'\n"
     )
     for folder in out.glob("*/checkpoints"):
         check_last_round_is_kept(folder.parent)

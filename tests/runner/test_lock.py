@@ -1,5 +1,6 @@
 """One process at a time in a folder."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -127,4 +128,17 @@ def test_a_folder_that_goes_meanwhile_is_no_trouble(tmp_path: Path) -> None:
     with locked(folder):
         (folder / LOCK).unlink()
         folder.rmdir()
+    assert list(tmp_path.iterdir()) == []
+
+
+@unix
+def test_a_file_system_without_locks_is_no_obstacle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(*_: object) -> None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr("fcntl.flock", missing)
+    with locked(tmp_path):
+        pass
     assert list(tmp_path.iterdir()) == []

@@ -106,7 +106,7 @@ def test_the_sample_of_examples_has_the_first_and_the_last(size: int) -> None:
 
 def test_what_only_python_has_must_be_given_again(origin: Origin) -> None:
     assert origin.own == ("data",)
-    with pytest.raises(SettingsError, match=r"This run has data of its own.*flexcfl\.resume"):
+    with pytest.raises(SettingsError, match=r"This run has its own data, .*flexcfl\.resume"):
         origin.check(replace(origin, own=()))
     replace(origin, own=()).check(origin)  # the data are looked at beside
 

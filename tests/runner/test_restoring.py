@@ -137,7 +137,7 @@ def test_where_there_is_no_other_the_sentence_says_what_to_do(
     with pytest.raises(SettingsError, match=r"There is no checkpoint in .* to go on with") as told:
         found(run, ready)
     assert reason in str(told.value)
-    assert f"flexcfl run {run / 'experiment.toml'}" in str(told.value)
+    assert "begin anew with flexcfl.run, or give it the same data" in str(told.value)
 
 
 def test_a_folder_without_checkpoints_is_told(run: Path, ready: Prepared) -> None:

@@ -1,6 +1,7 @@
 """A run that was interrupted and resumed is the run that was not, whatever it is made of."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,11 @@ from torch import nn
 
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import Federation, MadeLists
-from flexcfl.drift import DETECTORS
+from flexcfl.drift import DETECTORS, LabelShare
 from flexcfl.runner import toml
 from flexcfl.runner.own import NOTHING, Own
 from flexcfl.runner.prepare import Prepared
-from flexcfl.shifts import SHIFTS
+from flexcfl.shifts import SHIFTS, SwapAll
 from tests.checkpoints.interrupted import (
     CLASSES,
     PICTURES,
@@ -60,6 +61,20 @@ def test_every_shift(shift: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("detector", sorted(DETECTORS))
 def test_every_detector(detector: str, tmp_path: Path) -> None:
     check_resumes(tmp_path, 3, shift="swap-part", shift__probability=0.5, drift=detector)
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        replace(PICTURES, shifts={"mine": SwapAll(probability=0.5)}),
+        replace(PICTURES, detector=LabelShare(fraction=0.2)),
+    ],
+    ids=["shift", "detector"],
+)
+def test_objects_of_ones_own_that_have_options(own: Own, tmp_path: Path) -> None:
+    """The options are written down with the run, but are theirs when it goes on."""
+    names = {"shift": "mine"} if own.shifts else {"drift": "mine", "shift": "swap-all"}
+    check_resumes(tmp_path, 3, own=own, **names)
 
 
 @pytest.mark.parametrize("shifts", [("incremental", "swap-all"), ("rotation", "gradual")])

@@ -108,6 +108,7 @@ def test_the_notice_goes_to_stderr_and_may_be_lost(
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_the_sentence_says_how_to_go_on(number: int, code: int) -> None:
-    error = StoppedError(3, 10, Path("runs", "my run"), Stop(number))
+    error = StoppedError("after round 3 of 10", Path("runs", "my run"), Stop(number))
     assert str(error) == "Stopped after round 3 of 10. To go on: flexcfl resume 'runs/my run'"
+    assert str(StoppedError("now", Path("-x"), Stop(number))).endswith("flexcfl resume ./-x")
     assert error.code == code

@@ -151,7 +151,8 @@ class Store:
         paths = self._paths(layout.ANY)
         for path in sorted(paths, key=lambda path: not layout.ROUND.fullmatch(path.name)):
             if path.name not in needed:
-                disk.remove(path)
+                with suppress(OSError):  # it is in nobody's way
+                    disk.remove(path)
 
     def _paths(self, pattern: "re.Pattern[str]") -> list[Path]:
         if not self.folder.is_dir() or self.folder.is_symlink():

@@ -30,8 +30,7 @@ def resume(
 
     DIR is the folder that 'flexcfl run' or 'flexcfl compare' printed. A run goes on from its last
     checkpoint: its rounds.csv and its models will be, byte for byte, those of a run without
-    interruption. A checkpoint is made every 10 rounds and every 60 seconds, whichever comes first
-    (run.checkpoint_rounds, run.checkpoint_seconds), and on Ctrl-C.
+    interruption. 'flexcfl run --help' says when checkpoints are made.
 
     Of a comparison, runs that are finished are not done again, those that have begun go on, and
     the others are begun. If all are finished, its table is shown once more.

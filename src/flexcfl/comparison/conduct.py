@@ -12,7 +12,7 @@ from rich.console import Console
 
 from flexcfl.comparison import display, leaving, table
 from flexcfl.comparison.asked import Asked
-from flexcfl.comparison.folder import StoppedError, entered, finished
+from flexcfl.comparison.folder import entered, finished
 from flexcfl.comparison.messages import Done, Remark
 from flexcfl.comparison.plan import Planned
 from flexcfl.comparison.pool import Event, carried_out, parcel
@@ -24,7 +24,7 @@ from flexcfl.errors import FlexcflError
 from flexcfl.runner.display import show
 from flexcfl.runner.folder import write
 from flexcfl.runner.places import command
-from flexcfl.runner.stopping import Stop, listening
+from flexcfl.runner.stopping import Stop, StoppedError, listening
 
 __all__ = ["Folder", "conduct"]
 
@@ -58,7 +58,8 @@ def conduct(
             with closing(carried_out(runs, jobs, sent, path, stop)) as events:
                 done = _collected(shown(events, runs, console))
             if path and len(done) < len(runs):
-                raise StoppedError(len(done), len(runs), path, stop)
+                how_far = f"with {len(done)} of {len(runs)} runs complete"
+                raise StoppedError(how_far, path, stop)
         comparison = _held_together(runs, done, path)
         if path and not (before == len(runs) and (path / leaving.JSON).is_file()):
             for name, content in leaving.files(runs, comparison).items():

@@ -9,28 +9,18 @@ from flexcfl.comparison.asked import FILE, Asked
 from flexcfl.comparison.finished import is_finished
 from flexcfl.comparison.plan import Planned
 from flexcfl.data import Federation
-from flexcfl.errors import FlexcflError, SettingsError
+from flexcfl.errors import SettingsError
 from flexcfl.runner import places
 from flexcfl.runner.experiment import Experiment
 from flexcfl.runner.folder import write
 from flexcfl.runner.lock import LOCK, locked
-from flexcfl.runner.stopping import Stop
+from flexcfl.runner.stopping import StoppedError
 
-__all__ = ["StoppedError", "claimed", "entered", "finished", "is_comparison"]
+__all__ = ["claimed", "entered", "finished", "is_comparison"]
 
 ROOT = Path("comparisons")
 # What is there before there is a comparison, also if a process was killed in that moment.
 REMAINS = {LOCK, f".{FILE}{disk.PART}"}
-
-
-class StoppedError(FlexcflError):
-    """A comparison has ended early, as it was asked to; ``code`` is how a command then ends."""
-
-    def __init__(self, done: int, runs: int, folder: Path, stop: Stop) -> None:
-        super().__init__(
-            f"Stopped: {done} of {runs} runs are complete. To go on: {places.command(folder)}"
-        )
-        self.code = 128 + (stop.asked or 0)
 
 
 def is_comparison(path: Path) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from rich.console import Console
 from rich.text import Text
@@ -77,7 +77,7 @@ def resume(
             raise SettingsError(f"The run in '{path}' is finished: there is nothing left to do.")
         check_own(path, own)  # before what it lacks is looked for by its name
         file = path / EXPERIMENT
-        experiment = resolve([Layer("file", toml.read(file)), *layers], own).experiment
+        experiment = resolve([Layer("file", _said(file, own)), *layers], own).experiment
         # Everything is from the file, which need not be said of each setting.
         prepared = _prepared(Resolved(experiment, {}), file, own, console)
         found = restored(path, prepared, Origin.of(prepared))
@@ -104,6 +104,16 @@ def _check_run(path: Path) -> None:
             f"'{path}' is not the folder of a run, which has an {EXPERIMENT} in it: "
             "name the folder that 'flexcfl run' or 'flexcfl compare' printed."
         )
+
+
+def _said(file: Path, own: Own) -> dict[str, Any]:
+    """Return what an experiment says; the options of objects are theirs, and only written down."""
+    tables = toml.read(file)
+    for name, brought in (("shift", own.shifts), ("drift", own.detector)):
+        said = tables.get(name)
+        if brought is not None and isinstance(said, dict):
+            tables[name] = {key: value for key, value in said.items() if key == "name"}
+    return tables
 
 
 def _prepared(resolved: Resolved, file: Path | None, own: Own, console: Console) -> Prepared:
@@ -138,7 +148,7 @@ def _going_on(path: Path, console: Console, stoppable: bool) -> Iterator[Stop]:
         if not (path / ROUNDS).exists():
             raise
         if isinstance(error, DiskError):
-            raise DiskError.of(error.path, error.reason, f"go on: {command(path)}") from None
+            raise DiskError.of(error.path, error.reason, f"then go on: {command(path)}") from None
         # Where training itself has failed, it would fail again.
         further = "" if isinstance(error, FlexcflError) else f" To go on: {command(path)}"
         where = f"The rounds so far are in '{path}'.{further}"

@@ -98,7 +98,8 @@ class _Keeper:
             yield done
             if self.run.stop.asked is not None and number < last:
                 self.saver.insist(number, lambda: self._after(done))  # noqa: B023
-                raise StoppedError(number, last, self.folder.path, self.run.stop)
+                how_far = f"after round {number} of {last}"
+                raise StoppedError(how_far, self.folder.path, self.run.stop)
 
     def beginning(self) -> Checkpoint:
         """Return the checkpoint of a run that has done nothing yet."""

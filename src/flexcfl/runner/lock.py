@@ -1,5 +1,6 @@
 """One process at a time on a folder: held by a lock that ends with the process that holds it."""
 
+import errno
 import os
 import sys
 from collections.abc import Iterator
@@ -46,6 +47,10 @@ def _held(file: int) -> bool:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    except OSError as error:
+        if error.errno not in (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK):
+            raise
+        # The file system has no locks, as those of some clusters: better none than no run.
     return True
 
 

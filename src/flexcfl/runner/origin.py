@@ -22,7 +22,7 @@ Pairs: TypeAlias = tuple[tuple[str, str], ...]
 
 # Where the data are and how often is saved makes no difference to what is computed.
 FREE = {
-    "[run] data",
+    *("[run] data", "[data] folder"),
     *(f"[run] checkpoint_{how}" for how in ("rounds", "seconds", "share")),
 }
 SAMPLE = 256  # of the examples so many are looked at: to go through all of them takes time
@@ -71,7 +71,7 @@ class Origin:
         missing = [part for part in self.own if part not in own]
         if missing:
             raise SettingsError(
-                f"This run has {' and '.join(missing):.100} of its own, which only Python has: "
+                f"This run has its own {' and '.join(missing):.100}, which only Python has: "
                 "go on with flexcfl.resume, and give it the same again."
             )
 

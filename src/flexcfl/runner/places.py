@@ -74,8 +74,9 @@ def told(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        where = f": '{error.filename}'" if error.filename else ""
         raise SettingsError(
-            f"The folder '{path}' cannot be used ({error.strerror}: '{error.filename}'): "
+            f"The folder '{path}' cannot be used ({error.strerror}{where}): "
             "choose another with --out."
         ) from None
 
@@ -91,4 +92,6 @@ def taken(path: Path) -> str:
 
 def command(folder: Path) -> str:
     """Return the command that goes on with what is in a folder, as a shell takes it."""
-    return f"flexcfl resume {shlex.quote(str(folder))}"
+    name = str(folder)
+    # What begins with a dash would be taken for an option.
+    return f"flexcfl resume {shlex.quote(f'./{name}' if name.startswith('-') else name)}"

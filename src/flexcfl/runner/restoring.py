@@ -82,8 +82,8 @@ class Restored:
         except WRONG as error:
             raise SettingsError(
                 f"The checkpoint of round {self.number} leads to an error "
-                f"({type(error).__name__}: {error}): start a new run, and if nobody has touched "
-                "the folder, report it."
+                f"({type(error).__name__}: {error}): start a new run; if nobody has touched the "
+                "folder, look for it in code of your own, or report it."
             ) from error
 
 
@@ -100,10 +100,11 @@ def restored(folder: Path, prepared: Prepared, origin: Origin) -> Restored:
             name = folder / CHECKPOINTS / f"round-{found.checkpoint.round}.json"
             remarks.append(f"'{name}' cannot be used: {error}")
     why = f" ({remarks[0]})" if remarks else ""
-    raise SettingsError(
-        f"There is no checkpoint in '{folder}' to go on with{why}: "
-        f"begin anew with flexcfl run {shlex.quote(str(folder / EXPERIMENT))}."
-    )
+    what = f"begin anew: flexcfl run {shlex.quote(str(folder / EXPERIMENT))}"
+    if prepared.own:
+        same = " and ".join(prepared.own)
+        what = f"begin anew with flexcfl.run, or give it the same {same} as before."
+    raise SettingsError(f"There is no checkpoint in '{folder}' to go on with{why}: {what}")
 
 
 def check_own(folder: Path, own: Own) -> None:
@@ -140,7 +141,7 @@ def _fitting(
         remarks = [*remarks, f"With {changed} the rest may differ from the run as it began."]
     if checkpoint.round == 0:
         return Restored(found, about, None, None, None, rows, tuple(remarks))
-    _check_vectors(found, prepared)
+    _check_arrays(found, prepared)
     memory: Memory = rebuilt(Memory, content["world"], arrays)
     if memory.world.number != checkpoint.round:
         raise UnfitError(f"its world is of round {memory.world.number}")
@@ -150,10 +151,16 @@ def _fitting(
     return Restored(found, about, past, serving, memory, rows, tuple(remarks))
 
 
-def _check_vectors(found: Found, prepared: Prepared) -> None:
-    """Refuse vectors that are no models of this run: compiled loops do not look where they read."""
+def _check_arrays(found: Found, prepared: Prepared) -> None:
+    """Refuse arrays that no run has.
+
+    Vectors are models of this run, for compiled loops do not look where they read. Rows of nothing
+    take no room in a file, and for ever to go through.
+    """
     parameters = prepared.engine.parameters
     for array in found.checkpoint.arrays:
+        if array.ndim and len(array) and not array.size:
+            raise UnfitError(f"it has {len(array)} rows of nothing")
         if array.dtype == np.float32 and array.shape[-1:] != (parameters,):
             raise UnfitError(f"it has vectors of shape {array.shape} where {parameters} are wanted")
 

@@ -27,10 +27,13 @@ class Stop:
 
 
 class StoppedError(FlexcflError):
-    """A run has ended early, as it was asked to; ``code`` is how a command ends by that signal."""
+    """A run or a comparison has ended early, as it was asked to.
 
-    def __init__(self, number: int, rounds: int, folder: Path, stop: Stop) -> None:
-        super().__init__(f"Stopped after round {number} of {rounds}. To go on: {command(folder)}")
+    ``code`` is how a command ends by that signal.
+    """
+
+    def __init__(self, how_far: str, folder: Path, stop: Stop) -> None:
+        super().__init__(f"Stopped {how_far}. To go on: {command(folder)}")
         self.code = 128 + (stop.asked or 0)
 
 
