@@ -204,7 +204,7 @@ def test_mutated_archives(mirror: Mirror, tmp_path: Path, content: bytes) -> Non
 
 
 @pytest.mark.slow
-@settings(max_examples=1_000, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=500, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(mutated([RIGHT]))
 def test_many_mutated_archives(mirror: Mirror, tmp_path: Path, content: bytes) -> None:
     take_or_refuse(mirror, tmp_path, content)

@@ -59,7 +59,7 @@ def test_mutated_files_within_right_members(judge: Judge, content: bytes, cut: i
 
 
 @pytest.mark.slow
-@settings(max_examples=2_000)
+@settings(max_examples=800)
 @given(mutated(IDX + GZIP))
 def test_many_mutated_files(judge: Judge, content: bytes) -> None:
     judge("gzip", content)

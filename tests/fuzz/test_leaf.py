@@ -38,7 +38,7 @@ def test_mutated_files(judge: Judge, content: bytes) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=2_000)
+@settings(max_examples=800)
 @given(mutated(LEAF))
 def test_many_mutated_files(judge: Judge, content: bytes) -> None:
     judge("leaf", content)

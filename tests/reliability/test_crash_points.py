@@ -12,6 +12,7 @@ import pytest
 
 from tests.reliability.faults import Call, DeathError, Disk, Fault
 from tests.reliability.small import (
+    FESEM,
     FIRST,
     FLEXCFL,
     FOLDER,
@@ -25,8 +26,15 @@ from tests.reliability.small import (
     troubles,
 )
 
-SOME_OR_ALL = pytest.mark.parametrize(
-    "stride", [pytest.param(47, id="some"), pytest.param(1, id="all", marks=pytest.mark.slow)]
+# Every call of the one, and of the other, whose calls are of the same kinds, every fifth.
+POINTS = pytest.mark.parametrize(
+    ("kind", "stride"),
+    [
+        pytest.param(FLEXCFL, 47, id="flexcfl-some"),
+        pytest.param(FESEM, 47, id="fesem-mig-some"),
+        pytest.param(FLEXCFL, 1, id="flexcfl-all", marks=pytest.mark.slow),
+        pytest.param(FESEM, 5, id="fesem-mig-many", marks=pytest.mark.slow),
+    ],
 )
 
 
@@ -60,8 +68,7 @@ def numbers(calls: list[Call], kind: str, stride: int) -> Iterator[int]:
 
 
 @in_order
-@KINDS
-@SOME_OR_ALL
+@POINTS
 # After a call is before the next one.
 @pytest.mark.parametrize("when", ["before", "half"])
 def test_after_a_crash_at_any_call_the_run_goes_on_as_if_nothing_had_been(
@@ -109,8 +116,7 @@ def test_two_crashes_are_not_worse_than_one(
 
 
 @in_order
-@KINDS
-@SOME_OR_ALL
+@POINTS
 def test_a_full_disk_ends_the_run_with_a_sentence_and_later_it_goes_on(
     kind: Kind, stride: int, references: References, tmp_path: Path, capsys: Output
 ) -> None:

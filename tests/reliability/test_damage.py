@@ -115,7 +115,7 @@ def test_with_any_bit_turned(
     name: str, interrupted: Path, references: References, tmp_path: Path, capsys: Output
 ) -> None:
     length = len((interrupted / "checkpoints" / name).read_bytes().rstrip())
-    for place in range(0, length, max(1, length // 150)):
+    for place in range(0, length, max(1, length // 60)):
 
         def turn(path: Path, place: int = place) -> None:
             content = bytearray(path.read_bytes())

@@ -9,9 +9,10 @@ import pytest
 from tests.reliability.faults import Call, Disk
 from tests.reliability.powerloss import Choice, Left, by_chance, found, left_over, put
 from tests.reliability.small import (
+    FESEM,
     FIRST,
+    FLEXCFL,
     FOLDER,
-    KINDS,
     Kind,
     Output,
     References,
@@ -67,8 +68,7 @@ def check(
     assert not wrong
 
 
-@KINDS
-@pytest.mark.parametrize("rounds", [1, 2])
+@pytest.mark.parametrize(("kind", "rounds"), [(FLEXCFL, 1), (FESEM, 2)])
 def test_a_run_outlives_a_power_cut_from_its_first_checkpoint_on(
     kind: Kind,
     rounds: int,
@@ -85,8 +85,7 @@ def test_a_run_outlives_a_power_cut_from_its_first_checkpoint_on(
     check(disk.done, {}, first_kept(disk.done), reference, tmp_path / "left", capsys)
 
 
-@pytest.mark.parametrize("damaged", [False, True], ids=["whole", "damaged"])
-@KINDS
+@pytest.mark.parametrize(("kind", "damaged"), [(FLEXCFL, True), (FESEM, False)])
 def test_a_resumed_run_outlives_it_too(
     kind: Kind,
     damaged: bool,
