@@ -1,6 +1,13 @@
-"""For all tests: properties are not timed, because a busy machine is no fault of the code."""
+"""For all tests: one thread for small matrices, and no clock for properties."""
+
+import os
+
+# Before NumPy and torch are there: with more threads the small models of the tests take twice as
+# long. Tests of several threads ask for them.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from hypothesis import settings
 
+# A busy machine is no fault of the code.
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
