@@ -23,7 +23,10 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "seeds": set(),
     "settings": {"errors"},
     "protocol": {"errors"},
-    "aggregation": {"protocol"},
+    "aggregation": {"protocol", "clustering"},
+    "guards": {"protocol", "aggregation"},
+    "faults": {"errors", "seeds", "protocol", "aggregation"},
+    "privacy": {"errors", "seeds", "protocol", "aggregation"},
     "threads": set(),
     "disk": set(),
     "checkpoints": {"disk"},
@@ -38,11 +41,12 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "engine": {"errors", "seeds", "protocol", "models", "data"},
     "simulation": {
         *("errors", "seeds", "protocol", "clustering", "data", "shifts", "drift"),
-        *("models", "engine"),
+        *("models", "engine", "faults", "privacy"),
     },
     "runner": BASE
     | {"protocol", "algorithms", "cohorts", "metrics", "data", "shifts", "drift"}
-    | {"models", "engine", "simulation", "disk", "checkpoints"},
+    | {"models", "engine", "simulation", "disk", "checkpoints"}
+    | {"aggregation", "guards", "faults", "privacy"},
     "comparison": BASE | {"protocol", "algorithms", "metrics", "data", "disk", "runner"},
     "benchmark": BASE | {"protocol", "data", "models", "engine", "runner"},
     "cli": BASE
@@ -76,11 +80,14 @@ PURE = {
     "clustering",
     "shifts",
     "drift",
+    "guards",
+    "faults",
+    "privacy",
 }
 HARMLESS = {
     *("__future__", "abc", "collections", "dataclasses", "difflib", "enum", "functools"),
     *("itertools", "math", "numpy", "operator", "pydantic", "scipy", "sklearn", "threadpoolctl"),
-    *("sys", "types", "typing", "typing_extensions", "zlib"),
+    *("sys", "types", "typing", "typing_extensions", "zlib", "dp_accounting", "bisect"),
 }
 EFFECTS = {"open", "input", "print", "exec", "eval", "__import__"}
 

@@ -219,11 +219,11 @@ def test_a_migration_is_the_placement_again_without_anything_being_sent(
     placed = world.at(5)(Place(clients, models[0], directions, LOCAL))
     # Others have been sent something else since.
     world.at(6)(Keep(np.array([2]), models[1], directions[::-1].copy()))
-    again = world.at(5)(Migrate(clients, LOCAL))
+    again = world.at(5)(Migrate(clients, LOCAL, 2))
     assert again.clients.tolist() == [4, 1, 0]
     assert again.group_of.tolist() == placed.group_of.tolist()
     np.testing.assert_array_equal(again.cosine, placed.cosine)
-    mixed = world.at(5)(Migrate(np.array([2, 4, 1, 0]), LOCAL))
+    mixed = world.at(5)(Migrate(np.array([2, 4, 1, 0]), LOCAL, 2))
     assert mixed.group_of[1:].tolist() == placed.group_of.tolist()
 
 
@@ -296,7 +296,7 @@ def test_clients_work_on_the_data_that_they_have_in_the_round(
 PLACING: dict[str, Callable[[Ids, np.ndarray], Order[Any]]] = {
     "place": lambda clients, models: Place(clients, models[0], models, LOCAL),
     "keep": lambda clients, models: Keep(clients, models[0], models),
-    "migrate": lambda clients, models: Migrate(clients, LOCAL),
+    "migrate": lambda clients, models: Migrate(clients, LOCAL, 2),
     "choose": lambda clients, models: Choose(clients, models),
     "settle": lambda clients, models: Settle(clients),
     "train": lambda clients, models: Train(clients, models, LOWEST_LOSS, LOCAL),
@@ -381,7 +381,7 @@ def test_a_simulation_that_recalls_does_as_the_one_that_remembers(
         return Simulation(engine, world, 7, Watch(LabelShare(), 5))
 
     def later(world: Simulation) -> list[Any]:
-        orders: list[Order[Any]] = [CheckDrift(everybody), Migrate(some, LOCAL)]
+        orders: list[Order[Any]] = [CheckDrift(everybody), Migrate(some, LOCAL, 2)]
         orders += [Choose(everybody, models), Train(everybody, models, LOWEST_LOSS, LOCAL)]
         orders += [Place(everybody, models[0], models, LOCAL), CheckDrift(everybody)]
         return [world.at(number)(order) for number in range(4, 9) for order in orders]

@@ -67,6 +67,15 @@ class Cohorts:
         seen = self._seen(number)
         return np.arange(seen) if seen == len(self.arrival) else np.sort(self._tour[:seen])
 
+    def toured(self, number: int) -> bool:
+        """Whether a tour has chosen everybody there by the end of round ``number``.
+
+        False where the policy is to make none.
+        """
+        if self.policy == "uniform":
+            return False
+        return self._seen(number + 1) == np.count_nonzero(self.present(number))
+
     @cached_property
     def _tour(self) -> Ids:
         """All clients in the order of their first visits: a random one, by arrival."""

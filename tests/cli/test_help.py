@@ -13,12 +13,16 @@ import pytest
 import typer
 
 from flexcfl import __version__
+from flexcfl.aggregation import RULES
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.cli import app, main
 from flexcfl.data import DATASETS
 from flexcfl.drift import DETECTORS
 from flexcfl.errors import SettingsError
+from flexcfl.faults import ATTACKS, Faults
+from flexcfl.guards import Guards
 from flexcfl.models.catalogue import NAMES
+from flexcfl.privacy import Privacy
 from flexcfl.protocol import Local
 from flexcfl.runner.experiment import Experiment, Model, RunSettings
 from flexcfl.settings import validated
@@ -126,9 +130,10 @@ def test_the_package_can_be_run_as_a_module() -> None:
 
 def test_every_table_and_setting_is_in_the_help_of_run() -> None:
     shown = COMMANDS["run",].help
-    types = [Local, RunSettings, Model, *(dataset.options for dataset in DATASETS.values())]
+    types: list[Any] = [Local, RunSettings, Model, Guards, Faults, Privacy]
+    types += [dataset.options for dataset in DATASETS.values()]
     named = [item.name for type_ in (Experiment, *types) for item in fields(type_)]
-    for name in [*named, "arrivals"]:
+    for name in [*named, "arrivals", *RULES, *ATTACKS]:
         assert re.search(rf"\b{name}\b", shown), name
 
 
@@ -137,7 +142,9 @@ def test_every_table_and_setting_is_in_the_help_of_run() -> None:
     [
         ("algorithm  name; others depend on the algorithm:", "local", ALGORITHMS, "options"),
         ("shift      name, one or a list; others depend on the shifts:", "drift", SHIFTS, "shift"),
-        ("drift      name; others depend on the detector:", "run", DETECTORS, "detector"),
+        ("drift      name; others depend on the detector:", "aggregation", DETECTORS, "detector"),
+        ("others depend on the rule:", "guards", RULES, "rule"),
+        (r"others\s+depend on the attack:", "privacy", ATTACKS, "attack"),
     ],
 )
 def test_the_help_of_run_lists_the_options_of_everything_as_they_are(

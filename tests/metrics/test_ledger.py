@@ -59,7 +59,7 @@ EXCHANGES: dict[str, Exchange] = {
     "choice": (Train(ASKED, MODELS, LOWEST_LOSS, Local()), trained(HEARD)),
     "place": (Place(ASKED, MODELS[0], MODELS, Local()), placed(HEARD)),
     "keep": (Keep(ASKED, MODELS[0], MODELS), Kept(clients(HEARD))),
-    "migrate": (Migrate(ASKED, Local()), placed(HEARD)),
+    "migrate": (Migrate(ASKED, Local(), 2), placed(HEARD)),
     "choose": (Choose(ASKED, MODELS), Chosen(clients(HEARD), clients(HEARD))),
     "settle": (Settle(ASKED), Kept(clients(HEARD))),
     "check": (CheckDrift(ASKED), Checked(clients(HEARD), clients(HEARD) > 1)),

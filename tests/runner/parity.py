@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from flexcfl.aggregation import group_means
+from flexcfl.aggregation import MEAN, group_steps
 from flexcfl.protocol import (
     NO_GROUP,
     CheckDrift,
@@ -60,9 +60,8 @@ class Parity:
             placed = yield from ask(Place(new, state.models[0], state.models, Local()))
             group_of[placed.clients] = placed.clients % 2  # whatever they chose
         trained = yield from ask(Train(cohort, state.models, group_of[cohort], Local()))
-        models = state.models + group_means(
-            trained.updates, trained.model_of, 2, np.ones(len(trained.clients))
-        )
+        alike = np.ones(len(trained.clients))
+        models = state.models + group_steps(MEAN, trained.updates, trained.model_of, 2, alike, rng)
         auxiliary = models.mean(axis=0, dtype=np.float64).astype(np.float32)
         return replace(state, models=models, model_of=group_of, auxiliary=auxiliary)
 

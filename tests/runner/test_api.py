@@ -131,7 +131,8 @@ def test_the_summary_has_all_its_figures(blobs: Federation) -> None:
     summary = flexcfl.run(dataset=blobs, **FEDAVG).summary
     assert set(summary) == {
         *("algorithm", "dataset", "model", "shift", "seed", "rounds", "clients", "parameters"),
-        *("accuracy", "newcomers", "auxiliary", "rounds_to", "discrepancy", "loss"),
+        *("accuracy", "honest", "newcomers", "auxiliary", "rounds_to", "discrepancy", "loss"),
+        *("aggregation", "attack", "rejected", "clipped", "privacy"),
         *("groups", "placed", "clustering", "adjusted_rand_index", "seconds", "versions"),
         *("waiting", "traffic", "shifted", "detected", "placed_again", "migrations"),
     }
@@ -317,7 +318,9 @@ def test_a_federation_without_test_data_has_no_accuracy(blobs: Federation, tmp_p
 def test_training_that_diverges_in_round_one_leaves_nothing(
     blobs: Federation, tmp_path: Path
 ) -> None:
-    with pytest.raises(TrainingError, match=r"of client \d .* in round 1: .*lower the rate"):
+    with pytest.raises(
+        TrainingError, match=r"of all 3 clients .* in round 1 diverged.*lower the rate"
+    ):
         flexcfl.run(dataset=blobs, model="mlp", rate=1e30, out=tmp_path / "run", **FEDAVG)
     assert list(tmp_path.iterdir()) == []
 

@@ -17,16 +17,18 @@ from flexcfl.runner.folder import RunFolder
 from flexcfl.runner.loop import Round
 
 HEADER = (
-    "round,accuracy,newcomers_accuracy,auxiliary_accuracy,tested,loss,discrepancy,cohort,placed,"
-    "shifted,detected,placed_again,migrated,transfers,down_bytes,up_bytes"
+    "round,accuracy,honest_accuracy,newcomers_accuracy,auxiliary_accuracy,tested,loss,discrepancy,"
+    "cohort,trained,placed,shifted,detected,placed_again,migrated,rejected_late,rejected_stale,"
+    "rejected_invalid,rejected_shape,rejected_not_finite,rejected_norm,rejected_founding,clipped,"
+    "transfers,down_bytes,up_bytes"
 )
 TABLES = ["rounds.csv", "groups.csv", "ledger.csv", "membership.csv", "timings.csv"]
 
 
 def rounds(*accuracies: float | None) -> Iterator[Round]:
     for number, accuracy in enumerate(accuracies, start=1):
-        counts = 20, 80, 4, 3, 2, 1, 40
-        figures = Figures(number, accuracy, None, 0.25, 80, 0.1, None, *counts, 100, 200)
+        counts = 20, 19, 80, 4, 3, 2, 1, 0, 1, 2, 3, 4, 5, 6, 7, 40
+        figures = Figures(number, accuracy, None, None, 0.25, 80, 0.1, None, *counts, 100, 200)
         groups = tuple(GroupFigures(number, group, accuracy, None, 40, 0.5) for group in range(2))
         serving = Serving(np.zeros((2, 1), np.float32), np.zeros(1, np.int64))
         costs = (Entry(number, "training", 40, 100, 200), Entry(number, "drift", 0, 0, 80))
@@ -41,8 +43,8 @@ def test_a_line_for_each_round_before_it_is_handed_on(tmp_path: Path) -> None:
         assert lines[0] == HEADER
         assert len(lines) == number + 1
     assert lines[1:] == [
-        "1,0.3333333333333333,,0.25,80,0.1,,20,80,4,3,2,1,40,100,200",
-        "2,,,0.25,80,0.1,,20,80,4,3,2,1,40,100,200",
+        "1,0.3333333333333333,,,0.25,80,0.1,,20,19,80,4,3,2,1,0,1,2,3,4,5,6,7,40,100,200",
+        "2,,,,0.25,80,0.1,,20,19,80,4,3,2,1,0,1,2,3,4,5,6,7,40,100,200",
     ]
     assert (tmp_path / "groups.csv").read_text().splitlines() == [
         "round,group,accuracy,loss,clients,discrepancy",

@@ -18,8 +18,9 @@ def rounds(total: int, every: int = 1, placed: Sequence[int] = ()) -> Iterator[R
     for number in range(1, total + 1):
         there = placed[number - 1] if placed else 1000
         accuracy = number / total if number % every == 0 and there == 1000 else None
-        seen = accuracy, None, None, 1000, 0.25, 0.5
-        figures = Figures(number, *seen, 20, there, 0, 0, 0, 0, 1, 1, 1)
+        none = 0, 0, 0, 0
+        seen = accuracy, None, None, None, 1000, 0.25, 0.5
+        figures = Figures(number, *seen, 20, 20, there, *none, *none, *none, 1, 1, 1)
         yield Round(figures, (), (), (), Timing(number, 0.1, 0.1), 1000, serving, None)
 
 

@@ -70,7 +70,7 @@ def test_rows_read_back_as_they_were(name: str, folder: Path) -> None:
 
 def rounds_of(*numbers: object) -> bytes:
     head = ",".join(item.name for item in fields(TABLES["rounds.csv"]))
-    cells = ",,,,0,,,0,0,0,0,0,0,0,0,0"
+    cells = ",,,,,0,,," + ",".join(["0"] * 18)
     return "\n".join([head, *(f"{number}{cells}" for number in numbers), ""]).encode()
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from pydantic.dataclasses import dataclass as settings
 
-from flexcfl.aggregation import group_means, norms
+from flexcfl.aggregation import MEAN, Rule, group_steps, norms
 from flexcfl.algorithms.options import FORBID
 from flexcfl.clustering import best_aligned, bipartition, cosines, gram
 from flexcfl.clustering.measures import Matrix
@@ -108,6 +108,7 @@ class CFL:
 
     local: Local
     options: CflOptions = field(default_factory=CflOptions)
+    rule: Rule = MEAN
 
     def start(
         self, initial: Initial, present: Flags, rng: np.random.Generator
@@ -126,7 +127,8 @@ class CFL:
         state = yield from self._follow(state, clients)
         ready = clients[_at_leaf(state, clients)]
         trained = yield from ask(Train(ready, state.models, state.node_of[ready], self.local))
-        return _stepped(state, trained, self._divisions(state, trained))
+        divisions = self._divisions(state, trained, rng)
+        return self._stepped(state, trained, divisions, rng)
 
     def serving(self, state: CflState) -> Serving:
         """Serve each client the model of its node, those of divided nodes included."""
@@ -145,11 +147,14 @@ class CFL:
             away = trained.clients[~_at_leaf(state, trained.clients)]
         return state
 
-    def _divisions(self, state: CflState, trained: Trained) -> list[Division]:
+    def _divisions(
+        self, state: CflState, trained: Trained, rng: np.random.Generator
+    ) -> list[Division]:
         if state.rounds < self.options.rounds_before:
             return []
         nodes, cluster_of = np.unique(trained.model_of, return_inverse=True)
-        means = group_means(trained.updates, cluster_of, len(nodes), trained.examples)
+        # The plain mean, whatever the rule: it asks whether all together have come to rest.
+        means = group_steps(MEAN, trained.updates, cluster_of, len(nodes), trained.examples, rng)
         stationary, lengths = norms(means) < self.options.eps1, norms(trained.updates)
         clusters = [np.flatnonzero(cluster_of == cluster) for cluster in np.flatnonzero(stationary)]
         clusters = [rows for rows in clusters if self._at_odds(lengths[rows])]
@@ -166,6 +171,29 @@ class CFL:
         first, second = division.rows[~division.second], division.rows[division.second]
         alpha = similarity[np.ix_(first, second)].max()
         return bool(np.sqrt((1 - alpha) / 2) >= self.options.gamma)
+
+    def _stepped(
+        self,
+        state: CflState,
+        trained: Trained,
+        divisions: list[Division],
+        rng: np.random.Generator,
+    ) -> CflState:
+        """Return the state after the round: leaves have stepped, divided nodes have children."""
+        nodes, node_of, arrived = len(state.models), state.node_of.copy(), trained.model_of.copy()
+        first_child = np.append(state.first_child, np.full(2 * len(divisions), LEAF))
+        for number, each in enumerate(divisions):
+            first_child[each.node] = nodes + 2 * number
+            arrived[each.rows] = first_child[each.node] + each.second
+        node_of[trained.clients] = arrived
+        # Nobody is left at a divided node, so it does not step.
+        steps = group_steps(
+            self.rule, trained.updates, arrived, len(first_child), trained.examples, rng
+        )
+        parents = np.repeat([each.node for each in divisions], 2).astype(np.int64)
+        models = np.concatenate([state.models, state.models[parents]]) + steps
+        directions = np.concatenate([state.directions, steps[nodes:]])
+        return CflState(models, first_child, directions, node_of, state.rounds + 1)
 
 
 def memory(options: CflOptions, clients: int, parameters: int) -> int:
@@ -196,19 +224,3 @@ def _children(state: CflState, trained: Trained) -> Ids:
 def _division(trained: Trained, rows: Ids, similarity: Matrix) -> Division:
     second = bipartition(similarity[np.ix_(rows, rows)])
     return Division(int(trained.model_of[rows[0]]), rows, second)
-
-
-def _stepped(state: CflState, trained: Trained, divisions: list[Division]) -> CflState:
-    """Return the state after the round: leaves have stepped, divided nodes have children."""
-    nodes, node_of, arrived = len(state.models), state.node_of.copy(), trained.model_of.copy()
-    first_child = np.append(state.first_child, np.full(2 * len(divisions), LEAF))
-    for number, each in enumerate(divisions):
-        first_child[each.node] = nodes + 2 * number
-        arrived[each.rows] = first_child[each.node] + each.second
-    node_of[trained.clients] = arrived
-    # Nobody is left at a divided node, so it does not step.
-    steps = group_means(trained.updates, arrived, len(first_child), trained.examples)
-    parents = np.repeat([each.node for each in divisions], 2).astype(np.int64)
-    models = np.concatenate([state.models, state.models[parents]]) + steps
-    directions = np.concatenate([state.directions, steps[nodes:]])
-    return CflState(models, first_child, directions, node_of, state.rounds + 1)

@@ -5,12 +5,10 @@ TPDS 2022, Algorithm 3; and its ablation with random cluster centres (Section 5.
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-from flexcfl.aggregation import group_means
-from flexcfl.clustering import cluster
+from flexcfl.aggregation import Rule, group_steps
 from flexcfl.errors import SettingsError, TrainingError
 from flexcfl.protocol import (
     NO_GROUP,
@@ -46,24 +44,20 @@ class Founded:
 
 
 def clustered(
-    founders: Founders,
-    groups: int | Literal["auto"],
-    most_groups: int,
-    measure: str,
-    clients: int,
-    rng: np.random.Generator,
+    founders: Founders, found: Clustering, clients: int, rule: Rule, rng: np.random.Generator
 ) -> Founded:
-    """Divide the founders by their updates; a group's direction is the mean of its founders'."""
-    found = cluster(founders.clients, founders.updates, groups, measure, rng, most_groups)
+    """Let the groups into which founders were divided begin; a rule makes a group's direction."""
     alike = np.ones(len(founders.clients))
-    directions = group_means(founders.updates, found.group_of, found.groups, alike)
+    directions = group_steps(rule, founders.updates, found.group_of, found.groups, alike, rng)
     return Founded(directions, _placed(clients, found.clients, found.group_of), found)
 
 
-def each_its_own(founders: Founders, clients: int) -> Founded:
-    """Let every founder be a group of its own: its update is the direction."""
-    groups = np.arange(len(founders.clients))
-    return Founded(founders.updates, _placed(clients, founders.clients, groups), None)
+def each_its_own(founders: Founders, clients: int, rule: Rule, rng: np.random.Generator) -> Founded:
+    """Let every founder be a group of its own: what a rule makes of its update is the direction."""
+    number = len(founders.clients)
+    groups, alike = np.arange(number), np.ones(number)
+    directions = group_steps(rule, founders.updates, groups, number, alike, rng)
+    return Founded(directions, _placed(clients, founders.clients, groups), None)
 
 
 def _placed(clients: int, founders: Ids, groups: Ids) -> Ids:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flexcfl.aggregation import group_means
+from flexcfl.aggregation import MEAN, Rule, stepped
 from flexcfl.protocol import Conversation, Flags, Ids, Initial, Local, Serving, Train, ask
 
 __all__ = ["FedAvg"]
@@ -20,12 +20,14 @@ class FedAvg:
 
     :math:`\Delta_k` is what client :math:`k` of the cohort adds to the model in its ``local``
     training, :math:`n_k` the number of its training examples and :math:`n` their sum. Who stays
-    silent is left out of both; if nobody answers the model stays as it is.
+    silent is left out of both; if nobody answers the model stays as it is. With another ``rule``
+    than the mean the step is what that makes of the :math:`\Delta_k`.
 
     All there is to know between rounds is the model in service, so that is the state.
     """
 
     local: Local
+    rule: Rule = MEAN
 
     def start(
         self, initial: Initial, present: Flags, rng: np.random.Generator
@@ -40,8 +42,7 @@ class FedAvg:
         """Let the cohort train, and step by the mean of its updates."""
         order = Train(cohort, state.models, state.model_of[cohort], self.local)
         trained = yield from ask(order)
-        step = group_means(trained.updates, trained.model_of, len(state.models), trained.examples)
-        return replace(state, models=state.models + step)
+        return replace(state, models=stepped(state.models, trained, self.rule, rng))
 
     def serving(self, state: Serving) -> Serving:
         """Serve the one model to everybody."""

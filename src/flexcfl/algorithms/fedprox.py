@@ -18,6 +18,6 @@ def fedprox(local: Local) -> FedAvg:
     no second loop, and :math:`\mu = 0` is FedAvg itself.
 
     >>> fedprox(Local(prox=1.0))
-    FedAvg(local=Local(epochs=10, steps=None, batch=10, rate=0.03, l2=0.0, prox=1.0))
+    FedAvg(local=Local(epochs=10, steps=None, batch=10, rate=0.03, l2=0.0, prox=1.0), rule=Mean())
     """
     return FedAvg(local)

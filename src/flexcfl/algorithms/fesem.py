@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from pydantic.dataclasses import dataclass as settings
 
-from flexcfl.aggregation import Averaging, group_means, weights
+from flexcfl.aggregation import MEAN, Averaging, Rule, stepped
 from flexcfl.algorithms.migration import settled, verdicts
 from flexcfl.algorithms.options import FORBID, Groups
 from flexcfl.protocol import (
@@ -77,6 +77,7 @@ class FeSEM:
     local: Local
     options: FesemOptions = field(default_factory=FesemOptions)
     migrates: bool = False
+    rule: Rule = MEAN
 
     def start(
         self, initial: Initial, present: Flags, rng: np.random.Generator
@@ -97,11 +98,10 @@ class FeSEM:
         trained = yield from ask(order)
         if self.migrates:
             yield from settled(trained.clients)
-        counts = weights(self.options.averaging, trained.examples)
-        step = group_means(trained.updates, trained.model_of, len(state.models), counts)
+        models = stepped(state.models, trained, self.rule, rng, self.options.averaging)
         group_of = state.group_of.copy()
         group_of[trained.clients] = trained.model_of
-        return FesemState(state.models + step, group_of, _local_models(state, trained))
+        return FesemState(models, group_of, _local_models(state, trained))
 
     def serving(self, state: FesemState) -> Serving:
         """Serve each client the model of the group in which it last trained."""

@@ -9,10 +9,11 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from flexcfl.aggregation import group_means, shared
+from flexcfl.aggregation import MEAN, Rule, shared, stepped
 from flexcfl.algorithms.cold_start import Founded, clustered, each_its_own, pretrained
 from flexcfl.algorithms.flexcfl_options import FlexcflOptions, RccOptions
 from flexcfl.algorithms.migration import settled, verdicts
+from flexcfl.clustering import cluster
 from flexcfl.errors import SettingsError
 from flexcfl.protocol import (
     FLOAT32_BYTES,
@@ -75,6 +76,7 @@ class FlexCFL:
     options: FlexcflOptions | RccOptions = field(default_factory=FlexcflOptions)
     placement: Literal["aligned", "random"] = "aligned"
     migrates: bool = True
+    rule: Rule = MEAN
 
     def start(
         self, initial: Initial, present: Flags, rng: np.random.Generator
@@ -102,7 +104,7 @@ class FlexCFL:
         if self.migrates:
             drifted = yield from verdicts(state.drifted, state.group_of, present)
             state = replace(state, drifted=drifted)
-        again = yield from self._migrate(np.flatnonzero(state.drifted), drawn)
+        again = yield from self._migrate(np.flatnonzero(state.drifted), state, drawn)
         new = yield from self._place(newcomers, state, drawn)
         state = _joined(state, again, new)
         members = cohort[state.group_of[cohort] != NO_GROUP]
@@ -110,9 +112,8 @@ class FlexCFL:
         trained = yield from ask(order)
         if not len(trained.clients):
             return state
-        step = group_means(trained.updates, trained.model_of, len(state.models), trained.examples)
-        options = self.options
-        return replace(state, models=shared(state.models + step, options.eta_g, options.sharing))
+        models = stepped(state.models, trained, self.rule, rng)
+        return replace(state, models=shared(models, self.options.eta_g, self.options.sharing))
 
     def serving(self, state: FlexcflState) -> Serving:
         """Serve each client its group's model; the auxiliary global model is their mean."""
@@ -129,13 +130,16 @@ class FlexCFL:
         if isinstance(options, RccOptions):
             centres = options.groups
             founders = yield from pretrained(origin, centres, centres, present, local, rng)
-            return each_its_own(founders, len(present))
+            return each_its_own(founders, len(present), self.rule, rng)
         groups, most_groups = options.groups, options.most_groups
         number = options.alpha * (most_groups if groups == "auto" else groups)
         self._check_newcomers(number, present)
         least = 1 if groups == "auto" else groups
         founders = yield from pretrained(origin, number, least, present, local, rng)
-        return clustered(founders, groups, most_groups, options.measure, len(present), rng)
+        found = cluster(
+            founders.clients, founders.updates, groups, options.measure, rng, most_groups
+        )
+        return clustered(founders, found, len(present), self.rule, rng)
 
     def _check_newcomers(self, founders: int, present: Flags) -> None:
         if self.placement == "random" and min(founders, present.sum()) == len(present):
@@ -161,13 +165,14 @@ class FlexCFL:
         # For all clients, so that a client's group does not depend on who else is placed.
         return rng.integers(len(state.models), size=len(state.group_of))
 
-    def _migrate(self, due: Ids, drawn: Ids) -> Conversation[Found]:
+    def _migrate(self, due: Ids, state: FlexcflState, drawn: Ids) -> Conversation[Found]:
         """Let clients that have drifted redo their cold start (Algorithm 2, lines 4 to 6)."""
         if not len(due):
             return due, due
         if self.placement == "random":
             return (yield from self._assign(due, drawn))
-        placed = yield from ask(Migrate(due, self.options.pretraining(self.local)))
+        local, groups = self.options.pretraining(self.local), len(state.models)
+        placed = yield from ask(Migrate(due, local, groups))
         return placed.clients, placed.group_of
 
     def _place(self, clients: Ids, state: FlexcflState, drawn: Ids) -> Conversation[Found]:

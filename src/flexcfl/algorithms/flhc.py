@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass as settings
 
-from flexcfl.aggregation import group_means
+from flexcfl.aggregation import MEAN, Rule, group_steps, stepped
 from flexcfl.algorithms.options import FORBID, Count, Groups
 from flexcfl.clustering import edc, gram, silhouette, within
 from flexcfl.clustering.agglomeration import Linkage, Metric, agglomerated, distances, nearest
@@ -109,6 +109,7 @@ class FLHC:
 
     local: Local
     options: FlhcOptions = field(default_factory=FlhcOptions)
+    rule: Rule = MEAN
 
     def start(
         self, initial: Initial, present: Flags, rng: np.random.Generator
@@ -136,9 +137,8 @@ class FLHC:
         trained = yield from ask(Train(clients, state.models, state.model_of[clients], self.local))
         state = replace(state, rounds=state.rounds + 1)
         if clustering and len(trained.clients) >= self.options.least:
-            return self._clustered(state, trained)
-        step = group_means(trained.updates, trained.model_of, len(state.models), trained.examples)
-        return replace(state, models=state.models + step)
+            return self._clustered(state, trained, rng)
+        return replace(state, models=stepped(state.models, trained, self.rule, rng))
 
     def serving(self, state: FlhcState) -> Serving:
         """Serve each client its cluster's model, or the global one while it has no cluster."""
@@ -161,12 +161,14 @@ class FLHC:
         model_of[trained.clients] = nearest(trained.updates, state.directions, self.options.metric)
         return replace(state, model_of=model_of)
 
-    def _clustered(self, state: FlhcState, trained: Trained) -> FlhcState:
+    def _clustered(self, state: FlhcState, trained: Trained, rng: np.random.Generator) -> FlhcState:
         products = gram(trained.updates)
         options, apart = self.options, distances(trained.updates, products, self.options.metric)
         group_of = agglomerated(apart, options.linkage, options.groups, options.threshold)
         groups = int(group_of.max()) + 1
-        directions = group_means(trained.updates, group_of, groups, trained.examples)
+        directions = group_steps(
+            self.rule, trained.updates, group_of, groups, trained.examples, rng
+        )
         model_of = np.full_like(state.model_of, groups)
         model_of[trained.clients] = group_of
         points = edc(products, groups)

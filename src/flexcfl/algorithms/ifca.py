@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from pydantic.dataclasses import dataclass as settings
 
-from flexcfl.aggregation import Averaging, group_means, weights
+from flexcfl.aggregation import MEAN, Averaging, Rule, stepped
 from flexcfl.algorithms.migration import verdicts
 from flexcfl.algorithms.options import FORBID, Groups
 from flexcfl.protocol import (
@@ -73,6 +73,7 @@ class IFCA:
     local: Local
     options: IfcaOptions = field(default_factory=IfcaOptions)
     migrates: bool = False
+    rule: Rule = MEAN
 
     def start(
         self, initial: Initial, present: Flags, rng: np.random.Generator
@@ -91,10 +92,8 @@ class IFCA:
         if self.migrates:
             state = yield from _migrated(state, present)
         trained = yield from ask(Train(cohort, state.models, LOWEST_LOSS, self.local))
-        counts = weights(self.options.averaging, trained.examples)
-        step = group_means(trained.updates, trained.model_of, len(state.models), counts)
-        stepped = replace(state, models=state.models + step)
-        return _chose(stepped, trained.clients, trained.model_of)
+        models = stepped(state.models, trained, self.rule, rng, self.options.averaging)
+        return _chose(replace(state, models=models), trained.clients, trained.model_of)
 
     def serving(self, state: IfcaState) -> Serving:
         """Serve each client the model that it chose last."""

@@ -105,6 +105,21 @@ def run(
                  wasserstein: threshold;
                  wasserstein-counts: fraction;
                  mmd: level, least, fraction, features, bandwidth
+      aggregation name (mean, median, trimmed-mean, krum, multi-krum,
+                 geometric-median, clusters); others depend on the rule:
+                 trimmed-mean: trim;
+                 krum, multi-krum: hostile;
+                 geometric-median: iterations, smoothing;
+                 clusters: cosine
+      guards     norm_bound, norm_action, founder_cosine
+      faults     dropout, midway, slowness, time_budget, nan, infinite, huge,
+                 misshapen, stale
+      attack     name (none, sign-flip, noise, label-flip, drag); others
+                 depend on the attack:
+                 sign-flip, noise: share, clients, scale;
+                 label-flip: share, clients;
+                 drag: share, clients, scale, group
+      privacy    level (none, client, group), clip, noise, delta, epsilon
       run        rounds, cohort, cohorts, seed, evaluate_every,
                  evaluate_clients, device, data, checkpoint_rounds,
                  checkpoint_seconds, checkpoint_share
@@ -114,6 +129,12 @@ def run(
     founding groups, before the first round, is counted with that round in rounds.csv. Where there
     are very many clients, --set run.evaluate_clients=1000 evaluates on that many of them, drawn
     once; accuracy is then over those of the sample that have a group, counted as tested.
+
+    Clients may fail and attack: --set faults.dropout=0.3 lets each be away in three of ten rounds,
+    --set attack.name=sign-flip --set attack.share=0.2 makes a fifth of them hostile, and --set
+    aggregation.name=multi-krum --set guards.founder_cosine=0 withstands them. What the guards turn
+    away is counted by reason in rounds.csv. --set privacy.level=client clips and noises updates,
+    and summary.json says what epsilon that comes to.
 
     Ctrl-C ends the round and leaves a checkpoint, from which 'flexcfl resume RUN' goes on; a second
     one stops at once. There are checkpoints every 10 rounds and every 60 seconds as well, whichever

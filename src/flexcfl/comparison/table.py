@@ -16,6 +16,9 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "best": ("accuracy", "best"),
     "final": ("accuracy", "final"),
     "median": ("accuracy", "median"),
+    "honest_best": ("honest", "best"),
+    "honest_final": ("honest", "final"),
+    "epsilon": ("privacy", "epsilon"),
     "transfers": ("traffic", "transfers"),
     "relative_to_fedavg": ("traffic", "relative_to_fedavg"),
     "down_bytes": ("traffic", "down_bytes"),
@@ -86,5 +89,5 @@ def csv(summaries: Iterable[Mapping[str, Any]]) -> str:
 def _value(summary: Mapping[str, Any], name: str) -> Any:
     value: Any = summary
     for key in COLUMNS[name]:
-        value = value[key]
+        value = None if value is None else value[key]
     return value

@@ -41,6 +41,7 @@ from flexcfl.protocol.placing import (
     Placed,
     Settle,
 )
+from flexcfl.protocol.received import Received, among, of_those
 from flexcfl.protocol.vectors import (
     FIGURE_BYTES,
     FLOAT32_BYTES,
@@ -78,6 +79,7 @@ __all__ = [
     "Place",
     "Placed",
     "Purpose",
+    "Received",
     "Reply",
     "Serving",
     "Settle",
@@ -85,7 +87,9 @@ __all__ = [
     "Trained",
     "Vector",
     "Vectors",
+    "among",
     "ask",
     "drive",
+    "of_those",
     "state_type",
 ]

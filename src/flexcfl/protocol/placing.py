@@ -101,10 +101,14 @@ class Keep(Order[Kept]):
 
 @dataclass(frozen=True, eq=False)
 class Migrate(Order[Placed]):
-    """Ask clients to choose their group anew, from the origin and the directions that they keep."""
+    """Ask clients to choose their group anew, from the origin and the directions that they keep.
+
+    ``groups`` is how many there are, so that it is known which answers make sense.
+    """
 
     clients: Ids
     local: Local
+    groups: int
 
     @property
     def down_bytes(self) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 from flexcfl.algorithms import Entry
 from flexcfl.runner.experiment import Tables
-from flexcfl.runner.moving import DETECTOR
+from flexcfl.runner.named import NAMED
 
 __all__ = ["ALGORITHM", "DATASET", "OTHERS", "Defaults", "defaults"]
 
@@ -65,6 +65,7 @@ def defaults(dataset: str, algorithm: Entry) -> Tables:
         },
         "local": {"epochs": own.epochs, "batch": own.batch, "rate": own.rate, "prox": prox},
         "shift": {"name": list(own.shift)},
-        "drift": {"name": DETECTOR},
+        **{table: {"name": kind.default} for table, kind in NAMED.items()},
+        **{table: {} for table in ("guards", "faults", "privacy")},
         "run": {"rounds": own.rounds, "cohort": own.cohort, "cohorts": algorithm.cohorts},
     }

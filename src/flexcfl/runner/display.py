@@ -22,6 +22,16 @@ __all__ = ["Rows", "named", "plain", "results", "settings", "show", "sizes"]
 Rows: TypeAlias = Mapping[str, Text]
 
 WIDTH = len("discrepancy")
+# Why answers are turned away, in words.
+WORDS = {
+    "late": "late",
+    "stale": "for another round",
+    "invalid": "not asked for, or naming what is not there",
+    "shape": "of the wrong shape",
+    "not_finite": "not finite",
+    "norm": "too long",
+    "founding": "of founders at odds with most",
+}
 MANY = 12  # more groups than that are not listed one by one
 
 
@@ -90,6 +100,7 @@ def results(run: Run) -> Rows:
     rows = {
         "accuracy": _accuracy(summary["accuracy"]) if measured else _unplaced(summary),
         "sample": _sample(run),
+        "honest": _honest(summary),
         "newcomers": _accuracy(summary["newcomers"]),
         "auxiliary": _accuracy(summary["auxiliary"]),
         "reached": _reached(summary["rounds_to"], measured[0] + 1) if measured else "",
@@ -97,6 +108,8 @@ def results(run: Run) -> Rows:
         "discrepancy": f"{_number(summary['discrepancy']['mean'])} over all rounds",
         "groups": _groups(run),
         "drift": _drift(summary),
+        "refused": _refused(summary),
+        "privacy": _privacy(summary["privacy"]),
         "traffic": _traffic(summary["traffic"]),
         "time": f"{summary['seconds']:.1f} s",
         "folder": str(run.folder) if run.folder else "none",
@@ -152,6 +165,30 @@ def _drift(summary: Mapping[str, Any]) -> str:
         return ""
     told = ", ".join(f"{number:,} {what}" for what, number in counts.items())
     return f"{told} (clients, over all rounds)"
+
+
+def _honest(summary: Mapping[str, Any]) -> str:
+    """Return the accuracy of clients that do not attack, or nothing where none does."""
+    attack = summary["attack"]
+    if attack is None or summary["honest"] is None:
+        return ""
+    others = _clients([attack["clients"]])
+    return f"{_accuracy(summary['honest'])} without the {others} that attack ({attack['name']})"
+
+
+def _refused(summary: Mapping[str, Any]) -> str:
+    """Return how many answers were not accepted and why, or nothing where all were."""
+    told = [f"{number:,} {WORDS[why]}" for why, number in summary["rejected"].items() if number]
+    told += [f"{summary['clipped']:,} only shortened"] if summary["clipped"] else []
+    return f"{', '.join(told)} (answers, over all rounds)" if told else ""
+
+
+def _privacy(privacy: Mapping[str, Any] | None) -> str:
+    """Return what is promised, or nothing."""
+    if privacy is None:
+        return ""
+    told = f"{privacy['releases']} updates of the client that sent most"
+    return f"epsilon {_number(privacy['epsilon'])} at delta {privacy['delta']:.2g}, from {told}"
 
 
 def _traffic(traffic: Mapping[str, Any]) -> str:

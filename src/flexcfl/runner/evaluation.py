@@ -8,26 +8,29 @@ import numpy as np
 from flexcfl import metrics, seeds
 from flexcfl.protocol import NO_GROUP, Evaluate, Executor, Flags, Ids, Serving
 
-__all__ = ["NOT_EVALUATED", "Evaluation", "drawn", "evaluate"]
+__all__ = ["NOT_EVALUATED", "Asked", "Evaluation", "drawn", "evaluate"]
 
 
 @dataclass(frozen=True)
 class Evaluation:
     """Accuracies on test data; None where there is nothing to test or nobody to test it.
 
-    ``accuracy`` is None until everybody present has a group, unless a sample is tested: then it is
-    over those of the sample that have one. ``groups`` has one entry for each group, or none where
-    nothing was evaluated. ``tested`` counts the clients that tested the model of their group.
+    ``accuracy`` is None until everybody present has a group or, where some do not answer, had the
+    occasion to find one; if a sample is tested it is over those of the sample that have one.
+    ``honest`` is the same over clients that mean well, where not all do. ``groups`` has one entry
+    for each group, or none where nothing was evaluated. ``tested`` counts the clients that tested
+    the model of their group.
     """
 
     accuracy: float | None
+    honest: float | None
     newcomers: float | None
     auxiliary: float | None
     groups: Sequence[float | None]
     tested: int
 
 
-NOT_EVALUATED = Evaluation(None, None, None, (), 0)
+NOT_EVALUATED = Evaluation(None, None, None, None, (), 0)
 
 
 def drawn(number: int | None, clients: int, seed: int) -> Ids | None:
@@ -37,14 +40,24 @@ def drawn(number: int | None, clients: int, seed: int) -> Ids | None:
     return np.sort(seeds.generator(seed, "evaluation").choice(clients, number, replace=False))
 
 
-def evaluate(
-    serving: Serving, present: Flags, arrival: Ids, sample: Ids | None, executor: Executor
-) -> Evaluation:
-    """Let the clients that are present and placed test the current model of their current group.
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """Who tests models: those ``present``, or those of a ``sample`` that are.
 
-    ``arrival`` has for every client the round in which it appeared. With a ``sample`` only clients
-    of it are asked.
+    ``arrival`` has for every client the round in which it appeared, ``honest`` whether it means
+    well where not all do. ``toured`` says that everybody has been chosen once.
     """
+
+    present: Flags
+    arrival: Ids
+    sample: Ids | None = None
+    toured: bool = False
+    honest: Flags | None = None
+
+
+def evaluate(serving: Serving, asked: Asked, executor: Executor) -> Evaluation:
+    """Let the clients that are present and placed test the current model of their current group."""
+    present, sample = asked.present, asked.sample
     there = np.flatnonzero(present) if sample is None else sample[present[sample]]
     tested = there[serving.model_of[there] != NO_GROUP]
     order = _order(serving, tested, there)
@@ -52,10 +65,13 @@ def evaluate(
     # A client that answers has measured all that it was asked for.
     model_of = order.model_of[np.isin(order.clients, evaluated.clients)]
     placed = model_of < len(serving.models)
-    newcomers = placed & (arrival[evaluated.clients] > 0)
-    complete = sample is not None or len(tested) == len(there)
+    newcomers = placed & (asked.arrival[evaluated.clients] > 0)
+    complete = sample is not None or asked.toured or len(tested) == len(there)
+    counted = placed if complete else np.zeros_like(placed)
+    honest = None if asked.honest is None else counted & asked.honest[evaluated.clients]
     return Evaluation(
-        accuracy=metrics.accuracy(evaluated, placed) if complete else None,
+        accuracy=metrics.accuracy(evaluated, counted),
+        honest=None if honest is None else metrics.accuracy(evaluated, honest),
         newcomers=metrics.accuracy(evaluated, newcomers),
         auxiliary=metrics.accuracy(evaluated, ~placed),
         groups=[

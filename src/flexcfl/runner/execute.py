@@ -6,8 +6,11 @@ from time import perf_counter
 from typing import Any, TypeAlias
 
 from flexcfl.drift import Watch
+from flexcfl.faults import Behaviour, Faults
+from flexcfl.privacy import Discretion
 from flexcfl.protocol import Serving
 from flexcfl.runner import leaving
+from flexcfl.runner.experiment import NO_ATTACK
 from flexcfl.runner.figures import Entry, Figures, GroupFigures, Membership, Timing
 from flexcfl.runner.folder import TABLES, RunFolder
 from flexcfl.runner.keeping import Running, done_with, keeping
@@ -47,7 +50,8 @@ def execute(
         with keeping(folder, run, restored) as keep:
             kept.collect(view(keep(folder.record(rounds))))
     serving = kept.last
-    summary = summarised(prepared, kept.figures, serving, perf_counter() - started)
+    spent = world.discretion.most if world.discretion else 0
+    summary = summarised(prepared, kept.figures, serving, spent, perf_counter() - started)
     if folder:
         folder.finish(leaving.files(prepared, serving, summary), summary)
         done_with(folder)
@@ -70,19 +74,36 @@ def execute(
 
 def _world(prepared: Prepared, restored: Restored | None) -> Simulation:
     experiment = prepared.experiment
-    watch = Watch(experiment.drift.options, prepared.federation.clients)
-    seed, asked = experiment.run.seed, experiment.migrates
-    world = Simulation(prepared.engine, prepared.timeline, seed, watch if asked else None)
+    seed, clients, privacy = experiment.run.seed, prepared.federation.clients, experiment.privacy
+    world = Simulation(
+        prepared.engine,
+        prepared.timeline,
+        seed,
+        watch=Watch(experiment.drift.options, clients) if experiment.migrates else None,
+        behaviour=_behaviour(prepared),
+        discretion=Discretion(privacy, clients, seed) if privacy.level != "none" else None,
+        false_labels=prepared.false_labels,
+    )
     if restored is not None and restored.memory is not None:
         world.recall(restored.memory)
     return world
+
+
+def _behaviour(prepared: Prepared) -> Behaviour | None:
+    experiment = prepared.experiment
+    attack = None if experiment.attack.name == NO_ATTACK else experiment.attack.options
+    if attack is None and experiment.faults == Faults():
+        return None
+    return Behaviour(experiment.faults, attack, prepared.roles, experiment.run.seed)
 
 
 def _rounds(prepared: Prepared, world: Simulation, restored: Restored | None) -> Iterator[Round]:
     algorithm, settings = prepared.algorithm, prepared.experiment.run
     made, cohorts = prepared.engine.initial, prepared.cohorts
     past = None if restored is None else restored.past
-    return train(algorithm, world, made, cohorts, settings, past)
+    hostile, guards = prepared.roles.hostile, prepared.experiment.guards
+    honest = ~hostile if hostile.any() else None
+    return train(algorithm, world, made, cohorts, settings, past, guards, honest)
 
 
 @dataclass(eq=False)

@@ -10,6 +10,9 @@ from pydantic.dataclasses import dataclass as settings
 
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.cohorts import Policy
+from flexcfl.faults import Faults
+from flexcfl.guards import Guards
+from flexcfl.privacy import Privacy
 from flexcfl.protocol import Local
 from flexcfl.runner.arrivals import Arrivals
 from flexcfl.shifts import Shift
@@ -17,6 +20,8 @@ from flexcfl.shifts import Shift
 __all__ = ["Choice", "Data", "Experiment", "Model", "RunSettings", "Tables"]
 
 Tables: TypeAlias = dict[str, dict[str, Any]]
+
+NO_ATTACK = "none"
 
 Positive = Annotated[int, Field(ge=1, le=10**9)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]  # what TOML promises to read back
@@ -33,7 +38,7 @@ class Data:
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """An algorithm or a detector of drift by name, with the options that only it has."""
+    """An algorithm, a detector of drift, a rule or an attack by name, with its own options."""
 
     name: str
     options: Any
@@ -81,6 +86,11 @@ class Experiment:
     local: Local
     shift: Mapping[str, Shift]
     drift: Choice
+    aggregation: Choice
+    guards: Guards
+    faults: Faults
+    attack: Choice
+    privacy: Privacy
     run: RunSettings
 
     @property
@@ -93,9 +103,13 @@ class Experiment:
         tables = {item.name: _table(getattr(self, item.name)) for item in dataclasses.fields(self)}
         if self.local.steps is not None:  # they take the place of the epochs
             del tables["local"]["epochs"]
-        if not self.migrates:  # nobody asks
-            del tables["drift"]
-        return tables
+        idle = {
+            "drift": not self.migrates,  # nobody asks
+            "faults": self.faults == Faults(),
+            "attack": self.attack.name == NO_ATTACK,
+            "privacy": self.privacy.level == "none",
+        }
+        return {name: table for name, table in tables.items() if not idle.get(name)}
 
 
 def _table(part: Any) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """The figures of a round: lines of the tables that grow with a run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from flexcfl.guards import REASONS
 from flexcfl.metrics import PURPOSES, Ledger, Trainees
 from flexcfl.protocol import NO_GROUP, Ids
 from flexcfl.runner.evaluation import Evaluation
@@ -14,6 +15,7 @@ __all__ = [
     "GroupFigures",
     "Membership",
     "Timing",
+    "Turnout",
     "of_groups",
     "of_ledger",
     "of_members",
@@ -32,36 +34,65 @@ class Drift:
 
 
 @dataclass(frozen=True)
+class Turnout:
+    """Who was asked to train in a round and who answered, and what was not accepted, by reason."""
+
+    asked: int
+    answered: int
+    rejected: Mapping[str, int]
+    clipped: int
+
+
+@dataclass(frozen=True)
 class Figures:
     """What a round showed: one line of ``rounds.csv``; None where there is no figure.
 
     ``accuracy`` is over all clients that have arrived, each with its group's model, and None until
-    every one of them has a group. ``newcomers_accuracy`` is over those with a group that arrived
-    after the start, ``auxiliary_accuracy`` that of the one model beside the groups' on everybody.
-    Where a run evaluates on a sample of the clients, all these are over clients of the sample, and
-    ``accuracy`` over those of them that have a group. ``tested`` counts the clients with a group
-    that tested its model, 0 in rounds without evaluation.
-    ``cohort`` counts the clients asked to train, ``placed`` those present that have a group. Of all
-    clients ``shifted`` counts those whose data changed, ``detected`` those with a verdict of drift,
-    ``placed_again`` those that were placed anew for it before the training, and ``migrated`` those
-    that had a group and have another one now, for whatever reason. ``transfers`` are of models as
-    the paper counts them, the bytes those of the algorithm's own orders; both are with those of the
-    start in the first round, and what the evaluation of the models would cost is not among them.
+    every one of them has a group; where some fail to answer it is, once all were chosen on the
+    tour, over those that have one. ``honest_accuracy`` is over those of them that do not attack,
+    ``newcomers_accuracy`` over those with a group that arrived after the start,
+    ``auxiliary_accuracy`` that of the one model beside the groups' on everybody. Where a run
+    evaluates on a sample of the clients, all these are over clients of the sample, and ``accuracy``
+    over those of them that have a group. ``tested`` counts the clients with a group that tested its
+    model, 0 in rounds without evaluation.
+    ``cohort`` counts the clients asked to train, ``trained`` those whose updates were accepted,
+    ``placed`` those present that have a group. Of all clients ``shifted`` counts those whose data
+    changed, ``detected`` those with a verdict of drift, ``placed_again`` those that were placed
+    anew for it before the training, and ``migrated`` those that had a group and have another one
+    now, for whatever reason.
+    The columns ``rejected_...`` count, over all orders, the answers that guards turned away:
+    ``late``, ``stale`` (for another round), ``invalid`` (not asked for, or naming what does not
+    exist), of the wrong ``shape``, ``not_finite``, too long (``norm``), or of founders at odds with
+    most (``founding``); ``clipped`` counts updates that were shortened. Who did not answer at all
+    is in none of them.
+    ``transfers`` are of models as the paper counts them, the bytes those of the algorithm's own
+    orders and of the answers accepted; these and the rejections are with those of the start in the
+    first round, and what the evaluation of the models would cost is not among them.
     """
 
     round: int
     accuracy: float | None
+    honest_accuracy: float | None
     newcomers_accuracy: float | None
     auxiliary_accuracy: float | None
     tested: int
     loss: float | None
     discrepancy: float | None
     cohort: int
+    trained: int
     placed: int
     shifted: int
     detected: int
     placed_again: int
     migrated: int
+    rejected_late: int
+    rejected_stale: int
+    rejected_invalid: int
+    rejected_shape: int
+    rejected_not_finite: int
+    rejected_norm: int
+    rejected_founding: int
+    clipped: int
     transfers: int
     down_bytes: int
     up_bytes: int
@@ -114,7 +145,7 @@ class Timing:
 
 def of_round(
     number: int,
-    cohort: int,
+    turnout: Turnout,
     members: Ids,
     trainees: Trainees,
     evaluation: Evaluation,
@@ -126,17 +157,21 @@ def of_round(
     return Figures(
         round=number,
         accuracy=evaluation.accuracy,
+        honest_accuracy=evaluation.honest,
         newcomers_accuracy=evaluation.newcomers,
         auxiliary_accuracy=evaluation.auxiliary,
         tested=evaluation.tested,
         loss=trainees.loss,
         discrepancy=trainees.discrepancy,
-        cohort=cohort,
+        cohort=turnout.asked,
+        trained=turnout.answered,
         placed=int(members.sum()),
         shifted=drift.shifted,
         detected=drift.detected,
         placed_again=drift.placed_again,
         migrated=drift.migrated,
+        **{f"rejected_{reason}": turnout.rejected.get(reason, 0) for reason in REASONS},
+        clipped=turnout.clipped,
         transfers=cost.transfers,
         down_bytes=cost.down_bytes,
         up_bytes=cost.up_bytes,

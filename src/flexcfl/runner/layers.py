@@ -6,17 +6,20 @@ from typing import Any
 
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import DATASETS
-from flexcfl.drift import DETECTORS
 from flexcfl.errors import SettingsError, unknown
+from flexcfl.faults import Faults
+from flexcfl.guards import Guards
+from flexcfl.privacy import Privacy
 from flexcfl.protocol import Local
 from flexcfl.runner.arrivals import SETTING
 from flexcfl.runner.experiment import Experiment, RunSettings, Tables
+from flexcfl.runner.named import NAMED
 from flexcfl.runner.superseded import Flat, superseded
 from flexcfl.shifts import SHIFTS
 
 __all__ = ["Given", "Layer", "assigned", "dotted", "merged", "spoken"]
 
-SHORT = ("shift", "drift")  # tables whose name alone may stand for them: shift = "swap-all"
+SHORT = ("shift", *NAMED)  # tables whose name alone may stand for them: shift = "swap-all"
 TABLES = tuple(item.name for item in fields(Experiment))
 OPTIONS = {
     "algorithm": "algorithm.name",
@@ -99,7 +102,8 @@ def _home(key: str) -> str:
     homes += [("data", dataset.options) for dataset in DATASETS.values()]
     homes += [("algorithm", entry.options) for entry in ALGORITHMS.values()]
     homes += [("shift", entry.shift) for entry in SHIFTS.values()]
-    homes += [("drift", entry.detector) for entry in DETECTORS.values()]
+    homes += [(table, each) for table, kind in NAMED.items() for each in kind.options.values()]
+    homes += [("guards", Guards), ("faults", Faults), ("privacy", Privacy)]
     found = [table for table, type_ in homes if key in {f.name for f in fields(type_)}]
     names = [f"{table}.{key}" for table in dict.fromkeys(found)]
     return OPTIONS.get(key) or " or ".join(names) or "local.rate"

@@ -11,6 +11,7 @@ import numpy as np
 
 from flexcfl import seeds
 from flexcfl.cohorts import Cohorts
+from flexcfl.guards import Guards
 from flexcfl.metrics import Ledger, Trainees
 from flexcfl.protocol import (
     NO_GROUP,
@@ -22,14 +23,26 @@ from flexcfl.protocol import (
     Initial,
     Serving,
     Train,
+    Trained,
 )
 from flexcfl.runner import figures
-from flexcfl.runner.evaluation import NOT_EVALUATED, Evaluation, drawn, evaluate
+from flexcfl.runner.evaluation import NOT_EVALUATED, Asked, Evaluation, drawn, evaluate
 from flexcfl.runner.experiment import RunSettings
-from flexcfl.runner.figures import Drift, Entry, Figures, GroupFigures, Membership, Timing
-from flexcfl.runner.transcript import Held, Transcript, hold, timed
+from flexcfl.runner.figures import (
+    Drift,
+    Entry,
+    Figures,
+    GroupFigures,
+    Membership,
+    Timing,
+    Turnout,
+)
+from flexcfl.runner.transcript import Held, Refused, Transcript, hold, timed
 
 __all__ = ["Past", "Round", "World", "train"]
+
+
+GUARDS = Guards()
 
 
 class World(Protocol):
@@ -72,15 +85,18 @@ def train(
     cohorts: Cohorts,
     settings: RunSettings,
     past: "Past | None" = None,
+    guards: Guards = GUARDS,
+    honest: Flags | None = None,
 ) -> Iterator[Round]:
     """Yield the rounds of a run, from the first to the last, or those after some ``past``.
 
-    ``cohorts`` say who is there and who takes part. What the start costs is counted with the first
-    round.
+    ``cohorts`` say who is there and who takes part, ``guards`` what is believed of their answers,
+    and ``honest`` who means well, where not all clients do. What the start costs is counted with
+    the first round.
     """
     clients, seed = len(cohorts.arrival), settings.seed
     sample = drawn(settings.evaluate_clients, clients, seed)
-    course = _Course(algorithm, world, cohorts, settings, sample)
+    course = _Course(algorithm, world, cohorts, settings, sample, guards, honest)
     past = course.start(initial) if past is None else past
     for number in range(past.number + 1, settings.rounds + 1):
         done = course.round(past, number)
@@ -101,6 +117,7 @@ class Past:
     ledger: Ledger = field(default_factory=Ledger)
     seconds: float = 0.0
     members: tuple[Membership, ...] = ()
+    refused: Refused = field(default_factory=Refused)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,31 +129,34 @@ class _Course:
     cohorts: Cohorts
     settings: RunSettings
     sample: Ids | None
+    guards: Guards
+    honest: Flags | None
 
     def start(self, initial: Initial) -> Past:
         rng = seeds.generator(self.settings.seed, "start")
         talk = self.algorithm.start(initial, self.cohorts.present(0), rng)
-        held = hold(talk, self.world.at(0), 0)
+        held = hold(talk, self.world.at(0), 0, self.guards)
         model_of = self.algorithm.serving(held.result).model_of
         members = figures.of_members(0, np.flatnonzero(model_of != NO_GROUP), model_of)
-        return Past(0, held.result, model_of, held.ledger, held.seconds, tuple(members))
+        spent = (held.ledger, held.seconds, tuple(members), held.refused)
+        return Past(0, held.result, model_of, *spent)
 
     def round(self, past: Past, number: int) -> Round:
         executor, present = self.world.at(number), self.cohorts.present(number)
         rng = seeds.generator(self.settings.seed, "round", number)
         talk = self.algorithm.round(past.state, self.cohorts.choose(number), present, rng)
-        held = hold(talk, executor, number)
+        held = hold(talk, executor, number, self.guards)
         serving = self.algorithm.serving(held.result)
-        listening = Transcript(executor, number)
+        listening = Transcript(executor, number, self.guards)
         evaluation, seconds = timed(lambda: self._evaluated(serving, present, number, listening))
         trainees, members = Trainees.of(held.training, serving), _members(serving, present)
         shared = Ledger.between_groups(serving.exchanged if len(trainees.losses) else 0)
         ledger = past.ledger + held.ledger + shared + listening.ledger
         moved = np.flatnonzero(past.model_of != serving.model_of)
         drift = _drift(self.world.shifted(number), held, past.model_of, moved)
-        asked = _asked(held.training)
+        turnout = _turnout(held.training, past.refused + held.refused)
         return Round(
-            figures.of_round(number, asked, members, trainees, evaluation, drift, ledger),
+            figures.of_round(number, turnout, members, trainees, evaluation, drift, ledger),
             figures.of_groups(number, members, trainees, evaluation),
             figures.of_ledger(number, ledger),
             (*past.members, *figures.of_members(number, moved, serving.model_of)),
@@ -152,7 +172,10 @@ class _Course:
         due = number % self.settings.evaluate_every == 0 or number == self.settings.rounds
         if not due:
             return NOT_EVALUATED
-        return evaluate(serving, present, self.cohorts.arrival, self.sample, executor)
+        asked = Asked(
+            present, self.cohorts.arrival, self.sample, self.cohorts.toured(number), self.honest
+        )
+        return evaluate(serving, asked, executor)
 
 
 def _drift(shifted: Ids, held: Held[Any], before: Ids, moved: Ids) -> Drift:
@@ -164,9 +187,14 @@ def _drift(shifted: Ids, held: Held[Any], before: Ids, moved: Ids) -> Drift:
     )
 
 
-def _asked(training: Sequence[Exchange]) -> int:
-    """Return how many clients were asked to train for the round."""
-    return sum(len(order.clients) for order, _ in training if isinstance(order, Train))
+def _turnout(training: Sequence[Exchange], refused: Refused) -> Turnout:
+    pairs = [(order, reply) for order, reply in training if isinstance(order, Train)]
+    return Turnout(
+        asked=sum(len(order.clients) for order, _ in pairs),
+        answered=sum(len(reply.clients) for _, reply in pairs if isinstance(reply, Trained)),
+        rejected=refused.rejected,
+        clipped=refused.clipped,
+    )
 
 
 def _members(serving: Serving, present: Flags) -> Ids:

@@ -1,21 +1,19 @@
-"""The tables ``[shift]`` and ``[drift]``: how clients' data change, and how clients notice.
+"""The table ``[shift]``: how clients' data change.
 
 ``[shift] name = ["swap-part", "incremental"]`` names shifts that act together, and has their
-options beside the names; ``[drift] name = "label-share"`` names one detector.
+options beside the names.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
-from flexcfl.drift import DETECTORS
 from flexcfl.errors import SettingsError, nearest, unknown
 from flexcfl.settings import validated
 from flexcfl.shifts import SHIFTS, Shift
 
-__all__ = ["DETECTOR", "NONE", "detector_options", "detectors", "names", "shift_options", "shifts"]
+__all__ = ["NONE", "names", "shift_options", "shifts"]
 
-DETECTOR = "label-share"
 NONE = "none"  # what says that nothing moves where a dataset would bring a shift
 
 
@@ -44,11 +42,6 @@ def names(value: object) -> tuple[str, ...]:
 def shift_options(chosen: Iterable[str]) -> set[str]:
     """Return the names of the options that shifts have, those that there are."""
     return {key for name in chosen if name in SHIFTS for key in _fields(SHIFTS[name].shift)}
-
-
-def detector_options(name: str) -> set[str]:
-    """Return the names of the options that a detector has, if there is one of that name."""
-    return _fields(DETECTORS[name].detector) if name in DETECTORS else set()
 
 
 def _fields(kind: type[Any]) -> set[str]:
@@ -84,14 +77,3 @@ def _check_known(keys: Iterable[str], chosen: tuple[str, ...]) -> None:
         near = nearest(key, has)
         hint = f"did you mean '{near}'?" if near else f"it has {', '.join(has)}."
         raise SettingsError(f"[shift] has no setting '{key}' with {' and '.join(chosen)}: {hint}")
-
-
-def detectors(table: Mapping[str, Any]) -> tuple[str, Any]:
-    """Return the name and the detector that a table asks for."""
-    name = table.get("name", DETECTOR)
-    if not isinstance(name, str):
-        raise SettingsError(f"[drift] name must be a text, not {name!r:.60}.")
-    if name not in DETECTORS:
-        raise SettingsError(unknown("detector", name, DETECTORS))
-    keys = {key: value for key, value in table.items() if key != "name"}
-    return name, validated(DETECTORS[name].detector, keys, "[drift]")

@@ -1,20 +1,23 @@
 """Everything a run needs, made and checked before its first round."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from flexcfl import __version__
+from flexcfl.aggregation import MEAN, Rule
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.cohorts import Cohorts
 from flexcfl.data import DATASETS, Federation
 from flexcfl.data.variants import Variants
 from flexcfl.drift import DETECTORS
 from flexcfl.errors import SettingsError
+from flexcfl.faults import Roles
+from flexcfl.privacy import Discretion, PrivateMean
 from flexcfl.protocol import FIGURE_BYTES, Algorithm, Ids
 from flexcfl.runner import arrivals, memory
-from flexcfl.runner.experiment import Experiment
+from flexcfl.runner.experiment import NO_ATTACK, Experiment
 from flexcfl.runner.own import NOTHING, Own
 from flexcfl.shifts import Timeline
 
@@ -32,7 +35,8 @@ class Prepared:
 
     ``cohorts`` say who is there and who takes part, ``timeline`` which data each client has in
     every round. ``memory`` is about how many bytes the algorithm needs beside models and a
-    cohort's updates, and ``own`` names what of it only the caller has.
+    cohort's updates, and ``own`` names what of it only the caller has. ``roles`` say which clients
+    are at fault or attack; those who train on ``false_labels`` do it with that engine.
     """
 
     experiment: Experiment
@@ -41,6 +45,8 @@ class Prepared:
     timeline: Timeline
     engine: "Engine"
     algorithm: Algorithm[Any]
+    roles: Roles
+    false_labels: "Engine | None"
     memory: int
     own: tuple[str, ...] = ()
 
@@ -71,7 +77,11 @@ def prepare(
     run = experiment.run
     cohorts = Cohorts(run.seed, arrival, run.cohort, run.cohorts)
     timeline = Timeline(federation, experiment.shift, run.seed, cohorts.visited)
-    engine = _engine(experiment, federation, timeline.variants, own.factory)
+    roles = _roles(experiment, federation.clients)
+    if experiment.privacy.level != "none":
+        Discretion(experiment.privacy, federation.clients, run.seed)  # a budget for nothing is told
+    make = partial(_engine, experiment, federation, timeline.variants, own.factory)
+    engine = make(federation.y)
     return Prepared(
         experiment=experiment,
         federation=federation,
@@ -79,14 +89,42 @@ def prepare(
         timeline=timeline,
         engine=engine,
         algorithm=_algorithm(experiment),
+        roles=roles,
+        false_labels=make(federation.classes - 1 - federation.y) if _poisons(experiment) else None,
         memory=_memory(experiment, federation, engine.parameters),
         own=own.parts,
     )
 
 
 def _algorithm(experiment: Experiment) -> Algorithm[Any]:
-    chosen = experiment.algorithm
-    return ALGORITHMS[chosen.name].make(chosen.options, experiment.local)
+    chosen, privacy = experiment.algorithm, experiment.privacy
+    algorithm = ALGORITHMS[chosen.name].make(chosen.options, experiment.local)
+    rule = experiment.aggregation.options
+    if privacy.level == "group":
+        rule = PrivateMean(privacy.clip, privacy.noise)
+    if rule == MEAN:
+        return algorithm
+    return _with_rule(algorithm, rule, chosen.name)
+
+
+def _with_rule(algorithm: Any, rule: Rule, name: str) -> Algorithm[Any]:
+    known = {each.name for each in fields(algorithm)} if is_dataclass(algorithm) else {}
+    if "rule" not in known:
+        raise SettingsError(
+            f"'{name}' takes no rule of aggregation: give its class a field 'rule', or leave "
+            "[aggregation] and privacy.level=group out."
+        )
+    ruled: Algorithm[Any] = replace(algorithm, rule=rule)
+    return ruled
+
+
+def _roles(experiment: Experiment, clients: int) -> Roles:
+    attack = None if experiment.attack.name == NO_ATTACK else experiment.attack.options
+    return Roles.drawn(experiment.faults, attack, clients, experiment.run.seed)
+
+
+def _poisons(experiment: Experiment) -> bool:
+    return getattr(experiment.attack.options, "poisons", False)
 
 
 def _memory(experiment: Experiment, federation: Federation, parameters: int) -> int:
@@ -128,7 +166,9 @@ def _engine(
     federation: Federation,
     variants: Variants | None,
     factory: "Callable[[], nn.Module] | None",
+    y: Ids,
 ) -> "Engine":
+    """Return an engine on the federation's examples, with these labels."""
     # Here and not above, so that settings are read and mistakes told without waiting for torch.
     from flexcfl.engine import Engine
     from flexcfl.models import build, custom
@@ -137,4 +177,4 @@ def _engine(
     own = custom.checked(factory, name) if factory is not None else None
     make = own or partial(build, data.name, name, data.shape, data.classes)
     device = experiment.run.device
-    return Engine(make, data.x, data.y, data.classes, device=device, variants=variants)
+    return Engine(make, data.x, y, data.classes, device=device, variants=variants)

@@ -8,8 +8,11 @@ from typing import Any
 from flexcfl.algorithms import ALGORITHMS, Entry, NoOptions
 from flexcfl.data import DATASETS, Federation
 from flexcfl.errors import SettingsError, nearest, unknown
+from flexcfl.faults import Faults
+from flexcfl.guards import Guards
+from flexcfl.privacy import Privacy
 from flexcfl.protocol import Local
-from flexcfl.runner import arrivals, moving
+from flexcfl.runner import arrivals, moving, named
 from flexcfl.runner.arrivals import SETTING
 from flexcfl.runner.defaults import ALGORITHM, DATASET, defaults
 from flexcfl.runner.experiment import Choice, Data, Experiment, Model, RunSettings, Tables
@@ -53,9 +56,15 @@ def resolve(layers: Iterable[Layer], own: Own = NOTHING) -> Resolved:
         local=validated(Local, tables["local"], "[local]"),
         shift=_shifts(tables["shift"], own),
         drift=_detector(tables["drift"], own),
+        aggregation=named.chosen("aggregation", tables["aggregation"]),
+        guards=validated(Guards, tables["guards"], "[guards]"),
+        faults=validated(Faults, tables["faults"], "[faults]"),
+        attack=named.chosen("attack", tables["attack"]),
+        privacy=validated(Privacy, tables["privacy"], "[privacy]"),
         run=_anchored(validated(RunSettings, tables["run"], "[run]")),
     )
     arrivals.check_rounds(data.arrivals, experiment.run.rounds)
+    _check_private(experiment)
     return Resolved(experiment, dict(given.sources))
 
 
@@ -77,7 +86,7 @@ def _shifts(table: dict[str, Any], own: Own) -> Mapping[str, Shift]:
 
 def _detector(table: dict[str, Any], own: Own) -> Choice:
     if own.detector is None:
-        return Choice(*moving.detectors(table))
+        return named.chosen("drift", table)
     _check_alone("drift", table)
     return Choice(str(table["name"]), own.detector)
 
@@ -165,4 +174,24 @@ def _check_weight(entry: Entry, table: dict[str, Any]) -> None:
     for key in sorted({"mu", "prox"} & (table.keys() - own)):
         raise SettingsError(
             f"[algorithm] has no setting '{key}': the weight of FedProx's term is local.prox."
+        )
+
+
+def _check_private(experiment: Experiment) -> None:
+    """Refuse privacy that would not be what it says."""
+    privacy, rule = experiment.privacy, experiment.aggregation.name
+    if privacy.level == "none" and privacy != Privacy():
+        changed = next(
+            each.name
+            for each in fields(privacy)
+            if getattr(privacy, each.name) != getattr(Privacy(), each.name)
+        )
+        raise SettingsError(
+            f"[privacy] {changed} is set, but updates are neither clipped nor noised: "
+            "set privacy.level to client or group."
+        )
+    if privacy.level == "group" and rule != named.RULE:
+        raise SettingsError(
+            f"[privacy] level = group adds its noise to means, whose bound on what one client "
+            f"changes '{rule}' does not have: use aggregation.name=mean, or privacy.level=client."
         )

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from flexcfl import metrics
+from flexcfl.guards import REASONS
+from flexcfl.privacy import epsilon
 from flexcfl.protocol import NO_GROUP, Clustering, Serving
 from flexcfl.runner.figures import Figures
 from flexcfl.runner.origin import versions
@@ -16,11 +18,16 @@ __all__ = ["summarised"]
 
 
 def summarised(
-    prepared: Prepared, rounds: Sequence[Figures], serving: Serving, seconds: float
+    prepared: Prepared,
+    rounds: Sequence[Figures],
+    serving: Serving,
+    releases: int,
+    seconds: float,
 ) -> dict[str, Any]:
     """Return the summary of a run that ends with these models in service.
 
     Accuracies are over the rounds that have one; ``loss`` is the mean of the last ten rounds.
+    ``releases`` is how many updates left the client of which most did.
     """
     experiment, federation = prepared.experiment, prepared.federation
     accuracy = [figures.accuracy for figures in rounds]
@@ -35,6 +42,7 @@ def summarised(
         "clients": federation.clients,
         "parameters": prepared.engine.parameters,
         "accuracy": asdict(metrics.Accuracy.of(accuracy)),
+        "honest": _accuracy([figures.honest_accuracy for figures in rounds]),
         "newcomers": _accuracy([figures.newcomers_accuracy for figures in rounds]),
         "auxiliary": _accuracy([figures.auxiliary_accuracy for figures in rounds]),
         "rounds_to": metrics.rounds_to(accuracy),
@@ -45,6 +53,14 @@ def summarised(
         "detected": sum(figures.detected for figures in rounds),
         "placed_again": sum(figures.placed_again for figures in rounds),
         "migrations": sum(figures.migrated for figures in rounds),
+        "aggregation": experiment.aggregation.name,
+        "attack": _attack(prepared),
+        "rejected": {
+            reason: sum(getattr(figures, f"rejected_{reason}") for figures in rounds)
+            for reason in REASONS
+        },
+        "clipped": sum(figures.clipped for figures in rounds),
+        "privacy": _privacy(prepared, releases),
         "groups": len(serving.groups),
         "placed": rounds[-1].placed,
         "waiting": int(waiting.sum()),
@@ -63,6 +79,25 @@ def _accuracy(curve: metrics.Curve) -> dict[str, float] | None:
     """Sum up a curve of accuracies, or return None if there is not one."""
     summed = metrics.Accuracy.of(curve)
     return None if summed.best is None else asdict(summed)
+
+
+def _attack(prepared: Prepared) -> dict[str, Any] | None:
+    hostile = int(np.count_nonzero(prepared.roles.hostile))
+    return {"name": prepared.experiment.attack.name, "clients": hostile} if hostile else None
+
+
+def _privacy(prepared: Prepared, releases: int) -> dict[str, Any] | None:
+    """Return what one client's updates may have told, at most, or None without a promise."""
+    settings = prepared.experiment.privacy
+    if settings.level == "none":
+        return None
+    delta = settings.delta_for(prepared.federation.clients)
+    return {
+        "level": settings.level,
+        "epsilon": epsilon(settings.noise, releases, delta),
+        "delta": delta,
+        "releases": releases,
+    }
 
 
 def _traffic(rounds: Sequence[Figures], cohort: int) -> dict[str, float]:

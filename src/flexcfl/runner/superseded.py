@@ -15,7 +15,8 @@ from flexcfl.data import DATASETS
 from flexcfl.data.options import PoolOptions
 from flexcfl.runner.arrivals import SETTING
 from flexcfl.runner.defaults import ALGORITHM, DATASET, defaults
-from flexcfl.runner.moving import detector_options, names, shift_options
+from flexcfl.runner.moving import names, shift_options
+from flexcfl.runner.named import NAMED, option_names
 
 __all__ = ["Flat", "superseded"]
 
@@ -45,16 +46,20 @@ def superseded(below: Flat, above: Flat) -> set[str]:
         gone.add("local.steps")
     if not _algorithm(after).migrates:  # and nobody asks for drift
         gone |= {name for name in below if name.startswith("drift.")}
+    if after.get("privacy.level") == "none":
+        gone |= {name for name in below if name.startswith("privacy.")}
     left = {name: value for name, value in before.items() if name not in gone} | dict(above)
     return gone | _without_meaning(below, left)
 
 
 def _without_meaning(below: Flat, after: Flat) -> set[str]:
-    """Return the options of shifts and detectors that are no longer chosen."""
+    """Return the options of shifts, detectors, rules and attacks that are no longer chosen."""
     brought = _brought(after)
-    chosen = {name: after.get(name, brought[name]) for name in ("shift.name", "drift.name")}
+    chosen = {f"{table}.name": None for table in ("shift", *NAMED)}
+    chosen = {name: after.get(name, brought[name]) for name in chosen}
     taken = {f"shift.{key}" for key in shift_options(names(chosen["shift.name"]))}
-    taken |= {f"drift.{key}" for key in detector_options(str(chosen["drift.name"]))}
+    for table in NAMED:
+        taken |= {f"{table}.{key}" for key in option_names(table, chosen[f"{table}.name"])}
     changed = {name.split(".")[0] for name in chosen if below.get(name) != chosen[name]}
     return {
         name for name in below if name.split(".")[0] in changed and name not in {*taken, *chosen}

@@ -1,12 +1,18 @@
-"""A conversation held with clients: what came of it, what it cost, who trained and who drifted."""
+"""A conversation held with clients: what came of it, what it cost, who trained and who drifted.
 
+Between the clients and the algorithm stand the server's guards.
+"""
+
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from flexcfl.guards import Guards, admitted
 from flexcfl.metrics import Ledger
 from flexcfl.protocol import (
     Checked,
@@ -21,12 +27,22 @@ from flexcfl.protocol import (
     Train,
     drive,
 )
-from flexcfl.runner import guard
 
-__all__ = ["Held", "Transcript", "hold", "timed"]
+__all__ = ["Held", "Refused", "Transcript", "hold", "timed"]
 
 ReplyT = TypeVar("ReplyT")
 ResultT = TypeVar("ResultT")
+
+
+@dataclass
+class Refused:
+    """How many answers the guards turned away, by reason, and how many they shortened."""
+
+    rejected: Counter[str] = field(default_factory=Counter)
+    clipped: int = 0
+
+    def __add__(self, other: "Refused") -> "Refused":
+        return Refused(self.rejected + other.rejected, self.clipped + other.clipped)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +51,8 @@ class Held(Generic[ResultT]):
 
     ``training`` are the exchanges in which clients trained for the round, ``detected`` counts the
     verdicts of drift, and ``placed`` are clients that were placed before the training of the round,
-    those among them that are no newcomers for the sake of such a verdict.
+    those among them that are no newcomers for the sake of such a verdict. ``refused`` counts what
+    never reached the algorithm.
     """
 
     result: ResultT
@@ -44,11 +61,14 @@ class Held(Generic[ResultT]):
     training: list[Exchange]
     detected: int
     placed: Ids
+    refused: Refused
 
 
-def hold(talk: Conversation[ResultT], executor: Executor, number: int) -> Held[ResultT]:
+def hold(
+    talk: Conversation[ResultT], executor: Executor, number: int, guards: Guards
+) -> Held[ResultT]:
     """Hold a conversation of round ``number`` (0 is the start) with an executor."""
-    transcript = Transcript(executor, number)
+    transcript = Transcript(executor, number, guards)
     result, seconds = timed(lambda: drive(talk, transcript))
     return Held(
         result,
@@ -57,6 +77,7 @@ def hold(talk: Conversation[ResultT], executor: Executor, number: int) -> Held[R
         transcript.training,
         transcript.detected,
         np.unique(np.concatenate([np.empty(0, np.int64), *transcript.placed])),
+        transcript.refused,
     )
 
 
@@ -68,22 +89,29 @@ def timed(work: Callable[[], ResultT]) -> tuple[ResultT, float]:
 
 @dataclass
 class Transcript:
-    """An executor that refuses what is not finite, counts costs, and remembers the training.
+    """An executor that hands on what the guards admit, counts costs, and remembers the training.
 
-    Everything else that was said is forgotten at once: the updates of founders may be large.
+    ``centre`` is the direction by which later founders are judged. Everything else that was said is
+    forgotten at once: the updates of founders may be large.
     """
 
     executor: Executor
     number: int
+    guards: Guards
     ledger: Ledger = field(default_factory=Ledger)
     training: list[Exchange] = field(default_factory=list)
     detected: int = 0
     placed: list[Ids] = field(default_factory=list)
+    refused: Refused = field(default_factory=Refused)
+    centre: NDArray[np.float64] | None = None
 
     def __call__(self, order: Order[ReplyT]) -> ReplyT:
         """Pass an order on, and note what it brought."""
-        reply: Any = self.executor(order)
-        guard.check(reply, self.number)
+        received = self.executor(order)
+        admission = admitted(order, received, self.number, self.guards, self.centre)
+        self.centre = admission.centre
+        self.refused += Refused(Counter(admission.rejected), admission.clipped)
+        reply = admission.reply
         self.ledger += Ledger.of((order, reply))
         if isinstance(order, Train) and order.purpose == "training":
             self.training.append((order, reply))

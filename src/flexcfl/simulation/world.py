@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from flexcfl import seeds
 from flexcfl.clustering import best_aligned
 from flexcfl.drift import Remembered, Samples, Watch
+from flexcfl.errors import TrainingError
+from flexcfl.faults import Behaviour, Outdated
+from flexcfl.privacy import Discretion
 from flexcfl.protocol import (
     CheckDrift,
     Checked,
@@ -31,6 +34,7 @@ from flexcfl.protocol import (
     Train,
     Trained,
     Vectors,
+    among,
 )
 from flexcfl.shifts import Timeline, View, World
 from flexcfl.simulation.keepsakes import Keepsake, Keepsakes, Received
@@ -45,11 +49,16 @@ ReplyT = TypeVar("ReplyT")
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """All that the clients of a simulation know between two rounds, and which data they have."""
+    """All that the clients of a simulation know between two rounds, and which data they have.
+
+    ``released`` counts the updates that left each client, where they do so with discretion.
+    """
 
     world: World
     keepsakes: Received
     watch: Remembered | None
+    outdated: Outdated | None = None
+    released: Ids | None = None
 
 
 @dataclass(eq=False)
@@ -59,7 +68,9 @@ class Simulation:
     What a client draws depends on (seed, purpose, round, client) alone, whoever else was asked
     with it. ``timeline`` says which data clients have in a round. ``watch`` is how they notice that
     these have drifted, and is None where nobody will ask. ``keepsakes`` are what clients were sent
-    to keep.
+    to keep. ``behaviour`` is what clients that fail or attack make of it all, ``discretion`` how
+    updates leave clients, where these want privacy, and ``false_labels`` the engine of attackers
+    that train on labels of which none is right.
     """
 
     engine: "Engine"
@@ -67,13 +78,17 @@ class Simulation:
     seed: int
     watch: Watch | None = None
     keepsakes: Keepsakes = field(default_factory=Keepsakes)
+    behaviour: Behaviour | None = None
+    discretion: Discretion | None = None
+    false_labels: "Engine | None" = None
     _noticed: int = 0
 
     def at(self, number: int) -> Executor:
         """Return the executor of round ``number``; the start is round 0."""
         if self.watch is not None:
             self._notice(self.watch, number)
-        return _Moment(self, self.timeline.at(number), number)
+        moment = _Moment(self, self.timeline.at(number), number)
+        return moment if self.behaviour is None else self.behaviour.at(number, moment)
 
     def _notice(self, watch: Watch, number: int) -> None:
         """Let clients notice what has changed since the last round, were rounds left out or not."""
@@ -86,7 +101,13 @@ class Simulation:
     def memory(self) -> Memory:
         """Return all that is known after a round, which does not change with the simulation."""
         watch = None if self.watch is None else self.watch.memory()
-        return Memory(self.timeline.memory(), self.keepsakes.memory(), watch)
+        return Memory(
+            self.timeline.memory(),
+            self.keepsakes.memory(),
+            watch,
+            None if self.behaviour is None else self.behaviour.memory(),
+            None if self.discretion is None else self.discretion.memory(),
+        )
 
     def recall(self, memory: Memory) -> None:
         """Be as after the round of which this was remembered."""
@@ -94,6 +115,10 @@ class Simulation:
         self.keepsakes.recall(memory.keepsakes)
         if self.watch is not None and memory.watch is not None:
             self.watch.recall(memory.watch)
+        if self.behaviour is not None and memory.outdated is not None:
+            self.behaviour.recall(memory.outdated)
+        if self.discretion is not None and memory.released is not None:
+            self.discretion.recall(memory.released)
         self._noticed = memory.world.number
 
     def examples(self, rows: Ids) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
@@ -126,6 +151,10 @@ class _Moment:
             Settle: self._settle,
             CheckDrift: self._check,
         }
+        discretion = self.simulation.discretion
+        if discretion is not None and isinstance(order, Train | Place | Migrate):
+            willing: Any = among(order, ~discretion.spent(order.clients))
+            order = willing
         reply: ReplyT = fulfil[type(order)](order)
         return reply
 
@@ -133,6 +162,8 @@ class _Moment:
         clients, models, given = order.clients, order.models, order.model_of
         model_of = self._fitting(clients, models) if isinstance(given, str) else given
         updates, loss = self._updates(clients, models, model_of, order.local, order.purpose)
+        if order.purpose != "placement":
+            self._check_some_finite(clients, updates, loss)
         if isinstance(given, str):
             self._remember(clients)
         return Trained(clients, updates, self.view.train.sizes_of(clients), loss, model_of)
@@ -140,10 +171,47 @@ class _Moment:
     def _updates(
         self, clients: Ids, models: Vectors, model_of: Ids, local: Local, purpose: Purpose
     ) -> tuple[Vectors, NDArray[np.float64]]:
+        simulation, discretion = self.simulation, self.simulation.discretion
+        updates, loss = self._trained(simulation.engine, clients, models, model_of, local, purpose)
+        if simulation.false_labels is not None and simulation.behaviour is not None:
+            own = np.flatnonzero(simulation.behaviour.roles.hostile[clients])
+            engine = simulation.false_labels
+            updates[own], loss[own] = self._trained(
+                engine, clients[own], models, model_of[own], local, purpose
+            )
+        if discretion is not None:
+            updates = discretion.protected(updates, clients, purpose, self.number)
+        return updates, loss
+
+    def _trained(
+        self,
+        engine: "Engine",
+        clients: Ids,
+        models: Vectors,
+        model_of: Ids,
+        local: Local,
+        purpose: Purpose,
+    ) -> tuple[Vectors, NDArray[np.float64]]:
         rows = self.view.train.gathered(clients)
         seed = self.simulation.seed
         rngs = (seeds.generator(seed, purpose, self.number, client) for client in clients)
-        return self.simulation.engine.train(models, model_of, rows, local, rngs)
+        return engine.train(models, model_of, rows, local, rngs)
+
+    def _check_some_finite(self, clients: Ids, updates: Vectors, loss: NDArray[np.float64]) -> None:
+        """Raise a ``TrainingError`` where the training of a whole cohort came to nothing.
+
+        One client whose training diverged is turned away by the guards. If it is everybody, nothing
+        is left to train, and that is no fault of a client.
+        """
+        each = zip(loss, updates, strict=True)
+        fine = any(np.isfinite(own) and np.isfinite(update).all() for own, update in each)
+        if len(clients) > 1 and not fine:
+            when = f"in round {self.number}" if self.number else "at the start"
+            raise TrainingError(
+                f"The training of all {len(clients)} clients that were asked {when} diverged, the "
+                f"first of them client {clients[0]}: lower the rate (--rate), local.l2 or "
+                "local.prox."
+            )
 
     def _fitting(self, clients: Ids, models: Vectors) -> Ids:
         """Return for each client the model with the lowest loss on its training data."""
@@ -163,7 +231,7 @@ class _Moment:
     def _place(self, order: Place) -> Placed:
         keepsake = Keepsake(order.origin, order.directions)
         self.simulation.keepsakes.receive(order.clients, keepsake)
-        return self._migrate(Migrate(order.clients, order.local))
+        return self._migrate(Migrate(order.clients, order.local, len(order.directions)))
 
     def _keep(self, order: Keep) -> Kept:
         keepsake = Keepsake(order.origin, order.directions)

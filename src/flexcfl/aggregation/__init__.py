@@ -1,0 +1,72 @@
+"""How updates become the step of a group, and how the models of groups share what they learnt.
+
+All rules but the mean are meant to withstand a minority of hostile clients. They ignore weights,
+because a client could claim any number of examples.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from flexcfl.aggregation.clusters import Clusters
+from flexcfl.aggregation.coordinates import Median, TrimmedMean
+from flexcfl.aggregation.geometric import GeometricMedian, geometric_median
+from flexcfl.aggregation.krum import Krum, MultiKrum
+from flexcfl.aggregation.means import (
+    MEAN,
+    Averaging,
+    Mean,
+    Rule,
+    Weights,
+    group_steps,
+    norms,
+    stepped,
+)
+from flexcfl.aggregation.sharing import Sharing, shared
+
+__all__ = [
+    "MEAN",
+    "RULES",
+    "Averaging",
+    "Clusters",
+    "Entry",
+    "GeometricMedian",
+    "Krum",
+    "Mean",
+    "Median",
+    "MultiKrum",
+    "Rule",
+    "Sharing",
+    "TrimmedMean",
+    "Weights",
+    "geometric_median",
+    "group_steps",
+    "norms",
+    "shared",
+    "stepped",
+]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the registry: what the rule makes of updates, and the class of its options."""
+
+    summary: str
+    rule: type[Rule]
+
+
+RULES: Mapping[str, Entry] = MappingProxyType(
+    {
+        "mean": Entry("the mean of all, weighted by examples where the algorithm says so", Mean),
+        "median": Entry("the median of each coordinate", Median),
+        "trimmed-mean": Entry("the mean of each coordinate without its ends", TrimmedMean),
+        "krum": Entry("the one update that is nearest to its neighbours", Krum),
+        "multi-krum": Entry(
+            "the mean of the updates that are nearest to their neighbours", MultiKrum
+        ),
+        "geometric-median": Entry(
+            "the point whose distances to all updates have the smallest sum", GeometricMedian
+        ),
+        "clusters": Entry("the mean of the larger cluster, where updates point apart", Clusters),
+    }
+)

@@ -1,0 +1,83 @@
+"""The geometric median: the point whose distances to all updates have the smallest sum.
+
+Pillutla, Kakade, Harchaoui: Robust Aggregation for Federated Learning. IEEE Transactions on Signal
+Processing 70, 2022 (RFA), Algorithm 2: the smoothed Weiszfeld algorithm.
+"""
+
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from flexcfl.aggregation.distances import chosen, squared_distances
+from flexcfl.aggregation.means import Weights, weighted_mean
+from flexcfl.aggregation.options import FORBID
+from flexcfl.clustering import gram
+from flexcfl.clustering.measures import Matrix
+from flexcfl.protocol import Ids, Vectors
+
+__all__ = ["GeometricMedian", "geometric_median"]
+
+ITERATIONS = 32
+SMOOTHING = 1e-6
+
+
+@dataclass(frozen=True, config=FORBID)
+class GeometricMedian:
+    r"""The geometric median :math:`\arg\min_z \sum_i \|z - u_i\|` of the updates :math:`u_i`.
+
+    Each of the ``iterations`` weighs every update by one over its distance to the mean so far,
+    and takes the mean again. Distances below ``smoothing`` count as that much, in units of the
+    distance within which one of the updates has more than half of them.
+    """
+
+    iterations: Annotated[int, Field(ge=1, le=10**4)] = ITERATIONS
+    smoothing: Annotated[float, Field(gt=0, le=1)] = SMOOTHING
+
+    def __call__(
+        self, updates: Vectors, rows: Ids, weights: Weights, rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """Return the geometric median of the rows."""
+        return geometric_median(chosen(updates, rows), self.iterations, self.smoothing)
+
+
+def geometric_median(
+    vectors: Vectors, iterations: int = ITERATIONS, smoothing: float = SMOOTHING
+) -> NDArray[np.float64]:
+    """Return the geometric median of vectors, at least one, by the smoothed Weiszfeld algorithm.
+
+    >>> geometric_median(np.array([[0, 0], [0, 0], [9, 9]], dtype=np.float32))
+    array([0., 0.])
+    """
+    weights = _weights(gram(vectors), iterations, smoothing)
+    return weighted_mean(vectors, np.arange(len(vectors)), weights)
+
+
+def _weights(products: Matrix, iterations: int, smoothing: float) -> NDArray[np.float64]:
+    """Return what each vector weighs in the geometric median, from their scalar products.
+
+    A vector's reach is the distance within which more than half of all vectors lie, itself
+    included, which is long for a minority that is far away. The first weights are one over it: from
+    the plain mean it takes the more iterations to come back the further away the minority is.
+    """
+    reach = np.sqrt(np.sort(squared_distances(products), axis=1)[:, len(products) // 2])
+    if reach.min() == 0:  # more than half are the same, and the median is with them
+        return np.equal(reach, 0).astype(np.float64)
+    shortest = smoothing * reach.min()
+    weights = _normalised(1 / reach)
+    for _ in range(iterations):
+        weights = _normalised(1 / np.maximum(_distances(products, weights), shortest))
+    return weights
+
+
+def _distances(products: Matrix, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the distance of each vector to the weighted mean of all."""
+    to_mean = (products * weights).sum(axis=1)
+    squares = np.diagonal(products) - 2 * to_mean + (weights * to_mean).sum()
+    return np.asarray(np.sqrt(squares.clip(min=0.0)))
+
+
+def _normalised(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(weights / weights.sum())

@@ -1,0 +1,107 @@
+"""How the updates of groups become one step for each: a rule, group by group.
+
+Duan et al.: Flexible Clustered Federated Learning for Client-Level Data Distribution Shift. IEEE
+TPDS 2022, Algorithm 2: intra-group aggregation, there by the weighted mean.
+"""
+
+from typing import Literal, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic.dataclasses import dataclass
+
+from flexcfl.aggregation.options import FORBID
+from flexcfl.protocol import Ids, Trained, Vectors
+
+__all__ = [
+    *("MEAN", "Averaging", "Mean", "Rule", "Weights"),
+    *("group_steps", "norms", "stepped", "weighted_mean"),
+]
+
+Averaging: TypeAlias = Literal["simple", "examples"]
+Weights: TypeAlias = NDArray[np.int64] | NDArray[np.float64]
+
+
+class Rule(Protocol):
+    """How the updates of one group become its step."""
+
+    def __call__(
+        self, updates: Vectors, rows: Ids, weights: Weights, rng: np.random.Generator
+    ) -> NDArray[np.float64] | NDArray[np.float32]:
+        """Return the step of the group whose updates are ``rows``, at least one, of ``updates``.
+
+        ``weights[row]`` is what an update counts, for rules that believe it.
+        """
+        ...
+
+
+@dataclass(frozen=True, config=FORBID)
+class Mean:
+    """The weighted mean, as in FedAvg and FlexCFL; nothing where all weights are zero."""
+
+    def __call__(
+        self, updates: Vectors, rows: Ids, weights: Weights, rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """Return the weighted mean of the rows."""
+        return weighted_mean(updates, rows, weights[rows])
+
+
+MEAN = Mean()
+
+
+def group_steps(
+    rule: Rule,
+    updates: Vectors,
+    group_of: Ids,
+    groups: int,
+    weights: Weights,
+    rng: np.random.Generator,
+) -> Vectors:
+    """Return the step of every group, as an array of ``groups`` rows.
+
+    Row ``i`` of ``updates`` belongs to group ``group_of[i]`` and counts ``weights[i]``. A group
+    nobody answered for gets a zero step.
+
+    >>> updates, rng = np.array([[2, 0], [6, 4]], dtype=np.float32), np.random.default_rng(0)
+    >>> group_steps(MEAN, updates, np.array([1, 1]), 2, np.array([3, 1]), rng)
+    array([[0., 0.],
+           [3., 1.]], dtype=float32)
+    """
+    if (group_of < 0).any():
+        raise ValueError("an update belongs to no group")
+    steps = np.zeros((groups, updates.shape[1]), dtype=np.float32)
+    for group in np.unique(group_of):
+        steps[group] = rule(updates, np.flatnonzero(group_of == group), weights, rng)
+    return steps
+
+
+def weighted_mean(updates: Vectors, rows: Ids, weights: Weights) -> NDArray[np.float64]:
+    """Return the mean of some rows, the ``i``-th of which counts ``weights[i]``.
+
+    It is nothing where all weights are zero.
+    """
+    # Row by row, so that no float64 copy of all updates is made and no BLAS thread count matters.
+    total = np.zeros(updates.shape[1])
+    for row, weight in zip(rows, weights, strict=True):
+        total += np.multiply(updates[row], weight, dtype=np.float64)
+    whole = float(weights.sum())
+    return total / (whole if whole > 0 else 1.0)
+
+
+def stepped(
+    models: Vectors,
+    trained: Trained,
+    rule: Rule,
+    rng: np.random.Generator,
+    averaging: Averaging = "examples",
+) -> Vectors:
+    """Return models after the step of those who trained each, counted alike or by ``examples``."""
+    examples = trained.examples
+    counts = examples if averaging == "examples" else np.ones_like(examples)
+    return models + group_steps(rule, trained.updates, trained.model_of, len(models), counts, rng)
+
+
+def norms(vectors: Vectors) -> NDArray[np.float64]:
+    """Return the length of each vector."""
+    # By einsum, which makes no float64 copy of all vectors and does not depend on BLAS threads.
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)))

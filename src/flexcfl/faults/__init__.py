@@ -1,0 +1,48 @@
+"""Clients that fail and clients that attack, between honest ones and the server."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from flexcfl.faults.attack import Attack
+from flexcfl.faults.behaviour import Behaviour
+from flexcfl.faults.drag import Drag
+from flexcfl.faults.label_flip import LabelFlip
+from flexcfl.faults.noise import Noise
+from flexcfl.faults.options import KINDS, Faults
+from flexcfl.faults.outdated import Outdated
+from flexcfl.faults.roles import Roles
+from flexcfl.faults.sign_flip import SignFlip
+
+__all__ = [
+    "ATTACKS",
+    "KINDS",
+    "Attack",
+    "Behaviour",
+    "Drag",
+    "Entry",
+    "Faults",
+    "LabelFlip",
+    "Noise",
+    "Outdated",
+    "Roles",
+    "SignFlip",
+]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the registry; the fields of ``attack`` are its options."""
+
+    summary: str
+    attack: type[Attack]
+
+
+ATTACKS: Mapping[str, Entry] = MappingProxyType(
+    {
+        "sign-flip": Entry("the opposite of what was learnt, many times as long", SignFlip),
+        "noise": Entry("Gaussian noise in place of what was learnt", Noise),
+        "label-flip": Entry("honest training on labels that are wrong", LabelFlip),
+        "drag": Entry("get together into one group, and pull its model one way", Drag),
+    }
+)

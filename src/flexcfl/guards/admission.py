@@ -1,0 +1,112 @@
+"""Which answers reach an algorithm: those that are finite, of the right shape, and in proportion.
+
+Whatever a client sends, it costs no more than that client's own answer.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexcfl.guards.columns import lengths, matrix, taken
+from flexcfl.guards.options import Guards
+from flexcfl.guards.proportion import aligned, centre_of, longest, shortened
+from flexcfl.guards.review import REASONS, Review
+from flexcfl.guards.sense import Readings, finite, readings
+from flexcfl.protocol import (
+    Evaluate,
+    Flags,
+    Ids,
+    Order,
+    Received,
+    Train,
+    Trained,
+    Vectors,
+    of_those,
+)
+
+__all__ = ["REASONS", "Admission", "admitted"]
+
+ReplyT = TypeVar("ReplyT")
+Centre: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Admission:
+    """What an algorithm gets to see of a reply, and how many answers it does not, by reason.
+
+    ``rejected`` has the reasons that there were. ``clipped`` counts updates that were shortened and
+    then accepted. ``centre`` is the direction by which founders were judged, where they were.
+    """
+
+    reply: Any
+    rejected: Mapping[str, int] = field(default_factory=dict)
+    clipped: int = 0
+    centre: Centre | None = None
+
+
+def admitted(
+    order: Order[Any], received: Any, number: int, guards: Guards, centre: Centre | None = None
+) -> Admission:
+    """Return what may be believed of what clients sent in round ``number`` (0 is the start).
+
+    ``received`` is a reply, or one as it was ``Received``. Of a client that answers several times
+    the first answer counts. Where nothing is wrong the reply is handed on as it is, and what was
+    measured (``Evaluate``) is believed of everybody who was asked. Founders that are asked after
+    others are judged by the ``centre`` of those, being too few to have one of their own.
+    """
+    if not isinstance(received, Received):
+        received = Received(received)
+    reply, review = received.reply, Review.of(order, received, number)
+    if isinstance(order, Evaluate):
+        # In the order sent: who was asked about several models answers as often.
+        return Admission(of_those(reply, review.stands), review.rejected(received.late))
+    review.refuse_repetitions()
+    columns, shorter = readings(order, reply, review), np.zeros_like(review.stands)
+    if isinstance(order, Train):
+        reply, shorter = _trained(order, reply, columns, review, guards)
+        if order.purpose == "cold-start" and guards.founder_cosine is not None:
+            centre = centre_of(reply.updates) if centre is None else centre
+            reply = _founding(reply, review, aligned(reply.updates, centre, guards.founder_cosine))
+    else:
+        review.refuse(~finite(columns), "not_finite")
+        reply = _answers(reply, columns, review.rows())
+    clipped = int(np.count_nonzero(shorter & review.stands))
+    return Admission(reply, review.rejected(received.late), clipped, centre)
+
+
+def _trained(
+    order: Train, reply: Trained, columns: Readings, review: Review, guards: Guards
+) -> tuple[Trained, Flags]:
+    """Return what those trained whose updates are in order, and which were shortened."""
+    parameters = order.models.shape[1]
+    length, fits = lengths(reply.updates, parameters)
+    review.refuse(~fits, "shape")
+    review.refuse(~(np.isfinite(length) & finite(columns)), "not_finite")
+    bound = longest(length[review.stands], order.models, guards.norm_bound)
+    if guards.norm_action == "reject":
+        review.refuse(length > bound, "norm")
+    rows = review.rows()
+    trained = _answers(reply, columns, rows, updates=matrix(reply.updates, rows, parameters))
+    if (length[rows] > bound).any():
+        trained = replace(trained, updates=shortened(trained.updates, length[rows], bound))
+    return trained, length > bound
+
+
+def _founding(trained: Trained, review: Review, kept: Flags) -> Trained:
+    """Return the founders that are kept, and turn the others away."""
+    strange = np.zeros(len(review.why), dtype=np.bool_)
+    strange[review.rows()[~kept]] = True
+    review.refuse(strange, "founding")
+    founders: Trained = of_those(trained, kept)
+    return founders
+
+
+def _answers(reply: ReplyT, columns: Readings, rows: Ids, **updates: Vectors) -> ReplyT:
+    """Return the reply of some clients, which is the very same where all of it is left."""
+    parts = {name: taken(column, rows) for name, column in columns.items()} | updates
+    if all(part is getattr(reply, name) for name, part in parts.items()):
+        return reply
+    return type(reply)(**parts)

@@ -1,0 +1,42 @@
+"""What came in for an order, before anybody has looked at it."""
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
+
+from flexcfl.protocol.orders import Order
+from flexcfl.protocol.vectors import Flags, Ids
+
+__all__ = ["Received", "among", "of_those"]
+
+OrderT = TypeVar("OrderT", bound=Order[Any])
+
+
+@dataclass(frozen=True, eq=False)
+class Received:
+    """A reply as clients sent it, which may hold anything.
+
+    ``reply`` has the form of the order's reply, but where clients sent something else for an
+    update, ``updates`` is a list with what each of them sent. ``rounds`` says, for each client, to
+    which round's order it answers, and is None where all answer to this one. ``late`` counts the
+    clients whose answers did not come in time and were not waited for.
+    """
+
+    reply: Any
+    rounds: Ids | None = None
+    late: int = 0
+
+
+def among(order: OrderT, asked: Flags) -> OrderT:
+    """Return an order to some of its clients: those of its list that are flagged."""
+    parts: dict[str, Any] = {"clients": order.clients[asked]}  # type: ignore[attr-defined]
+    model_of = getattr(order, "model_of", None)
+    if model_of is not None and not isinstance(model_of, str):
+        parts["model_of"] = model_of[asked]
+    return replace(order, **parts)  # type: ignore[type-var]
+
+
+def of_those(reply: Any, kept: Flags) -> Any:
+    """Return what some of the clients answered: those of its list that are flagged."""
+    if kept.all():
+        return reply
+    return replace(reply, **{each.name: getattr(reply, each.name)[kept] for each in fields(reply)})

@@ -1,0 +1,199 @@
+"""Runs with clients that vanish, break, attack or keep to themselves, over the registries."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from flexcfl.aggregation import RULES
+from flexcfl.algorithms import ALGORITHMS
+from flexcfl.errors import SettingsError, TrainingError
+from flexcfl.faults import ATTACKS, Behaviour, Faults
+from flexcfl.faults.options import KINDS
+from flexcfl.guards import REASONS
+from flexcfl.runner.execute import execute
+from flexcfl.runner.result import Run
+from tests.checkpoints.interrupted import CLIENTS, check_same, prepared, resumed, stopped, whole
+
+MOVING: dict[str, Any] = {"shift": "swap-all", "shift__probability": 0.3}
+PRIVATE = {"privacy__clip": 0.5, "privacy__noise": 0.1}
+TROUBLES: dict[str, dict[str, Any]] = {
+    "dropout": {"faults__dropout": 0.4},
+    "midway": {"faults__midway": 0.4},
+    "slowness": {"faults__slowness": 2.0, "faults__time_budget": 1.5},
+    **{kind: {f"faults__{kind}": 0.2} for kind in KINDS},
+    **{name: {"attack__name": name, "attack__share": 0.3} for name in ATTACKS},
+    "private clients": {"privacy__level": "client", **PRIVATE},
+    "private groups": {"privacy__level": "group", **PRIVATE},
+    "spent budget": {"privacy__level": "client", **PRIVATE, "privacy__epsilon": 450.0},
+}
+ALL: dict[str, Any] = {
+    "faults__dropout": 0.2,
+    "faults__midway": 0.2,
+    "faults__slowness": 1.0,
+    **{f"faults__{kind}": 0.1 for kind in KINDS},
+    "attack__name": "sign-flip",
+    "attack__clients": 2,
+    "aggregation__name": "median",
+    "guards__norm_bound": 3.0,
+    "guards__norm_action": "clip",
+}
+# What of all that went wrong shows in a column of rounds.csv.
+COLUMN = {
+    "slowness": "rejected_late",
+    "nan": "rejected_not_finite",
+    "infinite": "rejected_not_finite",
+    "huge": "rejected_norm",
+    "misshapen": "rejected_shape",
+    "stale": "rejected_stale",
+}
+
+
+def ran(**settings: Any) -> Run:
+    return execute(prepared(**{**MOVING, **settings}))
+
+
+def check_whole(run: Run) -> None:
+    """Demand that all models are numbers, of a size that honest training gives."""
+    models = np.stack(run.models)
+    assert np.isfinite(models).all()
+    assert np.abs(models).max() < 1e3
+
+
+@pytest.mark.parametrize("trouble", sorted(TROUBLES))
+def test_no_trouble_costs_more_than_itself(trouble: str) -> None:
+    run = ran(**TROUBLES[trouble])
+    check_whole(run)
+    rejected = {name: int(run.rounds[f"rejected_{name}"].sum()) for name in REASONS}
+    assert rejected == run.summary["rejected"]
+    named = COLUMN.get(trouble, "rejected_none").removeprefix("rejected_")
+    assert {name for name, number in rejected.items() if number} == {named} & {*REASONS}
+
+
+@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+def test_every_algorithm_withstands_everything_at_once(algorithm: str) -> None:
+    check_whole(ran(algorithm=algorithm, **ALL))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("trouble", sorted(TROUBLES))
+@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+def test_every_algorithm_with_every_trouble(algorithm: str, trouble: str) -> None:
+    check_whole(ran(algorithm=algorithm, **TROUBLES[trouble]))
+
+
+@pytest.mark.parametrize("rule", sorted(RULES))
+@pytest.mark.parametrize("algorithm", ["flexcfl", "cfl", "fesem-mig"])
+def test_every_rule_makes_models(rule: str, algorithm: str) -> None:
+    run = ran(algorithm=algorithm, aggregation__name=rule)
+    check_whole(run)
+    assert run.summary["aggregation"] == rule
+
+
+@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+def test_rules_reach_every_algorithm(algorithm: str) -> None:
+    mean, median = (ran(algorithm=algorithm, aggregation__name=rule) for rule in ("mean", "median"))
+    assert not np.array_equal(np.concatenate(mean.models), np.concatenate(median.models))
+
+
+@pytest.mark.parametrize("name", ["all", "spent budget", "label-flip"])
+def test_what_went_wrong_goes_wrong_again_after_a_stop(name: str, tmp_path: Path) -> None:
+    settings = {**MOVING, **(ALL if name == "all" else TROUBLES[name])}
+    expected = whole(prepared(**settings), tmp_path / "whole")
+    for number, last in enumerate((2, 4)):
+        stopped(prepared(**settings), tmp_path / "parts", last, again=number > 0)
+    check_same(resumed(tmp_path / "parts"), expected)
+
+
+def test_faults_are_the_same_for_every_algorithm() -> None:
+    ready = [prepared(algorithm=name, **MOVING, **ALL) for name in ("fedavg", "flexcfl", "cfl")]
+    for other in ready[1:]:
+        assert np.array_equal(other.roles.hostile, ready[0].roles.hostile)
+        assert other.roles.hostile.sum() == 2
+
+
+def test_a_clean_run_has_neither_attackers_nor_rejections() -> None:
+    run = ran()
+    assert run.summary["attack"] is run.summary["privacy"] is run.summary["honest"] is None
+    assert not sum(run.summary["rejected"].values())
+    assert np.isnan(run.rounds["honest_accuracy"]).all()
+    assert (run.rounds["trained"] == run.rounds["cohort"]).all()
+
+
+def test_honest_clients_are_measured_by_themselves(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"attack__name": "label-flip", "attack__clients": 4}
+    run = whole(prepared(algorithm="fedavg", **settings), tmp_path / "run")
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text("utf-8"))
+    assert summary["attack"] == {"name": "label-flip", "clients": 4}
+    with (tmp_path / "run" / "rounds.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert all(row["honest_accuracy"] for row in rows)
+    assert (run.rounds["honest_accuracy"] != run.rounds["accuracy"]).any()
+
+
+def test_a_round_in_which_nobody_answers_leaves_all_models_as_they_were(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Drop-out sets in after the start: with nobody there, no group could be founded."""
+    original = Behaviour.at
+
+    def at(self: Behaviour, number: int, executor: Any) -> Any:
+        always = Behaviour(Faults(dropout=1.0), None, self.roles, self.seed)
+        return original(always if number > 1 else self, number, executor)
+
+    monkeypatch.setattr(Behaviour, "at", at)
+    for algorithm in ALGORITHMS:
+        first = ran(algorithm=algorithm, rounds=1, faults__dropout=1e-9)
+        later = ran(algorithm=algorithm, rounds=4, faults__dropout=1e-9)
+        assert np.array_equal(np.stack(first.models), np.stack(later.models)), algorithm
+        assert later.rounds["trained"][1:].tolist() == [0, 0, 0]
+        # Nothing trained, so there is no loss; the models are tested all the same.
+        assert np.isnan(later.rounds["loss"][1:]).all()
+
+
+def test_where_nobody_is_there_to_found_groups_one_sentence_says_so() -> None:
+    with pytest.raises(TrainingError, match=r"Only 0 of all clients .* wait for more clients"):
+        ran(faults__dropout=1.0)
+
+
+def test_accuracy_is_measured_though_some_never_find_a_group() -> None:
+    """They were all chosen once; IFCA places who trains, and some send nothing that can be used."""
+    run = ran(algorithm="ifca", faults__nan=0.3, cohort=6)
+    measured = ~np.isnan(run.rounds["accuracy"])
+    assert measured.tolist() == [False, True, True, True, True, True]
+    assert run.rounds["tested"][-1] < CLIENTS
+
+
+def test_everybody_diverging_is_no_fault_of_a_client() -> None:
+    with pytest.raises(TrainingError, match=r"The training of all .* diverged.*--rate"):
+        ran(algorithm="fedavg", rate=1e30, local__l2=1e6)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"faults__dropout": 1.5}, r"\[faults\] dropout must be less than or equal to 1, not 1.5"),
+        ({"faults__nan": -0.1}, r"\[faults\] nan must be greater than or equal to 0"),
+        ({"faults__nan": 0.6, "faults__huge": 0.6}, "clients"),
+        ({"attack__name": "sign-flip", "attack__clients": 13}, "13"),
+        ({"attack__name": "sign-flop"}, "sign-flip"),
+        ({"attack__share": 0.2}, r"\[attack\] share is set, but no attack is chosen"),
+        ({"aggregation__name": "trimmed-mean", "aggregation__trim": 0.5}, r"\[aggregation\] trim"),
+        ({"aggregation__name": "medium"}, "median"),
+        ({"aggregation__trim": 0.1}, r"\[aggregation\] has no setting 'trim'"),
+        ({"privacy__level": "client", "privacy__epsilon": 0}, r"epsilon must be greater than 0"),
+        ({"privacy__level": "client", "privacy__epsilon": 1e-6}, "epsilon"),
+        ({"privacy__noise": 2.0}, r"\[privacy\] noise is set, but .* privacy\.level"),
+        ({"privacy__level": "group", "aggregation__name": "krum"}, "krum"),
+        ({"guards__norm_bound": 0}, r"\[guards\] norm_bound must be greater than or equal to 1"),
+        ({"guards__norm_bund": 1}, "norm_bound"),
+    ],
+)
+def test_bad_input_is_one_clear_sentence(settings: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(SettingsError, match=sentence) as caught:
+        prepared(**settings)
+    assert str(caught.value).rstrip().endswith((".", "?"))
+    assert "\n" not in str(caught.value)
