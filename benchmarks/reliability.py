@@ -15,12 +15,49 @@ import flexcfl
 from flexcfl.errors import FlexcflError
 
 BASE: Mapping[str, Any] = {"dataset": "mnist", "shift": "swap-all"}
-FLIP = {"attack.name": "sign-flip", "attack.share": 0.2}
+FOUNDERS = {"guards.founder_cosine": 0}
+CLIP = {"guards.norm_bound": 2, "guards.norm_action": "clip"}
+EVERYBODY = {"run.cohort": 1000, "run.rounds": 50}
+
+
+def attack(name: str, rule: str = "mean") -> dict[str, Any]:
+    """Return the settings of an attack by a fifth of the clients; any rule but the mean guards."""
+    guarded = {} if rule == "mean" else {"aggregation.name": rule, **FOUNDERS}
+    return {"attack.name": name, **guarded}
+
+
+def private(level: str, noise: float) -> dict[str, Any]:
+    """Return the settings of privacy where everybody trains in every round."""
+    return {"privacy.level": level, "privacy.clip": 0.3, "privacy.noise": noise, **EVERYBODY}
+
+
+ROBUST = ("median", "trimmed-mean", "krum", "multi-krum", "geometric-median", "clusters")
 ROWS: Mapping[str, Mapping[str, Any]] = {
     "clean": {},
     "drop-out 30 %": {"faults.dropout": 0.3},
+    "vanishing midway 30 %": {"faults.midway": 0.3},
+    "stragglers": {"faults.slowness": 1.5},
     "NaN 10 %": {"faults.nan": 0.1},
-    "sign flip 20 %": FLIP,
+    "a million times too long 10 %": {"faults.huge": 0.1},
+    "stale 10 %": {"faults.stale": 0.1},
+    **{f"clean, {rule}": {"aggregation.name": rule, **FOUNDERS} for rule in ROBUST},
+    "sign flip": attack("sign-flip"),
+    "sign flip, scale 1": {**attack("sign-flip"), "attack.scale": 1},
+    "sign flip, mean of shortened": {**attack("sign-flip"), **FOUNDERS, **CLIP},
+    **{f"sign flip, {rule}": attack("sign-flip", rule) for rule in ROBUST},
+    "sign flip, multi-krum of shortened": {**attack("sign-flip", "multi-krum"), **CLIP},
+    "sign flip, multi-krum, founders unguarded": {
+        **attack("sign-flip"),
+        "aggregation.name": "multi-krum",
+    },
+    **{
+        f"{name}, {rule}": attack(name, rule)
+        for name in ("noise", "label-flip", "drag")
+        for rule in ("mean", "multi-krum", "geometric-median")
+    },
+    "everybody": EVERYBODY,
+    **{f"private groups, noise {noise}": private("group", noise) for noise in (1, 2, 5, 10)},
+    **{f"private clients, noise {noise}": private("client", noise) for noise in (0.1, 0.5, 1)},
 }
 
 

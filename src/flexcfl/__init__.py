@@ -16,7 +16,10 @@ __all__ = ["Comparison", "Run", "__version__", "compare", "resume", "run"]
 
 __version__ = "0.1.0"
 
-PARTS = ("algorithms", "data", "drift", "errors", "protocol", "shifts")
+PARTS = (
+    *("aggregation", "algorithms", "data", "drift", "errors", "faults", "guards", "privacy"),
+    *("protocol", "shifts"),
+)
 LAZY = {
     **dict.fromkeys(("Comparison", "compare"), "comparison"),
     **dict.fromkeys(("Run", "resume", "run"), "runner"),

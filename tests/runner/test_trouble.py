@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import flexcfl
 from flexcfl.aggregation import RULES
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.errors import SettingsError, TrainingError
-from flexcfl.faults import ATTACKS, Behaviour, Faults
+from flexcfl.faults import ATTACKS, Behaviour, Faults, Roles, SignFlip
 from flexcfl.faults.options import KINDS
 from flexcfl.guards import REASONS
 from flexcfl.runner.execute import execute
@@ -188,6 +189,7 @@ def test_everybody_diverging_is_no_fault_of_a_client() -> None:
         ({"privacy__level": "client", "privacy__epsilon": 1e-6}, "epsilon"),
         ({"privacy__noise": 2.0}, r"\[privacy\] noise is set, but .* privacy\.level"),
         ({"privacy__level": "group", "aggregation__name": "krum"}, "krum"),
+        ({"privacy__level": "group", "guards__founder_cosine": 0}, "founder_cosine compares"),
         ({"guards__norm_bound": 0}, r"\[guards\] norm_bound must be greater than or equal to 1"),
         ({"guards__norm_bund": 1}, "norm_bound"),
     ],
@@ -197,3 +199,24 @@ def test_bad_input_is_one_clear_sentence(settings: dict[str, Any], sentence: str
         prepared(**settings)
     assert str(caught.value).rstrip().endswith((".", "?"))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("attack", ["sign-flip", "label-flip"])
+def test_with_cfl_attackers_end_in_a_cluster_of_their_own(attack: str) -> None:
+    """As Sattler et al. (ICASSP 2020) found, where honest clients agree with each other."""
+    settings = {
+        "data.partition": "iid",
+        "data.clients": 30,
+        "algorithm.participation": "full",
+        "algorithm.rounds_before": 2,
+        "algorithm.eps1": 1e6,
+        "algorithm.eps2": 0.0,
+        "algorithm.gamma": 0.7,
+        "attack.name": attack,
+        "attack.clients": 9,
+    }
+    run = flexcfl.run(dataset="digits", algorithm="cfl", shift="none", rounds=6, set=settings)
+    hostile = Roles.drawn(Faults(), SignFlip(clients=9), 30, seed=0).hostile
+    (honest,) = set(run.group_of[~hostile].tolist())
+    (others,) = set(run.group_of[hostile].tolist())
+    assert honest != others

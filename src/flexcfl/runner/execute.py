@@ -1,16 +1,17 @@
 """One run, from a prepared experiment to its result and its folder."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, TypeAlias
 
 from flexcfl.drift import Watch
 from flexcfl.faults import Behaviour, Faults
+from flexcfl.guards import Guards
 from flexcfl.privacy import Discretion
 from flexcfl.protocol import Serving
 from flexcfl.runner import leaving
-from flexcfl.runner.experiment import NO_ATTACK
+from flexcfl.runner.experiment import NO_ATTACK, Experiment
 from flexcfl.runner.figures import Entry, Figures, GroupFigures, Membership, Timing
 from flexcfl.runner.folder import TABLES, RunFolder
 from flexcfl.runner.keeping import Running, done_with, keeping
@@ -101,9 +102,18 @@ def _rounds(prepared: Prepared, world: Simulation, restored: Restored | None) ->
     algorithm, settings = prepared.algorithm, prepared.experiment.run
     made, cohorts = prepared.engine.initial, prepared.cohorts
     past = None if restored is None else restored.past
-    hostile, guards = prepared.roles.hostile, prepared.experiment.guards
-    honest = ~hostile if hostile.any() else None
+    honest = None if not prepared.roles.hostile.any() else ~prepared.roles.hostile
+    guards = _guards(prepared.experiment)
     return train(algorithm, world, made, cohorts, settings, past, guards, honest)
+
+
+def _guards(experiment: Experiment) -> Guards:
+    """Return the guards, without any by which one client's update decides on that of another.
+
+    Where the server promises privacy it shortens all updates anyway.
+    """
+    promised = experiment.privacy.level == "group"
+    return replace(experiment.guards, norm_bound=None) if promised else experiment.guards
 
 
 @dataclass(eq=False)
