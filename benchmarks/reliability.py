@@ -15,7 +15,7 @@ import flexcfl
 from flexcfl.errors import FlexcflError
 
 BASE: Mapping[str, Any] = {"dataset": "mnist", "shift": "swap-all"}
-FOUNDERS = {"guards.founder_cosine": 0}
+FOUNDERS = {"guards.founder_cosine": 0.05}
 CLIP = {"guards.norm_bound": 2, "guards.norm_action": "clip"}
 EVERYBODY = {"run.cohort": 1000, "run.rounds": 50}
 

@@ -24,7 +24,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "settings": {"errors"},
     "protocol": {"errors"},
     "aggregation": {"protocol", "clustering"},
-    "guards": {"protocol", "aggregation"},
+    "guards": {"protocol", "aggregation", "clustering"},
     "faults": {"errors", "seeds", "protocol", "aggregation"},
     "privacy": {"errors", "seeds", "protocol", "aggregation"},
     "threads": set(),

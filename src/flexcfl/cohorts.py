@@ -4,6 +4,7 @@ Every algorithm, every executor and a resumed run therefore meet the same cohort
 those of the FlexCFL paper's experiments (Section 5.1).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
@@ -68,13 +69,16 @@ class Cohorts:
         return np.arange(seen) if seen == len(self.arrival) else np.sort(self._tour[:seen])
 
     def toured(self, number: int) -> bool:
-        """Whether a tour has chosen everybody there by the end of round ``number``.
+        """Whether everybody there has been chosen at least once by the end of round ``number``."""
+        present = self.present(number)
+        if self.policy != "uniform":
+            return self._seen(number + 1) == np.count_nonzero(present)
+        first = self._chosen.until(number, self.choose)[present]
+        return bool(((first > 0) & (first <= number)).all())
 
-        False where the policy is to make none.
-        """
-        if self.policy == "uniform":
-            return False
-        return self._seen(number + 1) == np.count_nonzero(self.present(number))
+    @cached_property
+    def _chosen(self) -> "_Chosen":
+        return _Chosen(np.zeros(len(self.arrival), dtype=np.int64))
 
     @cached_property
     def _tour(self) -> Ids:
@@ -110,3 +114,19 @@ class Cohorts:
         for there, length in zip(np.cumsum(clients), lengths, strict=True):
             seen = min(int(there), seen + self.size * int(length))
         return seen
+
+
+@dataclass(eq=False)
+class _Chosen:
+    """In which round each client was first chosen, 0 for never, as far as was looked."""
+
+    first: Ids
+    last: int = 0
+
+    def until(self, number: int, choose: Callable[[int], Ids]) -> Ids:
+        """Look at the rounds up to ``number`` that were not looked at before."""
+        for each in range(self.last + 1, number + 1):
+            cohort = choose(each)
+            self.first[cohort[self.first[cohort] == 0]] = each
+        self.last = max(self.last, number)
+        return self.first

@@ -292,7 +292,7 @@ def test_one_that_is_a_million_times_too_long_is_refused_or_shortened() -> None:
         np.testing.assert_allclose(shortened.reply.updates, expected, rtol=1e-6)
         assert (shortened.rejected, shortened.clipped) == ({}, 1)
     np.testing.assert_array_equal(reply.updates, before)
-    free = admitted(ORDER, reply, NUMBER, Guards(norm_bound=None))
+    free = admitted(ORDER, reply, NUMBER, Guards(norm_bound="none"))
     assert free.reply is reply
 
 
@@ -411,3 +411,22 @@ def test_one_or_two_answers_are_measured_by_the_model(answers: int) -> None:
     huge.updates[0] *= 1e6
     assert not admitted(order, reply, NUMBER, GUARDS).rejected
     assert admitted(order, huge, NUMBER, GUARDS).rejected == {"norm": 1}
+
+
+def test_who_has_drifted_moves_further_than_those_at_rest() -> None:
+    """However far that is: the model's own length is a measure as well."""
+    order = replace(ORDER, models=np.ones_like(MODELS))
+    rested = honest(updates=honest().updates * np.float32(1e-9))
+    rested.updates[0] = 0.9
+    assert not admitted(order, rested, NUMBER, GUARDS).rejected
+    rested.updates[0] = 9.0
+    assert admitted(order, rested, NUMBER, GUARDS).rejected == {"norm": 1}
+
+
+@pytest.mark.parametrize("name", ["clients", "examples", "loss", "model_of"])
+def test_what_is_only_like_a_number_is_none(name: str) -> None:
+    strange = list(getattr(honest(), name))
+    strange[0] = np.timedelta64(3, "s")
+    reply = replace(honest(), **{name: strange})  # type: ignore[arg-type]
+    rejected: Any = admitted(ORDER, reply, NUMBER, GUARDS).rejected
+    assert sum(rejected.values()) == 1

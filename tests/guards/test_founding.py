@@ -1,6 +1,6 @@
 """Founders that point elsewhere than most found no group."""
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -13,15 +13,16 @@ PARAMETERS = 50
 
 def asked(
     updates: Any,
-    cosine: float | None = 0.0,
+    cosine: float | Literal["none"] = 0.0,
     purpose: Purpose = "cold-start",
     centre: Any = None,
 ) -> Admission:
     clients = np.arange(len(updates))
     start = np.zeros(len(updates), np.int64)
-    order = Train(clients, np.zeros((1, PARAMETERS), np.float32), start, Local(), purpose)
+    model, founding = np.zeros((1, PARAMETERS), np.float32), purpose == "cold-start"
+    order = Train(clients, model, start, Local(), purpose, founding=founding)
     reply = Trained(clients, updates, start + 1, np.zeros(len(updates)), start)
-    return admitted(order, reply, 0, Guards(founder_cosine=cosine, norm_bound=None), centre)
+    return admitted(order, reply, 0, Guards(founder_cosine=cosine, norm_bound="none"), centre)
 
 
 @pytest.fixture
@@ -55,7 +56,7 @@ def test_the_centre_is_the_geometric_median_and_not_the_mean() -> None:
 
 def test_only_where_groups_are_founded_and_it_is_asked_for(founders: np.ndarray) -> None:
     founders[:4] *= -1
-    assert asked(founders, cosine=None).rejected == {}
+    assert asked(founders, cosine="none").rejected == {}
     assert asked(founders, purpose="training").rejected == {}
     assert asked(founders, purpose="placement").rejected == {}
     assert len(asked(founders, cosine=1.0).reply.clients) < 4
@@ -80,7 +81,7 @@ def test_clipped_founders_that_are_refused_are_counted_once(founders: np.ndarray
     founders[1] *= 1e6
     clients, start = np.arange(20), np.zeros(20, np.int64)
     models = np.zeros((1, PARAMETERS), np.float32)
-    order = Train(clients, models, start, Local(), "cold-start")
+    order = Train(clients, models, start, Local(), "cold-start", founding=True)
     reply = Trained(clients, founders, start + 1, np.zeros(20), start)
     guards = Guards(founder_cosine=0.0, norm_action="clip")
     admission = admitted(order, reply, 0, guards)
@@ -96,3 +97,21 @@ def test_those_who_are_asked_later_are_judged_by_those_before(founders: np.ndarr
     later = asked(founders[10:12], centre=first.centre)
     assert later.rejected == {"founding": 1}
     assert later.centre is first.centre
+
+
+def test_noise_that_points_with_nobody_is_not_admitted(founders: np.ndarray) -> None:
+    """Its own share of the centre would lend it a cosine."""
+    hostile = np.array([2, 7, 12, 18])
+    founders[hostile] = np.random.default_rng(1).normal(size=(4, PARAMETERS)) * 100
+    admission = asked(founders, cosine=0.3)
+    np.testing.assert_array_equal(admission.reply.clients, np.delete(np.arange(20), hostile))
+
+
+def test_who_sends_what_another_has_sent_is_not_admitted(founders: np.ndarray) -> None:
+    """Clients that agreed on one update would weigh as much as their number."""
+    founders[[4, 9, 15]] = founders[2]
+    founders[[6, 7]] = 0  # have nothing to say, and did not agree on it
+    admission = asked(founders, cosine="none")
+    assert admission.rejected == {"founding": 3}
+    np.testing.assert_array_equal(admission.reply.clients, np.delete(np.arange(20), [4, 9, 15]))
+    assert not asked(founders, cosine="none", purpose="training").rejected

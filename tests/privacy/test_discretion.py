@@ -104,8 +104,11 @@ def test_what_diverged_does_not_leave_a_trace(updates: np.ndarray) -> None:
     ("table", "sentence"),
     [
         ({"epsilon": 0}, r"\[privacy\] epsilon must be greater than 0, not 0\."),
-        ({"noise": 0}, r"\[privacy\] noise must be greater than 0, not 0\."),
-        ({"clip": -1.0}, r"\[privacy\] clip must be greater than 0, not -1\.0\."),
+        ({"noise": 0}, r"\[privacy\] noise must be greater than or equal to 0\.000001, not 0\."),
+        (
+            {"clip": -1.0},
+            r"\[privacy\] clip must be greater than or equal to 0\.000001, not -1\.0\.",
+        ),
         ({"delta": 1.0}, r"\[privacy\] delta must be less than 1, not 1\.0\."),
         ({"level": "server"}, r"\[privacy\] level must be .*, not 'server'\."),
     ],

@@ -2,8 +2,9 @@
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -11,13 +12,23 @@ import pytest
 import flexcfl
 from flexcfl.aggregation import RULES
 from flexcfl.algorithms import ALGORITHMS
+from flexcfl.cohorts import Policy
 from flexcfl.errors import SettingsError, TrainingError
 from flexcfl.faults import ATTACKS, Behaviour, Faults, Roles, SignFlip
 from flexcfl.faults.options import KINDS
 from flexcfl.guards import REASONS
 from flexcfl.runner.execute import execute
+from flexcfl.runner.own import Own
 from flexcfl.runner.result import Run
-from tests.checkpoints.interrupted import CLIENTS, check_same, prepared, resumed, stopped, whole
+from tests.checkpoints.interrupted import (
+    CLIENTS,
+    check_same,
+    pictures,
+    prepared,
+    resumed,
+    stopped,
+    whole,
+)
 
 MOVING: dict[str, Any] = {"shift": "swap-all", "shift__probability": 0.3}
 PRIVATE = {"privacy__clip": 0.5, "privacy__noise": 0.1}
@@ -110,10 +121,14 @@ def test_what_went_wrong_goes_wrong_again_after_a_stop(name: str, tmp_path: Path
 
 
 def test_faults_are_the_same_for_every_algorithm() -> None:
-    ready = [prepared(algorithm=name, **MOVING, **ALL) for name in ("fedavg", "flexcfl", "cfl")]
-    for other in ready[1:]:
-        assert np.array_equal(other.roles.hostile, ready[0].roles.hostile)
-        assert other.roles.hostile.sum() == 2
+    """Those that train the whole cohort, whatever for, lose the same clients in every round."""
+    names = ("fedavg", "fedprox", "ifca", "fesem")
+    runs = [ran(algorithm=name, run__cohorts="uniform", **ALL) for name in names]
+    for run in runs:
+        assert run.summary["attack"] == {"name": "sign-flip", "clients": 2}
+        for column in ("trained", "rejected_late", "rejected_not_finite", "rejected_shape"):
+            assert run.rounds[column].tolist() == runs[0].rounds[column].tolist(), column
+    assert len(set(runs[0].rounds["trained"].tolist())) > 1
 
 
 def test_a_clean_run_has_neither_attackers_nor_rejections() -> None:
@@ -160,11 +175,16 @@ def test_where_nobody_is_there_to_found_groups_one_sentence_says_so() -> None:
         ran(faults__dropout=1.0)
 
 
-def test_accuracy_is_measured_though_some_never_find_a_group() -> None:
+@pytest.mark.parametrize("policy", get_args(Policy))
+def test_accuracy_is_measured_though_some_never_find_a_group(policy: str) -> None:
     """They were all chosen once; IFCA places who trains, and some send nothing that can be used."""
-    run = ran(algorithm="ifca", faults__nan=0.3, cohort=6)
-    measured = ~np.isnan(run.rounds["accuracy"])
-    assert measured.tolist() == [False, True, True, True, True, True]
+    run = ran(algorithm="ifca", faults__nan=0.3, cohort=6, rounds=9, run__cohorts=policy)
+    cohorts = prepared(cohort=6, run__cohorts=policy).cohorts
+    seen: set[int] = set()
+    for number, accuracy in enumerate(run.rounds["accuracy"], start=1):
+        seen |= set(cohorts.choose(number).tolist())
+        assert np.isnan(accuracy) == (len(seen) < CLIENTS)
+    assert len(seen) == CLIENTS
     assert run.rounds["tested"][-1] < CLIENTS
 
 
@@ -189,7 +209,7 @@ def test_everybody_diverging_is_no_fault_of_a_client() -> None:
         ({"privacy__level": "client", "privacy__epsilon": 1e-6}, "epsilon"),
         ({"privacy__noise": 2.0}, r"\[privacy\] noise is set, but .* privacy\.level"),
         ({"privacy__level": "group", "aggregation__name": "krum"}, "krum"),
-        ({"privacy__level": "group", "guards__founder_cosine": 0}, "founder_cosine compares"),
+        ({"privacy__level": "group", "guards__founder_cosine": 0}, "privacy.level=client"),
         ({"guards__norm_bound": 0}, r"\[guards\] norm_bound must be greater than or equal to 1"),
         ({"guards__norm_bund": 1}, "norm_bound"),
     ],
@@ -220,3 +240,63 @@ def test_with_cfl_attackers_end_in_a_cluster_of_their_own(attack: str) -> None:
     (honest,) = set(run.group_of[~hostile].tolist())
     (others,) = set(run.group_of[hostile].tolist())
     assert honest != others
+
+
+@pytest.mark.parametrize(
+    ("file", "sentence"),
+    [
+        ("[attack]\nshare = 0.2", "no attack is chosen"),
+        ("[aggregation]\ntrim = 0.2", "has no setting 'trim'"),
+        ("[privacy]\nlevel = 'none'\nclip = 5.0", "clip is set"),
+        ("[drift]\nthreshold = 0.2", "has no setting 'threshold'"),
+    ],
+)
+def test_a_file_is_told_what_it_left_out(file: str, sentence: str, tmp_path: Path) -> None:
+    """An option without the name of what it belongs to is not dropped without a word."""
+    (tmp_path / "experiment.toml").write_text(file, "utf-8")
+    with pytest.raises(SettingsError, match=sentence):
+        flexcfl.run(tmp_path / "experiment.toml", rounds=1)
+
+
+def test_a_number_of_attackers_takes_the_place_of_a_share_and_back() -> None:
+    file = {"attack": {"name": "noise", "share": 0.1}}
+    for setting, number in ((("clients", 3), 3), (("share", 0.3), 30)):
+        run = flexcfl.run(file, rounds=1, set={f"attack.{setting[0]}": setting[1]})
+        assert run.summary["attack"] == {"name": "noise", "clients": number}
+        file = {"attack": run.experiment.tables()["attack"]}
+
+
+def test_guards_that_are_off_are_off_again_when_the_run_is_repeated(tmp_path: Path) -> None:
+    settings = {"guards.norm_bound": "none", "faults.huge": 0.1}
+    run = flexcfl.run(algorithm="fedavg", rounds=2, set=settings, out=tmp_path / "run")
+    again = flexcfl.run(tmp_path / "run" / "experiment.toml")
+    assert run.summary["rejected"] == again.summary["rejected"]
+    assert not run.summary["rejected"]["norm"]
+    assert np.array_equal(run.models[0], again.models[0])
+
+
+def test_a_few_broken_clients_never_end_a_run() -> None:
+    """With drop-out they may be all of a cohort that are left."""
+    federation = pictures()
+    x = federation.x.copy()
+    for client in (3, 8):
+        x[federation.train[client]] = 1e30
+    own = Own(federation=replace(federation, x=x))
+    for seed in range(12):
+        ready = prepared("fedavg", own, rounds=30, seed=seed, faults__dropout=0.6)
+        check_whole(execute(ready))
+
+
+def test_who_does_not_hear_of_its_group_has_none() -> None:
+    """FlexCFL-RAC draws groups: a client that is away would not know later that it drifted."""
+    settings = {**MOVING, "cohort": 3, "faults__dropout": 0.5, "algorithm": "flexcfl-rac"}
+    ready = prepared(**settings)
+    placed = execute(ready).rounds["placed"]
+    absence = Behaviour(ready.experiment.faults, None, ready.roles, 0).absence
+    chosen = {number: ready.cohorts.choose(number) for number in range(1, len(placed) + 1)}
+    before = placed[0]
+    for number, count in enumerate(placed[1:].tolist(), start=2):
+        away = absence.away(number)
+        assert away is not None
+        assert count - before <= np.count_nonzero(~away[chosen[number]])
+        before = count

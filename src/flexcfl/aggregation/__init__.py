@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from flexcfl.aggregation.clusters import Clusters
 from flexcfl.aggregation.coordinates import Median, TrimmedMean
-from flexcfl.aggregation.geometric import GeometricMedian, geometric_median
+from flexcfl.aggregation.geometric import GeometricMedian, geometric_median, geometric_weights
 from flexcfl.aggregation.krum import Krum, MultiKrum
 from flexcfl.aggregation.means import (
     MEAN,
@@ -40,6 +40,7 @@ __all__ = [
     "TrimmedMean",
     "Weights",
     "geometric_median",
+    "geometric_weights",
     "group_steps",
     "norms",
     "shared",

@@ -18,7 +18,7 @@ from flexcfl.clustering import gram
 from flexcfl.clustering.measures import Matrix
 from flexcfl.protocol import Ids, Vectors
 
-__all__ = ["GeometricMedian", "geometric_median"]
+__all__ = ["GeometricMedian", "geometric_median", "geometric_weights"]
 
 ITERATIONS = 32
 SMOOTHING = 1e-6
@@ -51,20 +51,23 @@ def geometric_median(
     >>> geometric_median(np.array([[0, 0], [0, 0], [9, 9]], dtype=np.float32))
     array([0., 0.])
     """
-    weights = _weights(gram(vectors), iterations, smoothing)
+    weights = geometric_weights(gram(vectors), iterations, smoothing)
     return weighted_mean(vectors, np.arange(len(vectors)), weights)
 
 
-def _weights(products: Matrix, iterations: int, smoothing: float) -> NDArray[np.float64]:
+def geometric_weights(
+    products: Matrix, iterations: int = ITERATIONS, smoothing: float = SMOOTHING
+) -> NDArray[np.float64]:
     """Return what each vector weighs in the geometric median, from their scalar products.
 
-    A vector's reach is the distance within which more than half of all vectors lie, itself
-    included, which is long for a minority that is far away. The first weights are one over it: from
-    the plain mean it takes the more iterations to come back the further away the minority is.
+    The weights have a sum of one. A vector's reach is the distance within which more than half of
+    all vectors lie, itself included, which is long for a minority that is far away. The first
+    weights are one over it: from the plain mean it takes the more iterations to come back the
+    further away the minority is.
     """
     reach = np.sqrt(np.sort(squared_distances(products), axis=1)[:, len(products) // 2])
     if reach.min() == 0:  # more than half are the same, and the median is with them
-        return np.equal(reach, 0).astype(np.float64)
+        return _normalised(np.equal(reach, 0).astype(np.float64))
     shortest = smoothing * reach.min()
     weights = _normalised(1 / reach)
     for _ in range(iterations):

@@ -84,15 +84,15 @@ def pretrained(
     while (missing := number - sum(len(each.clients) for each in found)) > 0 and len(queue):
         asked, queue = np.sort(queue[:missing]), queue[missing:]
         start = np.zeros(len(asked), dtype=np.int64)
-        order = Train(asked, origin[np.newaxis], start, local, purpose="cold-start")
+        order = Train(asked, origin[np.newaxis], start, local, "cold-start", founding=True)
         reply = yield from ask(order)
         found.append(_with_direction(Founders(reply.clients, reply.updates)))
     founders = _together(found)
     if len(founders.clients) < least:
         raise TrainingError(
-            f"Only {len(founders.clients)} of all clients at the start answered with an update, "
-            f"too few to found {least} groups: lower the number of groups (--groups), or wait for "
-            "more clients."
+            f"Only {len(founders.clients)} of all clients at the start answered with an update "
+            f"that can be used, too few to found {least} groups: lower the number of groups "
+            "(--groups), wait for more clients, or look at [faults] and [guards]."
         )
     return founders
 

@@ -152,11 +152,12 @@ class FlexCFL:
         """Let the founders keep what migration needs; who does not answer is a newcomer again."""
         founders = np.flatnonzero(founded.group_of != NO_GROUP)
         if self.migrates and self.placement == "random":
-            yield from settled(founders)
+            kept = yield from settled(founders)
         elif self.migrates:
-            kept = yield from ask(Keep(founders, origin, founded.directions))
-            return _without(founded.group_of, np.setdiff1d(founders, kept.clients))
-        return founded.group_of
+            kept = (yield from ask(Keep(founders, origin, founded.directions))).clients
+        else:
+            kept = founders
+        return _without(founded.group_of, np.setdiff1d(founders, kept))
 
     def _drawn(self, state: FlexcflState, rng: np.random.Generator) -> Ids:
         """Return a group for every client where groups are drawn, and else nothing."""
@@ -185,8 +186,8 @@ class FlexCFL:
         return placed.clients, placed.group_of
 
     def _assign(self, clients: Ids, drawn: Ids) -> Conversation[Found]:
-        if self.migrates:
-            yield from settled(clients)
+        if self.migrates:  # who has not heard of it would not know later that its data drifted
+            clients = yield from settled(clients)
         return clients, drawn[clients]
 
 

@@ -134,7 +134,9 @@ class FLHC:
         if state.groups:
             state = yield from self._place(state, cohort)
             clients = cohort[state.model_of[cohort] != state.groups]
-        trained = yield from ask(Train(clients, state.models, state.model_of[clients], self.local))
+        start = state.model_of[clients]
+        order = Train(clients, state.models, start, self.local, founding=clustering)
+        trained = yield from ask(order)
         state = replace(state, rounds=state.rounds + 1)
         if clustering and len(trained.clients) >= self.options.least:
             return self._clustered(state, trained, rng)

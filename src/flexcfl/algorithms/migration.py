@@ -32,7 +32,9 @@ def verdicts(standing: Flags, group_of: Ids, present: Flags) -> Conversation[Fla
     return flags
 
 
-def settled(clients: Ids) -> Conversation[None]:
-    """Tell clients that the server has placed them."""
-    if len(clients):
-        yield from ask(Settle(clients))
+def settled(clients: Ids) -> Conversation[Ids]:
+    """Tell clients that the server has placed them, and return who heard it."""
+    if not len(clients):
+        return clients
+    kept = yield from ask(Settle(clients))
+    return kept.clients

@@ -132,7 +132,7 @@ def run(
 
     Clients may fail and attack: --set faults.dropout=0.3 lets each be away in three of ten rounds,
     --set attack.name=sign-flip --set attack.share=0.2 makes a fifth of them hostile, and --set
-    aggregation.name=multi-krum --set guards.founder_cosine=0 withstands them. What the guards turn
+    aggregation.name=multi-krum --set guards.founder_cosine=0.05 is a defence. What the guards turn
     away is counted by reason in rounds.csv. --set privacy.level=client clips and noises updates,
     and summary.json says what epsilon that comes to.
 

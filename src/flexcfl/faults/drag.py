@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass as settings
 from flexcfl import seeds
 from flexcfl.aggregation import norms
 from flexcfl.faults.attack import FORBID, Attackers, Scale
-from flexcfl.protocol import Chosen, Order, Placed, Train, Trained, Vector
+from flexcfl.protocol import Chosen, Migrate, Order, Place, Placed, Train, Trained, Vector
 
 __all__ = ["Drag"]
 
@@ -24,8 +24,9 @@ __all__ = ["Drag"]
 class Drag(Attackers):
     """Attackers claim to belong to ``group``, and push its model into one common direction.
 
-    They name that group whenever they are asked to choose one, or a model. Asked to found groups,
-    all of them send the same update, that of the first of them, so as to be clustered together.
+    They name that group, counted round where there are fewer, whenever they are asked to choose
+    one. Asked to found groups, all send the same update, that of the first of them, so as to be
+    clustered together.
     When they train, what they send points into a direction that is drawn once, and is ``scale``
     times as long as their own update.
     """
@@ -37,13 +38,19 @@ class Drag(Attackers):
     def altered(self, order: Order[Any], reply: Any, number: int, seed: int) -> Any:
         """Claim the group, be alike as founders, and push."""
         if isinstance(reply, Placed):
-            claimed = np.full_like(reply.group_of, self.group)
+            claimed = np.full_like(reply.group_of, self._claimed(order))
             return replace(reply, group_of=claimed, cosine=np.ones_like(reply.cosine))
         if isinstance(reply, Chosen):
-            return replace(reply, model_of=np.full_like(reply.model_of, self.group))
+            return replace(reply, model_of=np.full_like(reply.model_of, self._claimed(order)))
         if isinstance(order, Train) and isinstance(reply, Trained):
             return self._trained(order, reply, seed)
         return reply
+
+    def _claimed(self, order: Any) -> int:
+        """Return the group that is wanted, counted round where there are fewer."""
+        if isinstance(order, Migrate):
+            return self.group % order.groups
+        return self.group % len(order.directions if isinstance(order, Place) else order.models)
 
     def _trained(self, order: Train, reply: Trained, seed: int) -> Trained:
         if order.purpose == "cold-start":
@@ -53,7 +60,9 @@ class Drag(Attackers):
             pushed = lengths.astype(np.float32) * _direction(seed, reply.updates.shape[1])
         if not isinstance(order.model_of, str):  # a group that is given cannot be claimed
             return replace(reply, updates=pushed)
-        return replace(reply, updates=pushed, model_of=np.full_like(reply.model_of, self.group))
+        return replace(
+            reply, updates=pushed, model_of=np.full_like(reply.model_of, self._claimed(order))
+        )
 
 
 @lru_cache(maxsize=1)

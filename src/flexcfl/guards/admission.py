@@ -5,14 +5,14 @@ Whatever a client sends, it costs no more than that client's own answer.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from flexcfl.guards.columns import lengths, matrix, taken
+from flexcfl.guards.founding import Centre, copies, judged
 from flexcfl.guards.options import Guards
-from flexcfl.guards.proportion import aligned, centre_of, longest, shortened
+from flexcfl.guards.proportion import longest, shortened
 from flexcfl.guards.review import REASONS, Review
 from flexcfl.guards.sense import Readings, finite, readings
 from flexcfl.protocol import (
@@ -30,7 +30,6 @@ from flexcfl.protocol import (
 __all__ = ["REASONS", "Admission", "admitted"]
 
 ReplyT = TypeVar("ReplyT")
-Centre: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +66,11 @@ def admitted(
     columns, shorter = readings(order, reply, review), np.zeros_like(review.stands)
     if isinstance(order, Train):
         reply, shorter = _trained(order, reply, columns, review, guards)
-        if order.purpose == "cold-start" and guards.founder_cosine is not None:
-            centre = centre_of(reply.updates) if centre is None else centre
-            reply = _founding(reply, review, aligned(reply.updates, centre, guards.founder_cosine))
+        if order.founding:
+            reply = _kept(reply, review, ~copies(reply.updates))
+        if order.founding and guards.founder_cosine != "none":
+            kept, centre = judged(reply.updates, guards.founder_cosine, centre)
+            reply = _kept(reply, review, kept)
     else:
         review.refuse(~finite(columns), "not_finite")
         reply = _answers(reply, columns, review.rows())
@@ -85,7 +86,8 @@ def _trained(
     length, fits = lengths(reply.updates, parameters)
     review.refuse(~fits, "shape")
     review.refuse(~(np.isfinite(length) & finite(columns)), "not_finite")
-    bound = longest(length[review.stands], order.models, guards.norm_bound)
+    factor = None if guards.norm_bound == "none" else guards.norm_bound
+    bound = longest(length[review.stands], order.models, factor)
     if guards.norm_action == "reject":
         review.refuse(length > bound, "norm")
     rows = review.rows()
@@ -95,7 +97,7 @@ def _trained(
     return trained, length > bound
 
 
-def _founding(trained: Trained, review: Review, kept: Flags) -> Trained:
+def _kept(trained: Trained, review: Review, kept: Flags) -> Trained:
     """Return the founders that are kept, and turn the others away."""
     strange = np.zeros(len(review.why), dtype=np.bool_)
     strange[review.rows()[~kept]] = True

@@ -17,6 +17,7 @@ __all__ = ["Column", "integers", "lengths", "matrix", "reals", "taken"]
 
 Column: TypeAlias = NDArray[Any] | Sequence[Any]
 
+SCALARS = {bool, int, float, *(np.dtype(code).type for code in "?bhilqBHILQefdg")}
 NUMBERS = "biuf"  # the kinds of NumPy's types that are numbers; a bool is one, as in Python
 WHOLE = 2**53  # from here on not all whole numbers are float64 numbers
 
@@ -44,8 +45,7 @@ def reals(values: Column) -> NDArray[np.float64]:
 
 def _real(value: object) -> float:
     # By exact type: what is only like a number could do anything when it is asked for its value.
-    known = type(value) in (bool, int, float)
-    if not (known or isinstance(value, np.floating | np.integer | np.bool_)):
+    if type(value) not in SCALARS:
         return np.nan
     try:
         return float(value)  # type: ignore[arg-type]

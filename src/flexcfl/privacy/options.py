@@ -10,6 +10,7 @@ from flexcfl.errors import SettingsError
 __all__ = ["Privacy"]
 
 Positive = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]
+Factor = Annotated[float, Field(ge=1e-6, le=1e12, allow_inf_nan=False)]
 
 
 @settings(frozen=True, config=ConfigDict(extra="forbid"))
@@ -25,8 +26,8 @@ class Privacy:
     """
 
     level: Literal["none", "client", "group"] = "none"
-    clip: Positive = 1.0
-    noise: Positive = 1.0
+    clip: Factor = 1.0
+    noise: Factor = 1.0
     delta: Annotated[float, Field(gt=0, lt=1)] | None = None
     epsilon: Positive | None = None
 

@@ -93,6 +93,7 @@ class Train(Order[Trained]):
 
     With ``LOWEST_LOSS`` for ``model_of`` every client receives all models and trains from the one
     with the lowest data loss on its training set (the first of equals), which the reply names.
+    ``founding`` says that groups will be founded on the updates.
     """
 
     clients: Ids
@@ -100,6 +101,7 @@ class Train(Order[Trained]):
     model_of: Ids | Literal["lowest-loss"]
     local: Local
     purpose: Purpose = "training"
+    founding: bool = False
 
     def __post_init__(self) -> None:
         check_models(self.models, self.model_of)

@@ -180,7 +180,10 @@ def _refused(summary: Mapping[str, Any]) -> str:
     """Return how many answers were not accepted and why, or nothing where all were."""
     told = [f"{number:,} {WORDS[why]}" for why, number in summary["rejected"].items() if number]
     told += [f"{summary['clipped']:,} only shortened"] if summary["clipped"] else []
-    return f"{', '.join(told)} (answers, over all rounds)" if told else ""
+    advice = "; where no client is at fault, lower the rate (--rate)"
+    diverged = summary["rejected"]["not_finite"] > 0
+    counted = f"{', '.join(told)} (answers, over all rounds){advice if diverged else ''}"
+    return counted if told else ""
 
 
 def _privacy(privacy: Mapping[str, Any] | None) -> str:

@@ -1,6 +1,6 @@
 """The models in service, tested by the clients that use them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,13 +45,13 @@ class Asked:
     """Who tests models: those ``present``, or those of a ``sample`` that are.
 
     ``arrival`` has for every client the round in which it appeared, ``honest`` whether it means
-    well where not all do. ``toured`` says that everybody has been chosen once.
+    well where not all do. ``toured()`` says whether everybody has been chosen once.
     """
 
     present: Flags
     arrival: Ids
     sample: Ids | None = None
-    toured: bool = False
+    toured: Callable[[], bool] = lambda: False
     honest: Flags | None = None
 
 
@@ -66,7 +66,7 @@ def evaluate(serving: Serving, asked: Asked, executor: Executor) -> Evaluation:
     model_of = order.model_of[np.isin(order.clients, evaluated.clients)]
     placed = model_of < len(serving.models)
     newcomers = placed & (asked.arrival[evaluated.clients] > 0)
-    complete = sample is not None or asked.toured or len(tested) == len(there)
+    complete = sample is not None or len(tested) == len(there) or asked.toured()
     counted = placed if complete else np.zeros_like(placed)
     honest = None if asked.honest is None else counted & asked.honest[evaluated.clients]
     return Evaluation(

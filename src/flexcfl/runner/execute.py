@@ -113,7 +113,7 @@ def _guards(experiment: Experiment) -> Guards:
     Where the server promises privacy it shortens all updates anyway.
     """
     promised = experiment.privacy.level == "group"
-    return replace(experiment.guards, norm_bound=None) if promised else experiment.guards
+    return replace(experiment.guards, norm_bound="none") if promised else experiment.guards
 
 
 @dataclass(eq=False)

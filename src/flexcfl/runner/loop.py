@@ -172,8 +172,13 @@ class _Course:
         due = number % self.settings.evaluate_every == 0 or number == self.settings.rounds
         if not due:
             return NOT_EVALUATED
+        cohorts = self.cohorts
         asked = Asked(
-            present, self.cohorts.arrival, self.sample, self.cohorts.toured(number), self.honest
+            present,
+            cohorts.arrival,
+            self.sample,
+            toured=lambda: cohorts.toured(number),
+            honest=self.honest,
         )
         return evaluate(serving, asked, executor)
 

@@ -190,10 +190,11 @@ def _check_private(experiment: Experiment) -> None:
             f"[privacy] {changed} is set, but updates are neither clipped nor noised: "
             "set privacy.level to client or group."
         )
-    if privacy.level == "group" and experiment.guards.founder_cosine is not None:
+    if privacy.level == "group" and experiment.guards != Guards():
         raise SettingsError(
-            "[guards] founder_cosine compares founders with each other, so that one decides on "
-            "another: leave it out with privacy.level=group, or use privacy.level=client."
+            "[guards] compares updates with each other, so that one decides on another, and "
+            "privacy.level=group shortens all of them anyway: leave [guards] out, or use "
+            "privacy.level=client."
         )
     if privacy.level == "group" and rule != named.RULE:
         raise SettingsError(

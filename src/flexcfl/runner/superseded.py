@@ -46,7 +46,10 @@ def superseded(below: Flat, above: Flat) -> set[str]:
         gone.add("local.steps")
     if not _algorithm(after).migrates:  # and nobody asks for drift
         gone |= {name for name in below if name.startswith("drift.")}
-    if after.get("privacy.level") == "none":
+    for one, other in (("attack.share", "attack.clients"), ("attack.clients", "attack.share")):
+        if one in above and other not in above:
+            gone.add(other)
+    if above.get("privacy.level") == "none":
         gone |= {name for name in below if name.startswith("privacy.")}
     left = {name: value for name, value in before.items() if name not in gone} | dict(above)
     return gone | _without_meaning(below, left)
@@ -60,7 +63,8 @@ def _without_meaning(below: Flat, after: Flat) -> set[str]:
     taken = {f"shift.{key}" for key in shift_options(names(chosen["shift.name"]))}
     for table in NAMED:
         taken |= {f"{table}.{key}" for key in option_names(table, chosen[f"{table}.name"])}
-    changed = {name.split(".")[0] for name in chosen if below.get(name) != chosen[name]}
+    before = {name: below.get(name, brought[name]) for name in chosen}
+    changed = {name.split(".")[0] for name in chosen if before[name] != chosen[name]}
     return {
         name for name in below if name.split(".")[0] in changed and name not in {*taken, *chosen}
     }

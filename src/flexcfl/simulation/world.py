@@ -46,12 +46,15 @@ __all__ = ["Memory", "Simulation"]
 
 ReplyT = TypeVar("ReplyT")
 
+PATIENCE = 3  # so many cohorts in a row may diverge, of which few may be left by drop-out
+
 
 @dataclass(frozen=True, eq=False)
 class Memory:
     """All that the clients of a simulation know between two rounds, and which data they have.
 
-    ``released`` counts the updates that left each client, where they do so with discretion.
+    ``released`` counts the updates that left each client, where they do so with discretion, and
+    ``diverged`` the cohorts in a row all of whose training did.
     """
 
     world: World
@@ -59,6 +62,7 @@ class Memory:
     watch: Remembered | None
     outdated: Outdated | None = None
     released: Ids | None = None
+    diverged: int = 0
 
 
 @dataclass(eq=False)
@@ -81,6 +85,7 @@ class Simulation:
     behaviour: Behaviour | None = None
     discretion: Discretion | None = None
     false_labels: "Engine | None" = None
+    diverged: int = PATIENCE - 1  # at the start there is nothing to hope for
     _noticed: int = 0
 
     def at(self, number: int) -> Executor:
@@ -107,6 +112,7 @@ class Simulation:
             watch,
             None if self.behaviour is None else self.behaviour.memory(),
             None if self.discretion is None else self.discretion.memory(),
+            self.diverged,
         )
 
     def recall(self, memory: Memory) -> None:
@@ -119,6 +125,7 @@ class Simulation:
             self.behaviour.recall(memory.outdated)
         if self.discretion is not None and memory.released is not None:
             self.discretion.recall(memory.released)
+        self.diverged = memory.diverged
         self._noticed = memory.world.number
 
     def examples(self, rows: Ids) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
@@ -163,7 +170,7 @@ class _Moment:
         model_of = self._fitting(clients, models) if isinstance(given, str) else given
         updates, loss = self._updates(clients, models, model_of, order.local, order.purpose)
         if order.purpose != "placement":
-            self._check_some_finite(clients, updates, loss)
+            self._check_some_finite(updates, loss)
         if isinstance(given, str):
             self._remember(clients)
         return Trained(clients, updates, self.view.train.sizes_of(clients), loss, model_of)
@@ -197,20 +204,22 @@ class _Moment:
         rngs = (seeds.generator(seed, purpose, self.number, client) for client in clients)
         return engine.train(models, model_of, rows, local, rngs)
 
-    def _check_some_finite(self, clients: Ids, updates: Vectors, loss: NDArray[np.float64]) -> None:
-        """Raise a ``TrainingError`` where the training of a whole cohort came to nothing.
+    def _check_some_finite(self, updates: Vectors, loss: NDArray[np.float64]) -> None:
+        """Raise a ``TrainingError`` where the training of whole cohorts comes to nothing.
 
-        One client whose training diverged is turned away by the guards. If it is everybody, nothing
-        is left to train, and that is no fault of a client.
+        One client whose training diverged is turned away by the guards. If it is everybody, from
+        the beginning or in several cohorts, nothing is left to train, and no client is at fault.
         """
+        if len(loss) < 2:
+            return
         each = zip(loss, updates, strict=True)
         fine = any(np.isfinite(own) and np.isfinite(update).all() for own, update in each)
-        if len(clients) > 1 and not fine:
+        self.simulation.diverged = 0 if fine else self.simulation.diverged + 1
+        if self.simulation.diverged >= PATIENCE:
             when = f"in round {self.number}" if self.number else "at the start"
             raise TrainingError(
-                f"The training of all {len(clients)} clients that were asked {when} diverged, the "
-                f"first of them client {clients[0]}: lower the rate (--rate), local.l2 or "
-                "local.prox."
+                f"The training of all {len(loss)} clients that trained {when} diverged: lower the "
+                "rate (--rate), local.l2 or local.prox."
             )
 
     def _fitting(self, clients: Ids, models: Vectors) -> Ids:
