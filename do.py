@@ -77,7 +77,9 @@ def install(root: Path, extra: str, call: Callable[[list[str]], int]) -> int:
 
 def checks(arguments: list[str]) -> list[list[str]]:
     """Return what the test command runs, in this order, until one fails."""
-    return [["ruff", "format", "--check"], ["ruff", "check"], ["mypy"], ["pytest", *arguments]]
+    # Tests run in a process for each core, but no more than four: each takes a gigabyte.
+    tests = ["pytest", "--numprocesses=auto", "--maxprocesses=4", "--dist=worksteal", *arguments]
+    return [["ruff", "format", "--check"], ["ruff", "check"], ["mypy"], tests]
 
 
 def test(root: Path, arguments: list[str], call: Callable[[list[str]], int]) -> int:

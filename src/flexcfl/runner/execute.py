@@ -11,7 +11,7 @@ from flexcfl.guards import Guards
 from flexcfl.privacy import Discretion
 from flexcfl.protocol import Serving
 from flexcfl.runner import leaving
-from flexcfl.runner.experiment import NO_ATTACK, Experiment
+from flexcfl.runner.experiment import Experiment
 from flexcfl.runner.figures import Entry, Figures, GroupFigures, Membership, Timing
 from flexcfl.runner.folder import TABLES, RunFolder
 from flexcfl.runner.keeping import Running, done_with, keeping
@@ -92,10 +92,10 @@ def _world(prepared: Prepared, restored: Restored | None) -> Simulation:
 
 def _behaviour(prepared: Prepared) -> Behaviour | None:
     experiment = prepared.experiment
-    attack = None if experiment.attack.name == NO_ATTACK else experiment.attack.options
-    if attack is None and experiment.faults == Faults():
+    if experiment.attackers is None and experiment.faults == Faults():
         return None
-    return Behaviour(experiment.faults, attack, prepared.roles, experiment.run.seed)
+    seed, faults = experiment.run.seed, experiment.faults
+    return Behaviour(faults, experiment.attackers, prepared.roles, seed)
 
 
 def _rounds(prepared: Prepared, world: Simulation, restored: Restored | None) -> Iterator[Round]:

@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass as settings
 
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.cohorts import Policy
-from flexcfl.faults import Faults
+from flexcfl.faults import Attack, Faults
 from flexcfl.guards import Guards
 from flexcfl.privacy import Privacy
 from flexcfl.protocol import Local
@@ -97,6 +97,11 @@ class Experiment:
     def migrates(self) -> bool:
         """Whether clients are asked if their data have drifted."""
         return ALGORITHMS[self.algorithm.name].migrates
+
+    @property
+    def attackers(self) -> Attack | None:
+        """What hostile clients do, where there are any."""
+        return None if self.attack.name == NO_ATTACK else self.attack.options
 
     def tables(self) -> Tables:
         """Return all settings as plain values, as TOML knows them; it has no word for None."""

@@ -17,7 +17,7 @@ from flexcfl.faults import Roles
 from flexcfl.privacy import Discretion, PrivateMean
 from flexcfl.protocol import FIGURE_BYTES, Algorithm, Ids
 from flexcfl.runner import arrivals, memory
-from flexcfl.runner.experiment import NO_ATTACK, Experiment
+from flexcfl.runner.experiment import Experiment
 from flexcfl.runner.own import NOTHING, Own
 from flexcfl.shifts import Timeline
 
@@ -77,11 +77,13 @@ def prepare(
     run = experiment.run
     cohorts = Cohorts(run.seed, arrival, run.cohort, run.cohorts)
     timeline = Timeline(federation, experiment.shift, run.seed, cohorts.visited)
-    roles = _roles(experiment, federation.clients)
+    attackers, clients = experiment.attackers, federation.clients
+    roles = Roles.drawn(experiment.faults, attackers, clients, run.seed)
     if experiment.privacy.level != "none":
-        Discretion(experiment.privacy, federation.clients, run.seed)  # a budget for nothing is told
+        Discretion(experiment.privacy, clients, run.seed)  # so that a budget for nothing is told
     make = partial(_engine, experiment, federation, timeline.variants, own.factory)
     engine = make(federation.y)
+    poisons = attackers is not None and attackers.poisons
     return Prepared(
         experiment=experiment,
         federation=federation,
@@ -90,7 +92,7 @@ def prepare(
         engine=engine,
         algorithm=_algorithm(experiment),
         roles=roles,
-        false_labels=make(federation.classes - 1 - federation.y) if _poisons(experiment) else None,
+        false_labels=make(federation.classes - 1 - federation.y) if poisons else None,
         memory=_memory(experiment, federation, engine.parameters),
         own=own.parts,
     )
@@ -116,15 +118,6 @@ def _with_rule(algorithm: Any, rule: Rule, name: str) -> Algorithm[Any]:
         )
     ruled: Algorithm[Any] = replace(algorithm, rule=rule)
     return ruled
-
-
-def _roles(experiment: Experiment, clients: int) -> Roles:
-    attack = None if experiment.attack.name == NO_ATTACK else experiment.attack.options
-    return Roles.drawn(experiment.faults, attack, clients, experiment.run.seed)
-
-
-def _poisons(experiment: Experiment) -> bool:
-    return getattr(experiment.attack.options, "poisons", False)
 
 
 def _memory(experiment: Experiment, federation: Federation, parameters: int) -> int:

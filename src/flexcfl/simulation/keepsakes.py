@@ -11,7 +11,7 @@ import numpy as np
 
 from flexcfl.protocol import Flags, Ids, Vector, Vectors
 
-__all__ = ["Keepsake", "Keepsakes", "Received"]
+__all__ = ["Belongings", "Keepsake", "Keepsakes"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Keepsake:
 
 
 @dataclass(frozen=True, eq=False)
-class Received:
+class Belongings:
     """What clients keep at some moment: ``clients[i]`` keeps ``sent[number_of[i]]``."""
 
     sent: tuple[Keepsake, ...]
@@ -44,13 +44,15 @@ class Keepsakes:
     sent: list[Keepsake] = field(default_factory=list)
     kept: dict[int, int] = field(default_factory=dict)
 
-    def memory(self) -> Received:
+    def memory(self) -> Belongings:
         """Return what is kept now, which does not change with these keepsakes."""
         size = len(self.kept)
         clients = np.fromiter(self.kept.keys(), np.int64, size)
-        return Received(tuple(self.sent), clients, np.fromiter(self.kept.values(), np.int64, size))
+        return Belongings(
+            tuple(self.sent), clients, np.fromiter(self.kept.values(), np.int64, size)
+        )
 
-    def recall(self, memory: Received) -> None:
+    def recall(self, memory: Belongings) -> None:
         """Keep what was kept at some moment, and nothing else."""
         self.sent[:] = memory.sent
         self.kept.clear()

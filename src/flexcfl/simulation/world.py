@@ -37,7 +37,7 @@ from flexcfl.protocol import (
     among,
 )
 from flexcfl.shifts import Timeline, View, World
-from flexcfl.simulation.keepsakes import Keepsake, Keepsakes, Received
+from flexcfl.simulation.keepsakes import Belongings, Keepsake, Keepsakes
 
 if TYPE_CHECKING:  # an engine is handed in; who only reads this module need not wait for torch
     from flexcfl.engine import Engine
@@ -58,7 +58,7 @@ class Memory:
     """
 
     world: World
-    keepsakes: Received
+    keepsakes: Belongings
     watch: Remembered | None
     outdated: Outdated | None = None
     released: Ids | None = None
@@ -74,7 +74,7 @@ class Simulation:
     these have drifted, and is None where nobody will ask. ``keepsakes`` are what clients were sent
     to keep. ``behaviour`` is what clients that fail or attack make of it all, ``discretion`` how
     updates leave clients, where these want privacy, and ``false_labels`` the engine of attackers
-    that train on labels of which none is right.
+    that train on labels the other way round.
     """
 
     engine: "Engine"
