@@ -5,6 +5,9 @@ import os
 # Before NumPy and torch are there: with more threads the small models of the tests take twice as
 # long. Tests of several threads ask for them.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Where tests run in several processes these are told how wide the terminal of the first one is.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.pop("COLUMNS", None)
 
 from hypothesis import settings
 

@@ -76,7 +76,7 @@ def test_a_run_that_fails_is_named_and_ends_the_others(
 ) -> None:
     diverging = ["--model", "mlp", "--rate", "1e30", "--rounds", "1"]
     sentence = refusal(capsys, "fedavg", "ifca", "--jobs", "1", *diverging, "-q")
-    assert sentence.startswith("'fedavg' with seed 0 failed: The loss of client ")
+    assert sentence.startswith("'fedavg' with seed 0 failed: The training of all ")
     assert list(here.iterdir()) == []
 
 

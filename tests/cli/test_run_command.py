@@ -204,7 +204,7 @@ def test_a_source_is_named_beside_what_it_gave(
         ("--dataset mnist", "run 'flexcfl data fetch mnist'"),
         ("--dataset mnist --data nowhere", "is not a folder: correct --data."),
         ("--epochs 1000000000000000", "[local] epochs must be less than or equal to 1000000000"),
-        ("--algorithm fedavg --model mlp --rate 1e30", "asked in round 1 diverged"),
+        ("--algorithm fedavg --model mlp --rate 1e30", "that trained in round 1 diverged"),
         ("nowhere.toml", "'nowhere.toml' cannot be read (No such file or directory)"),
         ("one.toml two.toml", "two.toml"),
     ],

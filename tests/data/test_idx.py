@@ -18,7 +18,7 @@ WriteIdx = Callable[..., Path]
 IMAGES = np.arange(3 * 28 * 28, dtype=np.int64).reshape(3, 28, 28).astype(np.uint8)
 LABELS = np.array([2, 0, 1], dtype=np.uint8)
 PLAIN = struct.pack(">IIII", 0x803, 3, 28, 28) + IMAGES.tobytes()
-PACKED = gzip.compress(PLAIN)
+PACKED = gzip.compress(PLAIN, mtime=0)
 ENDLESS = struct.pack(">IIII", 0x803, 2**32 - 1, 2**32 - 1, 2**32 - 1)
 
 
@@ -74,7 +74,7 @@ def test_images_and_labels_are_read_together(tmp_path: Path, write_idx: WriteIdx
         (PLAIN[:-1], "ends after 2351 of 2352 bytes"),
         (PLAIN + b"x", "goes on after the 2352 bytes"),
         (ENDLESS, f"ends after 0 of {(2**32 - 1) ** 3} bytes"),
-        (gzip.compress(ENDLESS), "too short for that"),
+        (gzip.compress(ENDLESS, mtime=0), "too short for that"),
         (struct.pack(">IIII", 0x803, 2**32 - 1, 0, 2**32 - 1), "cannot be read"),
         (struct.pack(">IIII", 0x803, 4, 28, 28) + IMAGES.tobytes(), "after 2352 of 3136 bytes"),
         (PACKED[:-9], "end-of-stream marker"),

@@ -142,7 +142,9 @@ def test_a_loss_that_is_no_number(loss: Any) -> None:
     assert admission.rejected == {"not_finite": 1}
 
 
-@pytest.mark.parametrize("client", [*NOT_NUMBERS, -1, 2, 10, 2**62, 3], ids=str)
+@pytest.mark.parametrize(
+    "client", [*NOT_NUMBERS, -1, 2, 10, 2**62, 3], ids=lambda each: type(each).__name__
+)
 def test_an_answer_of_somebody_who_was_not_asked_or_answered_before(client: Any) -> None:
     reply = honest()
     sent = but(reply, clients=at(CLIENTS, 4, client))
