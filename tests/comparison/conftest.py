@@ -22,6 +22,8 @@ def summary() -> Callable[..., dict[str, Any]]:
             "shift": "swap-all",
             "seed": seed,
             "accuracy": {"best": best, "final": best, "median": best},
+            "honest": None,
+            "privacy": {"epsilon": 2.5},
             "traffic": {
                 "transfers": 40 * cost,
                 "relative_to_fedavg": cost,

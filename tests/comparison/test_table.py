@@ -48,6 +48,7 @@ def test_the_csv_has_a_line_for_each_run(summary: Callable[..., dict[str, Any]])
     one, two = csv.DictReader(io.StringIO(text))
     assert list(one) == list(table.COLUMNS)
     assert (one["algorithm"], float(one["best"]), one["seed"]) == ("fedavg", 0.1 + 0.2, "0")
+    assert (one["honest_best"], one["epsilon"]) == ("", "2.5")
     assert (two["best"], two["relative_to_fedavg"], two["migrations"]) == ("", "2.0", "7")
 
 
