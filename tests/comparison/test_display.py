@@ -78,3 +78,14 @@ def test_a_single_algorithm_can_be_shown_too() -> None:
     assert rows["algorithm"].startswith("ifca, groups 4")
     assert rows["runs"] == "1, one by one"
     assert "ifca" not in rows
+
+
+def test_where_some_attack_the_others_are_told_by_themselves(
+    summary: Callable[..., dict[str, Any]], comparison: Comparison
+) -> None:
+    assert "attack" not in screen_of(comparison)
+    made = [summary("cfl", seed, 0.5) for seed in range(2)]
+    for each, best in zip(made, (0.8, 0.9), strict=True):
+        each["honest"] = {"best": best, "final": 0.7, "median": 0.6}
+    shown = screen_of(Comparison([table.row("cfl", made)], {"cfl": made}, {}, None))
+    assert "without the clients that attack: cfl 85.0 ± 7.1, final 70.0 ± 0.0" in shown

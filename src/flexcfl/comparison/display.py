@@ -100,6 +100,7 @@ def show_results(comparison: Comparison, console: Console, seconds: float) -> No
     over = f"mean {sign} standard deviation over the seeds; " if comparison.seeds > 1 else ""
     rows = {
         "accuracy": f"in %, {over}best round, and mean of the last ten rounds as final",
+        "honest": _honest(comparison, sign),
         "traffic": "transfers of models as a multiple of FedAvg's"
         + ("" if narrow else "; MB down and up together"),
         "unknown": _unmeasured(comparison),
@@ -108,6 +109,18 @@ def show_results(comparison: Comparison, console: Console, seconds: float) -> No
         "picture": str(comparison.folder / SVG) if comparison.folder else "",
     }
     show({name: Text(text) for name, text in rows.items() if text}, console)
+
+
+def _honest(comparison: Comparison, sign: str) -> str:
+    """Return the accuracies of clients that do not attack, or nothing where none does."""
+    told = []
+    for name, runs in comparison.runs.items():
+        best, final = (
+            Figure.of((run["honest"] or {}).get(kind) for run in runs) for kind in ("best", "final")
+        )
+        if best.mean is not None:
+            told.append(f"{name} {_accuracy(best, sign)}, final {_accuracy(final, sign)}")
+    return f"without the clients that attack: {'; '.join(told)}" if told else ""
 
 
 def _unmeasured(comparison: Comparison) -> str:
