@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hn
 from numpy.typing import NDArray
 
+from flexcfl.algorithms.cfl import CflState
 from flexcfl.checkpoints import UnfitError, flattened, rebuilt
 from tests.checkpoints.interrupted import check_values
 
@@ -155,3 +156,16 @@ def test_what_is_deep_or_long_is_not_told_at_length() -> None:
         with pytest.raises(UnfitError) as told:
             rebuilt(int, wrong, [])
         assert len(str(told.value)) < 100
+
+
+@pytest.mark.parametrize("shape", [(), (3, 2)])
+def test_arrays_of_any_shape_are_refused_by_types_that_look_at_them(shape: tuple[int, ...]) -> None:
+    """An array of no dimension has no length, which is no reason for a traceback."""
+    root: list[NDArray[Any]] = [
+        np.zeros((1, 4), np.float32),
+        np.zeros(shape, np.int64),
+        np.zeros(3, np.int64),
+    ]
+    plain = {"models": 0, "first_child": 1, "directions": 0, "node_of": 2, "rounds": 1}
+    with pytest.raises(UnfitError):
+        rebuilt(CflState, plain, root)

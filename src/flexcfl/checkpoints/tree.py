@@ -95,7 +95,7 @@ def _dataclass(kind: Any, plain: Any, arrays: Sequence[NDArray[Any]]) -> Any:
     values = {name: rebuilt(hint, plain[name], arrays) for name, hint in hints.items()}
     try:
         return kind(**values)
-    except ValueError as error:  # what the type itself demands
+    except (TypeError, ValueError) as error:  # what the type itself demands, of any shape of array
         raise UnfitError(str(error)) from None
 
 
