@@ -25,12 +25,12 @@ def copies(updates: Vectors) -> Flags:
     Two clients do not learn the same; who sends the same has agreed on it, to weigh more.
     """
     lengths, found = norms(updates), np.zeros(len(updates), dtype=np.bool_)
-    order = np.argsort(lengths, kind="stable")
-    for place, row in enumerate(order):
-        for other in order[:place][::-1]:
-            if lengths[other] != lengths[row]:
-                break
-            found[row] |= lengths[row] > 0 and np.array_equal(updates[other], updates[row])
+    same_length: dict[float, list[int]] = {}  # the different updates of each length so far
+    for row in np.flatnonzero(lengths).tolist():
+        others = same_length.setdefault(float(lengths[row]), [])
+        found[row] = any(np.array_equal(updates[other], updates[row]) for other in others)
+        if not found[row]:
+            others.append(row)
     return found
 
 

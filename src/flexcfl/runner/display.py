@@ -30,7 +30,7 @@ WORDS = {
     "shape": "of the wrong shape",
     "not_finite": "not finite",
     "norm": "too long",
-    "founding": "of founders at odds with most",
+    "founding": "of founders at odds with most, or copies of another's",
 }
 MANY = 12  # more groups than that are not listed one by one
 

@@ -63,8 +63,8 @@ class Figures:
     The columns ``rejected_...`` count, over all orders, the answers that guards turned away:
     ``late``, ``stale`` (for another round), ``invalid`` (not asked for, or naming what does not
     exist), of the wrong ``shape``, ``not_finite``, too long (``norm``), or of founders at odds with
-    most (``founding``); ``clipped`` counts updates that were shortened. Who did not answer at all
-    is in none of them.
+    most or sending what another has sent (``founding``); ``clipped`` counts updates that were
+    shortened. Who did not answer at all is in none of them.
     ``transfers`` are of models as the paper counts them, the bytes those of the algorithm's own
     orders and of the answers accepted; these and the rejections are with those of the start in the
     first round, and what the evaluation of the models would cost is not among them.
