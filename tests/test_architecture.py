@@ -47,6 +47,8 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     | {"protocol", "algorithms", "cohorts", "metrics", "data", "shifts", "drift"}
     | {"models", "engine", "simulation", "disk", "checkpoints"}
     | {"aggregation", "guards", "faults", "privacy"},
+    "flower": BASE
+    | {"protocol", "cohorts", "data", "faults", "simulation", "checkpoints", "runner"},
     "comparison": BASE | {"protocol", "algorithms", "metrics", "data", "disk", "runner"},
     "benchmark": BASE | {"protocol", "data", "models", "engine", "runner"},
     "cli": BASE
@@ -86,8 +88,9 @@ PURE = {
 }
 HARMLESS = {
     *("__future__", "abc", "collections", "dataclasses", "difflib", "enum", "functools"),
-    *("itertools", "math", "numpy", "operator", "pydantic", "scipy", "sklearn", "threadpoolctl"),
-    *("sys", "types", "typing", "typing_extensions", "zlib", "dp_accounting", "bisect"),
+    *("itertools", "math", "numpy", "operator", "pydantic", "re", "scipy", "sklearn"),
+    *("sys", "threadpoolctl", "types", "typing", "typing_extensions", "zlib", "dp_accounting"),
+    "bisect",
 }
 EFFECTS = {"open", "input", "print", "exec", "eval", "__import__"}
 

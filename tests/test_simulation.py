@@ -15,6 +15,7 @@ from flexcfl.data import Federation, IndexLists
 from flexcfl.drift import LabelShare, Samples, Watch
 from flexcfl.engine import Engine
 from flexcfl.protocol import (
+    NO_GROUP,
     LOWEST_LOSS,
     CheckDrift,
     Choose,
@@ -308,15 +309,15 @@ PLACING: dict[str, Callable[[Ids, np.ndarray], Order[Any]]] = {
 def test_a_verdict_is_on_what_changed_since_the_last_placement_and_stands_until_the_next(
     first: str, again: str, moving: Simulation, models: np.ndarray
 ) -> None:
-    everybody, placed = CheckDrift(np.arange(5)), np.array([0, 1, 2, 3])
+    everybody, placed = CheckDrift(np.arange(4)), np.array([0, 1, 2, 3])
     moving.at(1)(PLACING["keep"](np.array([0]), models))  # something to migrate with
     moving.at(1)(PLACING[first](placed, models))
     assert not moving.at(2)(everybody).drifted.any()
     for number in (3, 4, 5):
-        assert moving.at(number)(everybody).drifted.tolist() == [True, False, True, False, False]
+        assert moving.at(number)(everybody).drifted.tolist() == [True, False, True, False]
     moving.at(5)(PLACING[again](np.array([0]), models))
     for number in (5, 6):
-        assert moving.at(number)(everybody).drifted.tolist() == [False, False, True, False, False]
+        assert moving.at(number)(everybody).drifted.tolist() == [False, False, True, False]
 
 
 def test_a_detector_is_told_how_much_there_was_at_the_start(
@@ -349,10 +350,24 @@ def test_changes_are_noticed_in_rounds_that_nobody_asked_for_and_on_the_way_back
 
 
 def test_training_a_given_model_is_no_placement(moving: Simulation, models: np.ndarray) -> None:
-    nobody_asks, clients = CheckDrift(np.arange(5)), np.array([0, 2])
-    moving.at(1)(Settle(clients))
+    everybody, clients = np.arange(5), np.array([0, 2])
+    moving.at(1)(Settle(everybody))
     moving.at(3)(Train(clients, models, clients * 0, LOCAL))
-    assert np.flatnonzero(moving.at(3)(nobody_asks).drifted).tolist() == [0, 2]
+    assert np.flatnonzero(moving.at(3)(CheckDrift(everybody)).drifted).tolist() == [0, 2]
+
+
+def test_who_has_lost_everything_asks_to_be_placed_like_a_newcomer(
+    moving: Simulation, models: np.ndarray
+) -> None:
+    everybody = np.arange(4)
+    moving.at(1)(Place(everybody[:3], models[0], models, LOCAL))
+    assert moving.at(1)(CheckDrift(everybody)).drifted.tolist() == [False, False, False, True]
+    placed = moving.at(1)(Migrate(everybody, LOCAL, 2))
+    assert (placed.group_of[:3] >= 0).all()
+    assert placed.group_of[3] == NO_GROUP
+    assert moving.at(1)(CheckDrift(everybody)).drifted.tolist() == [False, False, False, True]
+    moving.at(1)(Place(everybody[3:], models[0], models, LOCAL))
+    assert not moving.at(1)(CheckDrift(everybody)).drifted.any()
 
 
 def test_where_nobody_watches_nobody_can_be_asked(simulation: Simulation) -> None:

@@ -7,16 +7,37 @@ those of the FlexCFL paper's experiments (Section 5.1).
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 
 from flexcfl import seeds
 from flexcfl.protocol import Flags, Ids
 
-__all__ = ["Cohorts", "Policy"]
+__all__ = ["Attendance", "Cohorts", "Policy"]
 
 Policy: TypeAlias = Literal["uniform", "round-robin-then-uniform"]
+
+
+class Attendance(Protocol):
+    """Who is there and who takes part, round by round; ``Cohorts`` says what each means."""
+
+    @property
+    def arrival(self) -> Ids:
+        """For every client the round from which on it can be chosen."""
+        ...
+
+    def present(self, number: int) -> Flags:
+        """Return for every client whether it is there."""
+        ...
+
+    def choose(self, number: int) -> Ids:
+        """Return the cohort of a round."""
+        ...
+
+    def toured(self, number: int) -> bool:
+        """Whether everybody there has been chosen at least once."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,7 @@ from flexcfl.protocol import (
     NO_GROUP,
     Algorithm,
     CheckDrift,
+    Checked,
     Choose,
     Ids,
     Keep,
@@ -20,6 +21,7 @@ from flexcfl.protocol import (
     Migrate,
     Order,
     Place,
+    Placed,
     Settle,
     Train,
     drive,
@@ -126,6 +128,32 @@ def test_migration_is_local_and_whoever_migrates_trains_in_its_new_group(parabol
     assert train.model_of.tolist() == after.group_of[COHORT].tolist()
     assert after.group_of[5] == after.group_of[0]
     assert not orders(federation, Place)
+
+
+@pytest.mark.parametrize("name", ["flexcfl", "flexcfl-rcc"])
+def test_who_has_lost_what_it_kept_is_placed_like_a_newcomer_when_it_is_chosen(
+    name: str, parabolas: Make
+) -> None:
+    algorithm, state, federation = everybody_placed(name, parabolas)
+    lost = np.array([0, 3])  # of whom the first is in the cohort
+
+    def forgetful(order: Order[Any]) -> Any:
+        reply = federation(order)
+        if isinstance(order, CheckDrift):
+            return Checked(reply.clients, np.isin(reply.clients, lost))
+        if isinstance(order, Migrate):
+            nothing = np.full(len(reply.clients), NO_GROUP)
+            return Placed(reply.clients, nothing, np.zeros(len(reply.clients)))
+        return reply
+
+    after = advanced(algorithm, state, forgetful, COHORT, 9)
+    (place,) = orders(federation, Place)
+    assert place.clients.tolist() == [0]
+    assert after.group_of[0] == state.group_of[0]
+    assert after.group_of[3] == NO_GROUP
+    assert not after.drifted.any()
+    again = advanced(algorithm, after, federation, EVERYBODY, 10)
+    assert np.array_equal(again.group_of, state.group_of)
 
 
 @pytest.mark.parametrize(("name", "kind"), [("flexcfl", Migrate), ("ifca-mig", Choose)])

@@ -52,6 +52,18 @@ def test_the_last_two_are_found_newest_first(tmp_path: Path) -> None:
     check_checkpoints(usable(store.folder), [made[3], made[2]])
 
 
+def test_as_many_are_kept_as_one_wants_also_by_who_goes_on_from_one(tmp_path: Path) -> None:
+    store = Store(tmp_path, keep=3)
+    made = [saved(store, number, drawn(1, number)) for number in range(1, 6)]
+    check_checkpoints(usable(tmp_path), made[:1:-1])
+    another = Store(tmp_path, keep=3)
+    _, found, _ = another.found()
+    assert isinstance(found, Found)
+    another.go_on(found)
+    new = saved(another, 9, [*found.checkpoint.arrays, *drawn(1, 9)])
+    check_checkpoints(usable(tmp_path), [new, made[3], made[2]])  # and not the last of before
+
+
 def test_the_number_counts_and_not_its_text(tmp_path: Path) -> None:
     store = Store(tmp_path)
     made = [saved(store, number, drawn(1, number)) for number in (9, 10)]

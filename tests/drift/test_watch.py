@@ -71,17 +71,20 @@ def test_the_reference_is_the_last_placement_not_the_last_check(world: World) ->
     assert seen == [False, False, True, True, True, True]
 
 
-def test_who_was_never_placed_never_drifts(world: World) -> None:
+def test_who_does_not_know_what_its_data_were_like_cannot_say_that_they_are_the_same(
+    world: World,
+) -> None:
     made = Watch(LabelShare(), CLIENTS)
     made.stir(everybody())
-    assert not made.check(everybody(), world.samples_of).any()
+    assert made.check(everybody(), world.samples_of).all()
     some = np.array([1, 4])
     made.settle(some, world.samples_of(some))
     world.asked.clear()
-    world.counts[:] = [0, 0, 100]
+    assert np.flatnonzero(~made.check(everybody(), world.samples_of)).tolist() == [1, 4]
+    world.counts[4] = [0, 0, 100]
     made.stir(everybody())
-    assert np.flatnonzero(made.check(everybody(), world.samples_of)).tolist() == [1, 4]
-    assert world.asked == [1, 4]
+    assert np.flatnonzero(~made.check(everybody(), world.samples_of)).tolist() == [1]
+    assert world.asked == [1, 4]  # the others have nothing to look at
 
 
 def test_only_who_is_asked_and_was_stirred_is_looked_at(world: World) -> None:
@@ -154,7 +157,7 @@ def test_profiles_are_kept_of_nobody_but_those_who_were_placed() -> None:
     made.stir(asked)
     other = np.tile([[0, 0, 100]], (2, 1))
     verdicts = made.check(asked, lambda own: Samples(other, other.sum(axis=1), no_examples))
-    assert verdicts.tolist() == [True, False, True]
+    assert verdicts.tolist() == [True, True, True]
 
 
 def no_examples(client: int) -> tuple[NDArray[np.float32], Ids]:

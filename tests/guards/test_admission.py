@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from flexcfl.guards import REASONS, Admission, Guards, admitted, columns, proportion
 from flexcfl.protocol import (
     LOWEST_LOSS,
+    NO_GROUP,
     CheckDrift,
     Checked,
     Choose,
@@ -432,3 +433,20 @@ def test_what_is_only_like_a_number_is_none(name: str) -> None:
     reply = replace(honest(), **{name: strange})  # type: ignore[arg-type]
     rejected: Any = admitted(ORDER, reply, NUMBER, GUARDS).rejected
     assert sum(rejected.values()) == 1
+
+
+def test_who_migrates_may_ask_to_be_placed_and_a_newcomer_may_not() -> None:
+    asking = Placed(THREE, np.array([1, NO_GROUP, 0]), np.zeros(3))
+    assert admitted(Migrate(THREE, Local(), 2), asking, NUMBER, GUARDS).reply is asking
+    place = Place(THREE, DIRECTIONS[0], DIRECTIONS, Local())
+    assert admitted(place, asking, NUMBER, GUARDS).rejected == {"invalid": 1}
+
+
+def test_who_said_nothing_at_all_is_named() -> None:
+    order = CheckDrift(THREE)
+    everybody = admitted(order, Checked(THREE, np.zeros(3, dtype=np.bool_)), NUMBER, GUARDS)
+    assert everybody.silent.tolist() == []
+    nonsense = Checked(THREE[[2, 0]], np.array([7, 1]))
+    admission = admitted(order, Received(nonsense), NUMBER, GUARDS)
+    assert admission.silent.tolist() == [THREE[1]]  # who says nonsense is not silent
+    assert admission.rejected == {"invalid": 1}

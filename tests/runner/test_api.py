@@ -134,7 +134,7 @@ def test_the_summary_has_all_its_figures(blobs: Federation) -> None:
         *("accuracy", "honest", "newcomers", "auxiliary", "rounds_to", "discrepancy", "loss"),
         *("aggregation", "attack", "rejected", "clipped", "privacy"),
         *("groups", "placed", "clustering", "adjusted_rand_index", "seconds", "versions"),
-        *("waiting", "traffic", "shifted", "detected", "placed_again", "migrations"),
+        *("waiting", "traffic", "network", "shifted", "detected", "placed_again", "migrations"),
     }
     assert (summary["groups"], summary["placed"], summary["waiting"]) == (1, 6, 0)
     for name in ("newcomers", "auxiliary", "clustering", "adjusted_rand_index"):

@@ -114,13 +114,13 @@ def prepared(blobs: Federation) -> Prepared:
 def test_memory_is_told_where_there_is_need_and_by_itself_where_it_is_much(
     prepared: Prepared,
 ) -> None:
-    plain = {name: text.plain for name, text in display.sizes(prepared).items()}
+    plain = {name: text.plain for name, text in display.sizes(prepared, "some data").items()}
     assert list(plain) == ["sizes"]
     assert plain["sizes"].endswith("9 parameters")
-    some = display.sizes(replace(prepared, memory=31_400_000))
+    some = display.sizes(replace(prepared, memory=31_400_000), "some data")
     assert list(some) == ["sizes"]
     assert some["sizes"].plain.endswith("9 parameters, 31 MB of clients' vectors")
-    much = display.sizes(replace(prepared, memory=393_000_000))
+    much = display.sizes(replace(prepared, memory=393_000_000), "some data")
     assert much["memory"].plain == "about 393 MB for what fedavg keeps of its clients at once"
 
 
@@ -143,8 +143,8 @@ def test_an_algorithm_that_needs_more_memory_than_there_is_is_refused(
 def test_what_numba_would_be_good_for_is_told_where_it_is_missing(
     prepared: Prepared, blobs: Federation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "speed" not in display.sizes(prepared)
+    assert "speed" not in display.sizes(prepared, "some data")
     monkeypatch.setattr("flexcfl.engine.paths.can_compile", lambda: False)
     without = prepare(prepared.experiment, Own(blobs))
     assert without.engine.path == "dense"
-    assert "Numba" in display.sizes(without)["speed"].plain
+    assert "Numba" in display.sizes(without, "some data")["speed"].plain

@@ -12,7 +12,15 @@ import pytest
 
 from flexcfl.errors import DiskError
 from flexcfl.protocol import Serving
-from flexcfl.runner.figures import Entry, Figures, GroupFigures, Membership, Timing
+from flexcfl.runner.figures import (
+    Entry,
+    Figures,
+    GroupFigures,
+    Membership,
+    Messages,
+    Missing,
+    Timing,
+)
 from flexcfl.runner.folder import RunFolder
 from flexcfl.runner.loop import Round
 
@@ -22,7 +30,10 @@ HEADER = (
     "rejected_invalid,rejected_shape,rejected_not_finite,rejected_norm,rejected_founding,clipped,"
     "transfers,down_bytes,up_bytes"
 )
-TABLES = ["rounds.csv", "groups.csv", "ledger.csv", "membership.csv", "timings.csv"]
+TABLES = [
+    *("rounds.csv", "groups.csv", "ledger.csv", "membership.csv", "timings.csv"),
+    *("missing.csv", "messages.csv"),
+]
 
 
 def rounds(*accuracies: float | None) -> Iterator[Round]:
@@ -34,7 +45,10 @@ def rounds(*accuracies: float | None) -> Iterator[Round]:
         costs = (Entry(number, "training", 40, 100, 200), Entry(number, "drift", 0, 0, 80))
         members = (Membership(number, 7, number), Membership(number, 8, None))
         timing = Timing(number, 0.5, 0.25)
-        yield Round(figures, groups, costs, members, timing, 100, serving, None)
+        missing = (Missing(number, "train", "0-2 7"),)
+        messages = (Messages(number, "train", 4, 100, 200, 110, 210),)
+        notes = missing, messages
+        yield Round(figures, groups, costs, members, timing, *notes, 100, serving, None)
 
 
 def test_a_line_for_each_round_before_it_is_handed_on(tmp_path: Path) -> None:

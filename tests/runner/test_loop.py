@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,15 @@ from flexcfl.protocol import (
     Local,
     Order,
     Place,
+    Received,
     Serving,
+    Traffic,
     Train,
+    of_those,
 )
 from flexcfl.runner.evaluation import drawn
 from flexcfl.runner.experiment import RunSettings
+from flexcfl.runner.figures import Messages, Missing
 from flexcfl.runner.loop import Round, train
 from tests.runner.parity import FOUNDERS, Ones, Parity, zeros
 
@@ -287,3 +292,28 @@ def test_the_sample_is_drawn_from_the_seed_and_nobody_is_none() -> None:
     assert other is not None
     assert one.tolist() == again.tolist() == sorted(set(one.tolist()))
     assert one.tolist() != other.tolist()
+
+
+def test_it_is_written_down_who_was_missing_and_what_went_over_a_network() -> None:
+    @dataclass
+    class Lossy(Ones):
+        def at(self, number: int) -> Executor:
+            inner = super().at(number)
+
+            def executor(order: Any) -> Any:
+                reply = inner(order)
+                if not isinstance(order, Train):
+                    return reply
+                heard = of_those(reply, reply.clients != reply.clients[0])
+                return Received(heard, traffic=Traffic(2, 10, 20, 11, 22), number_bytes=2)
+
+            return executor
+
+    one, two = rounds(Lossy(), rounds=2, cohort=3)
+    cohort = Cohorts(0, THERE, 3).choose(1)
+    assert one.missing == (Missing(1, "train", str(cohort[0])),)
+    assert one.messages == (Messages(1, "train", 2, 10, 20, 11, 22),)
+    assert two.messages == (Messages(2, "train", 2, 10, 20, 11, 22),)
+    assert one.figures.trained == 2
+    # Of the update's numbers, of which there are two, each has travelled as two bytes.
+    assert one.figures.up_bytes == 2 * (2 * 2 + 24)

@@ -100,13 +100,13 @@ class FlexCFL:
     ) -> Conversation[FlexcflState]:
         """Place who has drifted and who is new, train inside the groups, share between them."""
         drawn = self._drawn(state, rng)
-        newcomers = cohort[state.group_of[cohort] == NO_GROUP]
         if self.migrates:
             drifted = yield from verdicts(state.drifted, state.group_of, present)
             state = replace(state, drifted=drifted)
         again = yield from self._migrate(np.flatnonzero(state.drifted), state, drawn)
-        new = yield from self._place(newcomers, state, drawn)
-        state = _joined(state, again, new)
+        state = _joined(state, again)  # in which who has lost its keepsakes is new again
+        newcomers = cohort[state.group_of[cohort] == NO_GROUP]
+        state = _joined(state, (yield from self._place(newcomers, state, drawn)))
         members = cohort[state.group_of[cohort] != NO_GROUP]
         order = Train(members, state.models, state.group_of[members], self.local)
         trained = yield from ask(order)
@@ -202,8 +202,8 @@ def memory(options: FlexcflOptions, clients: int, parameters: int) -> int:
     return founders * parameters * FLOAT32_BYTES
 
 
-def _joined(state: FlexcflState, *found: Found) -> FlexcflState:
-    clients, groups = (np.concatenate(parts) for parts in zip(*found, strict=True))
+def _joined(state: FlexcflState, found: Found) -> FlexcflState:
+    clients, groups = found
     if not len(clients):
         return state
     group_of, still = state.group_of.copy(), state.drifted.copy()

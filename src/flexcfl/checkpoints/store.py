@@ -1,4 +1,4 @@
-"""A folder of checkpoints: the last two are kept, and what has not changed is not written again."""
+"""A folder of checkpoints: the last few are kept, and what has not changed is not written again."""
 
 import re
 import zlib
@@ -51,15 +51,17 @@ class Store:
     """The checkpoints of one run, of which only one process at a time may write any.
 
     Arrays that are handed over are never changed, so one that the newest checkpoint has already is
-    known by its identity. ``_kept`` are the manifests that are kept, newest last.
+    known by its identity. Of checkpoints the last ``keep`` are kept: ``_kept`` are their manifests,
+    newest last.
     """
 
     folder: Path
+    keep: int = KEPT
     _kept: list[layout.Manifest] = field(default_factory=list)
     _known: Mapping[int, _Place] = field(default_factory=dict)
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Write a checkpoint; when this returns it is on the disk, and all but the last two go."""
+        """Write a checkpoint; when this returns it is on the disk, and all but the last few go."""
         disk.folder(self.folder)
         arrays = {id(array): array for array in checkpoint.arrays}
         old = self._still_good(arrays)
@@ -71,7 +73,7 @@ class Store:
         files = {**parts, _name(manifest): list[disk.Bytes]([layout.written(manifest)])}
         disk.write_in_order({self.folder / name: content for name, content in files.items()})
         others = [each for each in self._kept if each.round != manifest.round]
-        self._kept, self._known = [*others, manifest][-KEPT:], known
+        self._kept, self._known = [*others, manifest][-self.keep :], known
         self._tidy()
 
     def manifests(self) -> Iterator[layout.Manifest | str]:
@@ -94,8 +96,13 @@ class Store:
                 yield _unusable(self.folder / _name(manifest), error)
 
     def go_on(self, found: Found) -> None:
-        """Take a checkpoint that was found for the last that was saved."""
-        self._kept = [found.manifest]
+        """Take a checkpoint that was found for the last that was saved; newer ones are dropped."""
+        older = [
+            each
+            for each in self.manifests()
+            if not isinstance(each, str) and each.round < found.manifest.round
+        ]
+        self._kept = [*reversed(older), found.manifest][-self.keep :]
         places = zip(found.checkpoint.arrays, found.manifest.arrays, strict=True)
         files = found.manifest.files
         self._known = {id(array): _Place(array, files[file], nth) for array, (file, nth) in places}

@@ -78,13 +78,14 @@ class Watch:
 
         Only who was placed once, was stirred since the last look and has no verdict yet is looked
         at, for data that did not change give no other answer; ``samples_of`` is asked for those.
+        Who has no reference, because it was lost, has a verdict: it is to be placed again.
         """
         # Those who were stirred first: of very many clients they are few.
         due = clients[self.stirred[clients]]
         due = due[(self.row_of[due] != NO_ROW) & ~self.standing[due]]
         for first in range(0, len(due), AT_ONCE):
             self._look(due[first : first + AT_ONCE], samples_of)
-        return np.asarray(self.standing[clients])
+        return np.asarray(self.standing[clients] | (self.row_of[clients] == NO_ROW))
 
     def _look(self, clients: Ids, samples_of: Callable[[Ids], Samples]) -> None:
         now = self._profiles(samples_of(clients))

@@ -38,12 +38,14 @@ class Admission:
 
     ``rejected`` has the reasons that there were. ``clipped`` counts updates that were shortened and
     then accepted. ``centre`` is the direction by which founders were judged, where they were.
+    ``silent`` are those who did not answer at all.
     """
 
     reply: Any
     rejected: Mapping[str, int] = field(default_factory=dict)
     clipped: int = 0
     centre: Centre | None = None
+    silent: Ids = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
 
 def admitted(
@@ -59,9 +61,11 @@ def admitted(
     if not isinstance(received, Received):
         received = Received(received)
     reply, review = received.reply, Review.of(order, received, number)
+    silent = review.silent(order.clients)  # type: ignore[attr-defined]
     if isinstance(order, Evaluate):
         # In the order sent: who was asked about several models answers as often.
-        return Admission(of_those(reply, review.stands), review.rejected(received.late))
+        measured = of_those(reply, review.stands)
+        return Admission(measured, review.rejected(received.late), silent=silent)
     review.refuse_repetitions()
     columns, shorter = readings(order, reply, review), np.zeros_like(review.stands)
     if isinstance(order, Train):
@@ -75,7 +79,7 @@ def admitted(
         review.refuse(~finite(columns), "not_finite")
         reply = _answers(reply, columns, review.rows())
     clipped = int(np.count_nonzero(shorter & review.stands))
-    return Admission(reply, review.rejected(received.late), clipped, centre)
+    return Admission(reply, review.rejected(received.late), clipped, centre, silent)
 
 
 def _trained(

@@ -36,6 +36,12 @@ class Review:
         review.refuse(review.places == NOT_ASKED, "invalid")
         return review
 
+    def silent(self, asked: Ids) -> Ids:
+        """Return who did not answer at all."""
+        if np.array_equal(asked, self.clients):
+            return asked[:0]
+        return np.unique(asked[~np.isin(asked, self.clients)])
+
     @property
     def stands(self) -> Flags:
         """Which answers no reason was found against."""

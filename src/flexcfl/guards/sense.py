@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from flexcfl.guards.columns import integers, reals
 from flexcfl.guards.review import Review
-from flexcfl.protocol import Choose, Flags, Migrate, Order, Place, Train
+from flexcfl.protocol import NO_GROUP, Choose, Flags, Migrate, Order, Place, Train
 
 __all__ = ["Readings", "finite", "readings"]
 
@@ -51,9 +51,14 @@ def _whole(order: Order[Any], name: str, sent: Any, review: Review) -> NDArray[A
     elif isinstance(order, Train) and not isinstance(order.model_of, str):
         known &= values == np.append(order.model_of, -1)[review.places]
     else:
-        known &= (values >= 0) & (values < _groups(order))
+        known &= (values >= _least(order)) & (values < _groups(order))
     review.refuse(~known, "invalid")
     return values.astype(np.bool_) if name == "drifted" else values
+
+
+def _least(order: Order[Any]) -> int:
+    """Return the lowest number that a client may answer: who migrates may ask to be placed."""
+    return NO_GROUP if isinstance(order, Migrate) else 0
 
 
 def _groups(order: Order[Any]) -> int:

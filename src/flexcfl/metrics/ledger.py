@@ -72,9 +72,9 @@ class Ledger:
     costs: Mapping[Purpose, Cost] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, exchange: Exchange) -> "Ledger":
-        """Return what one order and its reply cost."""
-        costs = _costs(*exchange)
+    def of(cls, exchange: Exchange, number_bytes: int = FLOAT32_BYTES) -> "Ledger":
+        """Return what one order and its reply cost, updates having so many bytes a number."""
+        costs = _costs(*exchange, number_bytes)
         return cls({purpose: cost for purpose, cost in costs.items() if cost != NOTHING})
 
     @classmethod
@@ -95,10 +95,10 @@ class Ledger:
         return sum(costs, NOTHING)
 
 
-def _costs(order: Any, reply: Any) -> dict[Purpose, Cost]:
+def _costs(order: Any, reply: Any, number_bytes: int) -> dict[Purpose, Cost]:
     match order:
         case Train():
-            return _training(order, reply)
+            return _training(order, reply, number_bytes)
         case Place(origin=origin, directions=directions):
             # The origin comes along for the cold start, the directions are kept for migrations.
             start = order.clients.size * origin.size * FLOAT32_BYTES
@@ -123,10 +123,11 @@ def _costs(order: Any, reply: Any) -> dict[Purpose, Cost]:
     raise TypeError(f"the ledger does not know what {type(order).__name__} costs")
 
 
-def _training(order: Train, reply: Any) -> dict[Purpose, Cost]:
+def _training(order: Train, reply: Any, number_bytes: int) -> dict[Purpose, Cost]:
     """Count a model down and an update up; what else a client may choose from assigns it."""
     asked, size = order.clients.size, order.models.shape[1] * FLOAT32_BYTES
-    own = Cost(asked + reply.clients.size, asked * size, reply.up_bytes)
+    up = reply.up_bytes - reply.updates.size * (FLOAT32_BYTES - number_bytes)
+    own = Cost(asked + reply.clients.size, asked * size, up)
     if not isinstance(order.model_of, str):
         return {TRAINING[order.purpose]: own}
     choice = asked * (len(order.models) - 1)

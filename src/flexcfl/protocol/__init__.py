@@ -41,7 +41,8 @@ from flexcfl.protocol.placing import (
     Placed,
     Settle,
 )
-from flexcfl.protocol.received import Received, among, of_those
+from flexcfl.protocol.received import Received, Traffic, among, of_those
+from flexcfl.protocol.spans import numbers, spans
 from flexcfl.protocol.vectors import (
     FIGURE_BYTES,
     FLOAT32_BYTES,
@@ -83,6 +84,7 @@ __all__ = [
     "Reply",
     "Serving",
     "Settle",
+    "Traffic",
     "Train",
     "Trained",
     "Vector",
@@ -90,6 +92,8 @@ __all__ = [
     "among",
     "ask",
     "drive",
+    "numbers",
     "of_those",
+    "spans",
     "state_type",
 ]

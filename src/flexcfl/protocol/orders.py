@@ -6,7 +6,7 @@ their group, and find it again, are in ``placing``.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,9 @@ def check_models(models: Vectors, model_of: Ids | str) -> None:
 
 
 class Order(ABC, Generic[ReplyT_co]):
-    """A request to clients that brings back one kind of reply."""
+    """A request to clients that brings back one kind of reply; ``kind`` is its name in tables."""
+
+    kind: ClassVar[str]
 
     @property
     @abstractmethod
@@ -96,6 +98,8 @@ class Train(Order[Trained]):
     ``founding`` says that groups will be founded on the updates.
     """
 
+    kind = "train"
+
     clients: Ids
     models: Vectors
     model_of: Ids | Literal["lowest-loss"]
@@ -134,6 +138,8 @@ class Evaluate(Order[Evaluated]):
 
     Who is to measure several models is listed once for each, and answers for all of them or none.
     """
+
+    kind = "evaluate"
 
     clients: Ids
     models: Vectors

@@ -39,7 +39,11 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """The group that each client chose, and the cosine of its update to that group's direction."""
+    """The group that each client chose, and the cosine of its update to that group's direction.
+
+    Who no longer has what it was sent to keep answers ``NO_GROUP`` to ``Migrate``: it is to be
+    placed as if it were new.
+    """
 
     clients: Ids
     group_of: Ids
@@ -57,6 +61,8 @@ class Place(Order[Placed]):
 
     They keep the origin and the directions, so that they can do it again by themselves.
     """
+
+    kind = "place"
 
     clients: Ids
     origin: Vector
@@ -89,6 +95,8 @@ class Kept:
 class Keep(Order[Kept]):
     """Ask clients to keep the directions of the groups, beside the origin that they have."""
 
+    kind = "keep"
+
     clients: Ids
     origin: Vector
     directions: Vectors
@@ -105,6 +113,8 @@ class Migrate(Order[Placed]):
 
     ``groups`` is how many there are, so that it is known which answers make sense.
     """
+
+    kind = "migrate"
 
     clients: Ids
     local: Local
@@ -133,6 +143,8 @@ class Chosen:
 class Choose(Order[Chosen]):
     """Ask clients which model has the lowest loss on their training data (the first of equals)."""
 
+    kind = "choose"
+
     clients: Ids
     models: Vectors
 
@@ -148,6 +160,8 @@ class Choose(Order[Chosen]):
 @dataclass(frozen=True, eq=False)
 class Settle(Order[Kept]):
     """Tell clients that they were placed by others, for the data that they have now."""
+
+    kind = "settle"
 
     clients: Ids
 
@@ -174,8 +188,11 @@ class Checked:
 class CheckDrift(Order[Checked]):
     """Ask clients whether their data have drifted since they were last placed.
 
-    A verdict stands until its client is placed again.
+    A verdict stands until its client is placed again. Who does not know what its data were like
+    says that they have drifted: it cannot say that they have not.
     """
+
+    kind = "check-drift"
 
     clients: Ids
 

@@ -14,12 +14,13 @@ from flexcfl.runner import display, toml
 from flexcfl.runner.claim import claimed
 from flexcfl.runner.execute import View, execute
 from flexcfl.runner.folder import EXPERIMENT, ROUNDS, SUMMARY, RunFolder
+from flexcfl.runner.hosting import SIMULATED, Hosting
 from flexcfl.runner.layers import Layer
 from flexcfl.runner.lock import locked
 from flexcfl.runner.origin import Origin
 from flexcfl.runner.own import NOTHING, Own
 from flexcfl.runner.places import check_free, command
-from flexcfl.runner.prepare import Prepared, prepare
+from flexcfl.runner.prepare import Prepared
 from flexcfl.runner.progress import shown
 from flexcfl.runner.resolve import Resolved, resolve
 from flexcfl.runner.restoring import Restored, check_own, restored
@@ -39,22 +40,25 @@ def conduct(
     file: Path | None = None,
     own: Own = NOTHING,
     stoppable: bool = False,
+    hosting: Hosting = SIMULATED,
 ) -> Run:
     """Check everything, then train, writing into ``folder`` and showing on ``console``.
 
     ``file`` is shown as where settings come from. What the caller has of its own takes the place
-    of what the experiment names. A ``stoppable`` run listens to signals.
+    of what the experiment names. A ``stoppable`` run listens to signals. ``hosting`` says where
+    the clients are.
     """
     resolved = resolve(layers, own)
     if isinstance(folder, Path):
         check_free(folder)
-    prepared = _prepared(resolved, file, own, console)
+    prepared = _prepared(resolved, file, own, console, hosting)
     if folder is None:
-        run = execute(prepared, _view(prepared, console))
+        run = execute(prepared, _view(prepared, console), hosting=hosting)
     else:
         out = folder if isinstance(folder, Path) else None
         with claimed(out, resolved.experiment) as path, _going_on(path, console, stoppable) as stop:
-            run = execute(prepared, _view(prepared, console), RunFolder(path), stop)
+            view = _view(prepared, console)
+            run = execute(prepared, view, RunFolder(path), stop, hosting=hosting)
     display.show(display.results(run), console)
     return run
 
@@ -66,6 +70,7 @@ def resume(
     layers: Iterable[Layer] = (),
     own: Own = NOTHING,
     stoppable: bool = False,
+    hosting: Hosting = SIMULATED,
 ) -> Run:
     """Go on with the run in a folder from its newest checkpoint.
 
@@ -79,12 +84,12 @@ def resume(
         file = path / EXPERIMENT
         experiment = resolve([Layer("file", _said(file, own)), *layers], own).experiment
         # Everything is from the file, which need not be said of each setting.
-        prepared = _prepared(Resolved(experiment, {}), file, own, console)
-        found = restored(path, prepared, Origin.of(prepared))
+        prepared = _prepared(Resolved(experiment, {}), file, own, console, hosting)
+        found = restored(path, prepared, Origin.of(prepared), hosting)
         _show_restored(found, prepared, console)
         with found.trusted(), _going_on(path, console, stoppable) as stop:
             view = _view(prepared, console, found.number)
-            run = execute(prepared, view, RunFolder(path), stop, found)
+            run = execute(prepared, view, RunFolder(path), stop, found, hosting)
             results = display.results(run)
     display.show(results, console)
     return run
@@ -116,11 +121,13 @@ def _said(file: Path, own: Own) -> dict[str, Any]:
     return tables
 
 
-def _prepared(resolved: Resolved, file: Path | None, own: Own, console: Console) -> Prepared:
+def _prepared(
+    resolved: Resolved, file: Path | None, own: Own, console: Console, hosting: Hosting
+) -> Prepared:
     display.show(display.settings(resolved, file), console)
-    with _loading(console):
-        prepared = prepare(resolved.experiment, own)
-    display.show(display.sizes(prepared), console)
+    with _loading(console, hosting.waiting):
+        prepared = hosting.prepare(resolved.experiment, own)
+    display.show(display.sizes(prepared, hosting.sizes(prepared)), console)
     return prepared
 
 
@@ -156,10 +163,10 @@ def _going_on(path: Path, console: Console, stoppable: bool) -> Iterator[Stop]:
         raise
 
 
-def _loading(console: Console) -> AbstractContextManager[object]:
+def _loading(console: Console, what: str) -> AbstractContextManager[object]:
     # A spinner redirects what others print to its console, where a quiet one would swallow it.
     if console.quiet:
         return nullcontext()
     # Unlike its bars, Rich's spinners do not ask whether the terminal can show them.
     spinner = "line" if console.options.ascii_only else "dots"
-    return console.status("Loading the data and the model", spinner=spinner)
+    return console.status(what, spinner=spinner)

@@ -66,6 +66,6 @@ def defaults(dataset: str, algorithm: Entry) -> Tables:
         "local": {"epochs": own.epochs, "batch": own.batch, "rate": own.rate, "prox": prox},
         "shift": {"name": list(own.shift)},
         **{table: {"name": kind.default} for table, kind in NAMED.items()},
-        **{table: {} for table in ("guards", "faults", "privacy")},
+        **{table: {} for table in ("guards", "faults", "privacy", "network")},
         "run": {"rounds": own.rounds, "cohort": own.cohort, "cohorts": algorithm.cohorts},
     }

@@ -76,15 +76,12 @@ def plain(value: Any) -> str:
     return str(value)
 
 
-def sizes(prepared: Prepared) -> Rows:
-    """Return how large the federation and the model are."""
-    federation = prepared.federation
-    clients = f"{federation.clients:,} clients"
-    train, test = int(federation.train.sizes.sum()), int(federation.test.sizes.sum())
-    examples = f"{train:,} training and {test:,} test examples"
+def sizes(prepared: Prepared, held: str) -> Rows:
+    """Return how large the federation and the model are; ``held`` is what is known of its data."""
+    clients = f"{prepared.federation.clients:,} clients"
     parameters = f"{prepared.engine.parameters:,} parameters"
     kept = [f"{memory.spelt(prepared.memory)} of clients' vectors"] if prepared.memory else []
-    rows = {"sizes": ", ".join([clients, examples, parameters, *kept])}
+    rows = {"sizes": ", ".join([clients, held, parameters, *kept])}
     if prepared.memory >= memory.LARGE:
         what = f"what {prepared.experiment.algorithm.name} keeps of its clients at once"
         rows["memory"] = f"about {memory.spelt(prepared.memory)} for {what}"
@@ -163,7 +160,8 @@ def _drift(summary: Mapping[str, Any]) -> str:
     }
     if summary["shift"] is None and not summary["detected"]:
         return ""
-    told = ", ".join(f"{number:,} {what}" for what, number in counts.items())
+    known = {what: number for what, number in counts.items() if number is not None}
+    told = ", ".join(f"{number:,} {what}" for what, number in known.items())
     return f"{told} (clients, over all rounds)"
 
 

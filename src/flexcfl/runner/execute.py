@@ -5,23 +5,28 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, TypeAlias
 
-from flexcfl.drift import Watch
-from flexcfl.faults import Behaviour, Faults
 from flexcfl.guards import Guards
-from flexcfl.privacy import Discretion
 from flexcfl.protocol import Serving
 from flexcfl.runner import leaving
 from flexcfl.runner.experiment import Experiment
-from flexcfl.runner.figures import Entry, Figures, GroupFigures, Membership, Timing
+from flexcfl.runner.figures import (
+    Entry,
+    Figures,
+    GroupFigures,
+    Membership,
+    Messages,
+    Missing,
+    Timing,
+)
 from flexcfl.runner.folder import TABLES, RunFolder
+from flexcfl.runner.hosting import SIMULATED, Hosting
 from flexcfl.runner.keeping import Running, done_with, keeping
-from flexcfl.runner.loop import Round, train
+from flexcfl.runner.loop import Round, World, train
 from flexcfl.runner.prepare import Prepared
 from flexcfl.runner.restoring import Restored
 from flexcfl.runner.result import Run, columns
 from flexcfl.runner.stopping import Stop
 from flexcfl.runner.summary import summarised
-from flexcfl.simulation import Simulation
 
 __all__ = ["View", "execute"]
 
@@ -34,14 +39,17 @@ def execute(
     folder: RunFolder | None = None,
     stop: Stop | None = None,
     restored: Restored | None = None,
+    hosting: Hosting = SIMULATED,
 ) -> Run:
     """Run all rounds, each written down where there is a folder and then shown by ``view``.
 
     What is ``restored`` from that folder need not be done again. Where somebody may ask to ``stop``
-    there is a checkpoint before that.
+    there is a checkpoint before that. ``hosting`` says where the clients are.
     """
     started = perf_counter() - (restored.about.seconds if restored else 0)
-    world = _world(prepared, restored)
+    world = hosting.world(prepared)
+    if restored is not None and restored.memory is not None:
+        world.recall(restored.memory)
     rounds = _rounds(prepared, world, restored)
     kept = _Kept() if restored is None else _Kept(restored.serving, *_tables(restored.rows))
     if folder is None:
@@ -51,8 +59,8 @@ def execute(
         with keeping(folder, run, restored) as keep:
             kept.collect(view(keep(folder.record(rounds))))
     serving = kept.last
-    spent = world.discretion.most if world.discretion else 0
-    summary = summarised(prepared, kept.figures, serving, spent, perf_counter() - started)
+    seconds = perf_counter() - started
+    summary = summarised(prepared, kept.figures, kept.messages, serving, world.releases, seconds)
     if folder:
         folder.finish(leaving.files(prepared, serving, summary), summary)
         done_with(folder)
@@ -62,6 +70,8 @@ def execute(
         groups=columns(GroupFigures, kept.groups),
         ledger=columns(Entry, kept.costs),
         membership=columns(Membership, kept.members),
+        missing=columns(Missing, kept.missing),
+        messages=columns(Messages, kept.messages),
         summary=summary,
         models=list(serving.models),
         auxiliary=serving.auxiliary,
@@ -73,32 +83,7 @@ def execute(
     )
 
 
-def _world(prepared: Prepared, restored: Restored | None) -> Simulation:
-    experiment = prepared.experiment
-    seed, clients, privacy = experiment.run.seed, prepared.federation.clients, experiment.privacy
-    world = Simulation(
-        prepared.engine,
-        prepared.timeline,
-        seed,
-        watch=Watch(experiment.drift.options, clients) if experiment.migrates else None,
-        behaviour=_behaviour(prepared),
-        discretion=Discretion(privacy, clients, seed) if privacy.level != "none" else None,
-        false_labels=prepared.false_labels,
-    )
-    if restored is not None and restored.memory is not None:
-        world.recall(restored.memory)
-    return world
-
-
-def _behaviour(prepared: Prepared) -> Behaviour | None:
-    experiment = prepared.experiment
-    if experiment.attackers is None and experiment.faults == Faults():
-        return None
-    seed, faults = experiment.run.seed, experiment.faults
-    return Behaviour(faults, experiment.attackers, prepared.roles, seed)
-
-
-def _rounds(prepared: Prepared, world: Simulation, restored: Restored | None) -> Iterator[Round]:
+def _rounds(prepared: Prepared, world: World, restored: Restored | None) -> Iterator[Round]:
     algorithm, settings = prepared.algorithm, prepared.experiment.run
     made, cohorts = prepared.engine.initial, prepared.cohorts
     past = None if restored is None else restored.past
@@ -125,6 +110,8 @@ class _Kept:
     groups: list[GroupFigures] = field(default_factory=list)
     costs: list[Entry] = field(default_factory=list)
     members: list[Membership] = field(default_factory=list)
+    missing: list[Missing] = field(default_factory=list)
+    messages: list[Messages] = field(default_factory=list)
 
     @property
     def last(self) -> Serving:
@@ -139,6 +126,8 @@ class _Kept:
             self.groups.extend(done.groups)
             self.costs.extend(done.costs)
             self.members.extend(done.members)
+            self.missing.extend(done.missing)
+            self.messages.extend(done.messages)
 
 
 def _tables(rows: Mapping[str, list[Any]]) -> list[list[Any]]:

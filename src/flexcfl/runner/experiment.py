@@ -15,6 +15,7 @@ from flexcfl.guards import Guards
 from flexcfl.privacy import Privacy
 from flexcfl.protocol import Local
 from flexcfl.runner.arrivals import Arrivals
+from flexcfl.runner.network import Network
 from flexcfl.shifts import Shift
 
 __all__ = ["Choice", "Data", "Experiment", "Model", "RunSettings", "Tables"]
@@ -91,6 +92,7 @@ class Experiment:
     faults: Faults
     attack: Choice
     privacy: Privacy
+    network: Network
     run: RunSettings
 
     @property
@@ -113,6 +115,7 @@ class Experiment:
             "faults": self.faults == Faults(),
             "attack": self.attack.name == NO_ATTACK,
             "privacy": self.privacy.level == "none",
+            "network": self.network == Network(),
         }
         return {name: table for name, table in tables.items() if not idle.get(name)}
 

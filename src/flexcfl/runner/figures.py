@@ -14,6 +14,8 @@ __all__ = [
     "Figures",
     "GroupFigures",
     "Membership",
+    "Messages",
+    "Missing",
     "Timing",
     "Turnout",
     "of_groups",
@@ -27,7 +29,7 @@ __all__ = [
 class Drift:
     """How many clients, in a round, were touched by change, as ``Figures`` says of each number."""
 
-    shifted: int
+    shifted: int | None
     detected: int
     placed_again: int
     migrated: int
@@ -57,9 +59,9 @@ class Figures:
     model, 0 in rounds without evaluation.
     ``cohort`` counts the clients asked to train, ``trained`` those whose updates were accepted,
     ``placed`` those present that have a group. Of all clients ``shifted`` counts those whose data
-    changed, ``detected`` those with a verdict of drift, ``placed_again`` those that were placed
-    anew for it before the training, and ``migrated`` those that had a group and have another one
-    now, for whatever reason.
+    changed, and is None where only they know; ``detected`` counts those with a verdict of drift,
+    ``placed_again`` those that were placed anew for it before the training, and ``migrated`` those
+    that had a group and have another one now, for whatever reason.
     The columns ``rejected_...`` count, over all orders, the answers that guards turned away:
     ``late``, ``stale`` (for another round), ``invalid`` (not asked for, or naming what does not
     exist), of the wrong ``shape``, ``not_finite``, too long (``norm``), or of founders at odds with
@@ -81,7 +83,7 @@ class Figures:
     cohort: int
     trained: int
     placed: int
-    shifted: int
+    shifted: int | None
     detected: int
     placed_again: int
     migrated: int
@@ -96,6 +98,32 @@ class Figures:
     transfers: int
     down_bytes: int
     up_bytes: int
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Who did not answer an order, or not in time: one line of ``missing.csv``, as ``0-9 12``."""
+
+    round: int
+    order: str
+    clients: str
+
+
+@dataclass(frozen=True)
+class Messages:
+    """What an order cost on a network: one line of ``messages.csv``.
+
+    The bytes ``wire_...`` are those of the arrays in the messages, as they can be told beforehand,
+    and ``sent_...`` those of the messages as they were handed over: the difference is framing.
+    """
+
+    round: int
+    order: str
+    messages: int
+    wire_down_bytes: int
+    wire_up_bytes: int
+    sent_down_bytes: int
+    sent_up_bytes: int
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,15 @@ from typing import Any, TypeAlias
 from flexcfl import disk
 from flexcfl.errors import DiskError
 from flexcfl.runner import tables
-from flexcfl.runner.figures import Entry, Figures, GroupFigures, Membership, Timing
+from flexcfl.runner.figures import (
+    Entry,
+    Figures,
+    GroupFigures,
+    Membership,
+    Messages,
+    Missing,
+    Timing,
+)
 from flexcfl.runner.loop import Round
 
 __all__ = [
@@ -38,9 +46,13 @@ TABLES: Mapping[str, type[Any]] = {
     "ledger.csv": Entry,
     "membership.csv": Membership,
     "timings.csv": Timing,
+    "missing.csv": Missing,
+    "messages.csv": Messages,
 }
 
-Rows: TypeAlias = Sequence[Figures | GroupFigures | Entry | Membership | Timing]
+Rows: TypeAlias = Sequence[
+    Figures | GroupFigures | Entry | Membership | Timing | Missing | Messages
+]
 
 
 @dataclass(frozen=True)
@@ -70,7 +82,10 @@ class RunFolder:
     def record(self, rounds: Iterable[Round]) -> Iterator[Round]:
         """Hand on the rounds, each once it is written down."""
         for done in rounds:
-            rows = ([done.figures], done.groups, done.costs, done.members, [done.timing])
+            rows = (
+                *([done.figures], done.groups, done.costs, done.members, [done.timing]),
+                *(done.missing, done.messages),
+            )
             self._grow(dict(zip(TABLES, rows, strict=True)))
             yield done
 

@@ -19,7 +19,6 @@ from flexcfl.runner.places import CHECKPOINTS
 from flexcfl.runner.prepare import Prepared
 from flexcfl.runner.restoring import About, Restored, Table
 from flexcfl.runner.stopping import Stop, StoppedError
-from flexcfl.simulation import Memory
 
 __all__ = ["Keep", "Running", "done_with", "keeping", "tidy"]
 
@@ -31,7 +30,7 @@ class Running:
     """A run that goes on; what is known of it is asked when a checkpoint is made."""
 
     prepared: Prepared
-    memory: Callable[[], Memory]
+    memory: Callable[[], Any]
     seconds: Callable[[], float]
     stop: Stop
 
@@ -108,7 +107,7 @@ class _Keeper:
     def _after(self, done: Round) -> Checkpoint:
         return self._made(done.figures.round, done.state, self.run.memory())
 
-    def _made(self, number: int, state: Any, memory: Memory | None) -> Checkpoint:
+    def _made(self, number: int, state: Any, memory: Any) -> Checkpoint:
         arrays: list[NDArray[Any]] = []
         tables = tuple(Table(*each) for each in self.folder.extents.items())
         content = {

@@ -14,6 +14,7 @@ from flexcfl.protocol import Local
 from flexcfl.runner.arrivals import SETTING
 from flexcfl.runner.experiment import Experiment, RunSettings, Tables
 from flexcfl.runner.named import NAMED
+from flexcfl.runner.network import Network
 from flexcfl.runner.superseded import Flat, superseded
 from flexcfl.shifts import SHIFTS
 
@@ -104,6 +105,7 @@ def _home(key: str) -> str:
     homes += [("shift", entry.shift) for entry in SHIFTS.values()]
     homes += [(table, each) for table, kind in NAMED.items() for each in kind.options.values()]
     homes += [("guards", Guards), ("faults", Faults), ("privacy", Privacy)]
+    homes += [("network", Network)]
     found = [table for table, type_ in homes if key in {f.name for f in fields(type_)}]
     names = [f"{table}.{key}" for table in dict.fromkeys(found)]
     return OPTIONS.get(key) or " or ".join(names) or "local.rate"

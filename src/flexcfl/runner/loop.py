@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from flexcfl import seeds
-from flexcfl.cohorts import Cohorts
+from flexcfl.cohorts import Attendance
 from flexcfl.guards import Guards
 from flexcfl.metrics import Ledger, Trainees
 from flexcfl.protocol import (
@@ -34,6 +34,8 @@ from flexcfl.runner.figures import (
     Figures,
     GroupFigures,
     Membership,
+    Messages,
+    Missing,
     Timing,
     Turnout,
 )
@@ -55,8 +57,8 @@ class World(Protocol):
         """Return the executor of round ``number``; the start is round 0."""
         ...
 
-    def shifted(self, number: int) -> Ids:
-        """Return the clients whose data changed when round ``number`` began."""
+    def shifted(self, number: int) -> Ids | None:
+        """Return the clients whose data changed when round ``number`` began, where one can know."""
         ...
 
 
@@ -73,6 +75,8 @@ class Round:
     costs: tuple[Entry, ...]
     members: tuple[Membership, ...]
     timing: Timing
+    missing: tuple[Missing, ...]
+    messages: tuple[Messages, ...]
     present: int
     serving: Serving
     state: Any
@@ -82,7 +86,7 @@ def train(
     algorithm: Algorithm[Any],
     world: World,
     initial: Initial,
-    cohorts: Cohorts,
+    cohorts: Attendance,
     settings: RunSettings,
     past: "Past | None" = None,
     guards: Guards = GUARDS,
@@ -118,6 +122,8 @@ class Past:
     seconds: float = 0.0
     members: tuple[Membership, ...] = ()
     refused: Refused = field(default_factory=Refused)
+    missing: tuple[Missing, ...] = ()
+    messages: tuple[Messages, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +132,7 @@ class _Course:
 
     algorithm: Algorithm[Any]
     world: World
-    cohorts: Cohorts
+    cohorts: Attendance
     settings: RunSettings
     sample: Ids | None
     guards: Guards
@@ -139,7 +145,7 @@ class _Course:
         model_of = self.algorithm.serving(held.result).model_of
         members = figures.of_members(0, np.flatnonzero(model_of != NO_GROUP), model_of)
         spent = (held.ledger, held.seconds, tuple(members), held.refused)
-        return Past(0, held.result, model_of, *spent)
+        return Past(0, held.result, model_of, *spent, held.missing, held.messages)
 
     def round(self, past: Past, number: int) -> Round:
         executor, present = self.world.at(number), self.cohorts.present(number)
@@ -153,7 +159,7 @@ class _Course:
         shared = Ledger.between_groups(serving.exchanged if len(trainees.losses) else 0)
         ledger = past.ledger + held.ledger + shared + listening.ledger
         moved = np.flatnonzero(past.model_of != serving.model_of)
-        drift = _drift(self.world.shifted(number), held, past.model_of, moved)
+        drift = _drift(self.world.shifted(number), held, past.model_of, serving.model_of)
         turnout = _turnout(held.training, past.refused + held.refused)
         return Round(
             figures.of_round(number, turnout, members, trainees, evaluation, drift, ledger),
@@ -161,6 +167,8 @@ class _Course:
             figures.of_ledger(number, ledger),
             (*past.members, *figures.of_members(number, moved, serving.model_of)),
             Timing(number, past.seconds + held.seconds, seconds),
+            (*past.missing, *held.missing, *listening.missing),
+            (*past.messages, *held.messages, *listening.messages),
             present=int(np.count_nonzero(present)),
             serving=serving,
             state=held.result,
@@ -183,12 +191,13 @@ class _Course:
         return evaluate(serving, asked, executor)
 
 
-def _drift(shifted: Ids, held: Held[Any], before: Ids, moved: Ids) -> Drift:
+def _drift(shifted: Ids | None, held: Held[Any], before: Ids, after: Ids) -> Drift:
+    moved = np.flatnonzero(before != after)
     return Drift(
-        shifted=len(shifted),
+        shifted=None if shifted is None else len(shifted),
         detected=held.detected,
         placed_again=int(np.count_nonzero(before[held.placed] != NO_GROUP)),
-        migrated=int(np.count_nonzero(before[moved] != NO_GROUP)),
+        migrated=int(np.count_nonzero((before[moved] != NO_GROUP) & (after[moved] != NO_GROUP))),
     )
 
 

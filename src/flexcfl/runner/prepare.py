@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from flexcfl import __version__
 from flexcfl.aggregation import MEAN, Rule
 from flexcfl.algorithms import ALGORITHMS
-from flexcfl.cohorts import Cohorts
+from flexcfl.cohorts import Attendance, Cohorts
 from flexcfl.data import DATASETS, Federation
 from flexcfl.data.variants import Variants
 from flexcfl.drift import DETECTORS
@@ -41,7 +41,7 @@ class Prepared:
 
     experiment: Experiment
     federation: Federation
-    cohorts: Cohorts
+    cohorts: Attendance
     timeline: Timeline
     engine: "Engine"
     algorithm: Algorithm[Any]
@@ -54,6 +54,11 @@ class Prepared:
     def remarks(self) -> tuple[str, ...]:
         """What its ``experiment.toml`` says of how to run it again."""
         made = f"Made by flexcfl {__version__}"
+        network = self.experiment.network
+        if network.own_files:
+            return (f"{made} on nodes with their own files. To run it again: docs/flower.md",)
+        if network.nodes is not None:
+            return (f"{made}. To run it again: flexcfl federate experiment.toml",)
         if self.own:
             return (f"{made} from Python, which alone has its {' and '.join(self.own)}.",)
         return (f"{made}. To run it again: flexcfl run experiment.toml",)
@@ -62,26 +67,34 @@ class Prepared:
 def prepare(
     experiment: Experiment,
     own: Own = NOTHING,
+    *,
+    elsewhere: Federation | None = None,
+    late: bool = False,
 ) -> Prepared:
     """Load the federation, and build a model and an algorithm that fit it.
 
-    What the caller has of its own takes the place of what the experiment names.
+    What the caller has of its own takes the place of what the experiment names. ``elsewhere`` is a
+    stand-in for clients whose data are elsewhere, so that no shift happens here. With ``late`` the
+    model is built when it is first needed, and memory is not estimated.
     """
-    federation = own.federation
+    federation = elsewhere or own.federation
     if federation is None:
         dataset = DATASETS[experiment.data.name]
         federation = dataset.load(experiment.data.options, experiment.run.data)
+    shifts = {} if elsewhere is not None else experiment.shift
     arrival = arrivals.drawn(experiment.data.arrivals, federation.clients, experiment.run.seed)
     _check_cohort(experiment.run.cohort, federation, arrival)
     _check_sample(experiment.run.evaluate_clients, federation)
     run = experiment.run
     cohorts = Cohorts(run.seed, arrival, run.cohort, run.cohorts)
-    timeline = Timeline(federation, experiment.shift, run.seed, cohorts.visited)
+    timeline = Timeline(federation, shifts, run.seed, cohorts.visited)
     attackers, clients = experiment.attackers, federation.clients
     roles = Roles.drawn(experiment.faults, attackers, clients, run.seed)
     if experiment.privacy.level != "none":
         Discretion(experiment.privacy, clients, run.seed)  # so that a budget for nothing is told
     make = partial(_engine, experiment, federation, timeline.variants, own.factory)
+    if late:
+        make = partial(_later, make)
     engine = make(federation.y)
     poisons = attackers is not None and attackers.poisons
     return Prepared(
@@ -93,7 +106,7 @@ def prepare(
         algorithm=_algorithm(experiment),
         roles=roles,
         false_labels=make(federation.classes - 1 - federation.y) if poisons else None,
-        memory=_memory(experiment, federation, engine.parameters),
+        memory=0 if late else _memory(experiment, federation, engine.parameters),
         own=own.parts,
     )
 
@@ -171,3 +184,22 @@ def _engine(
     make = own or partial(build, data.name, name, data.shape, data.classes)
     device = experiment.run.device
     return Engine(make, data.x, y, data.classes, device=device, variants=variants)
+
+
+class _Late:
+    """An engine that is made when something of it is first asked for.
+
+    A node is asked for much that needs no model, and should not wait for torch each time.
+    """
+
+    def __init__(self, make: "Callable[[], Engine]") -> None:
+        self._make = cache(make)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._make(), name)
+
+
+def _later(make: "Callable[[Ids], Engine]", y: Ids) -> "Engine":
+    late: Any = _Late(partial(make, y))
+    engine: Engine = late
+    return engine

@@ -17,6 +17,7 @@ from flexcfl.runner.arrivals import SETTING
 from flexcfl.runner.defaults import ALGORITHM, DATASET, defaults
 from flexcfl.runner.experiment import Choice, Data, Experiment, Model, RunSettings, Tables
 from flexcfl.runner.layers import Layer, merged
+from flexcfl.runner.network import Network
 from flexcfl.runner.own import NOTHING, Own
 from flexcfl.settings import validated
 from flexcfl.shifts import Shift
@@ -61,6 +62,7 @@ def resolve(layers: Iterable[Layer], own: Own = NOTHING) -> Resolved:
         faults=validated(Faults, tables["faults"], "[faults]"),
         attack=named.chosen("attack", tables["attack"]),
         privacy=validated(Privacy, tables["privacy"], "[privacy]"),
+        network=validated(Network, tables["network"], "[network]"),
         run=_anchored(validated(RunSettings, tables["run"], "[run]")),
     )
     arrivals.check_rounds(data.arrivals, experiment.run.rounds)

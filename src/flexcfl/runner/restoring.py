@@ -16,12 +16,12 @@ from flexcfl.errors import SettingsError
 from flexcfl.protocol import NO_GROUP, Serving, state_type
 from flexcfl.runner import reading
 from flexcfl.runner.folder import EXPERIMENT, TABLES, Extent
+from flexcfl.runner.hosting import SIMULATED, Hosting
 from flexcfl.runner.loop import Past
 from flexcfl.runner.origin import Origin
 from flexcfl.runner.own import Own
 from flexcfl.runner.places import CHECKPOINTS
 from flexcfl.runner.prepare import Prepared
-from flexcfl.simulation import Memory
 
 __all__ = ["About", "Restored", "Table", "check_own", "restored"]
 
@@ -57,7 +57,7 @@ class Restored:
     about: About
     past: Past | None
     serving: Serving | None
-    memory: Memory | None
+    memory: Any
     rows: Mapping[str, list[Any]]
     remarks: tuple[str, ...]
 
@@ -87,7 +87,9 @@ class Restored:
             ) from error
 
 
-def restored(folder: Path, prepared: Prepared, origin: Origin) -> Restored:
+def restored(
+    folder: Path, prepared: Prepared, origin: Origin, hosting: Hosting = SIMULATED
+) -> Restored:
     """Return what the newest checkpoint says that can be used, with remarks on newer ones."""
     remarks: list[str] = []
     for found in Store(folder / CHECKPOINTS).found():
@@ -95,7 +97,7 @@ def restored(folder: Path, prepared: Prepared, origin: Origin) -> Restored:
             remarks.append(found)
             continue
         try:
-            return _fitting(folder, found, prepared, origin, remarks)
+            return _fitting(folder, found, prepared, origin, remarks, hosting)
         except UnfitError as error:
             name = folder / CHECKPOINTS / f"round-{found.checkpoint.round}.json"
             remarks.append(f"'{name}' cannot be used: {error}")
@@ -128,7 +130,12 @@ def _about(content: Any, arrays: Sequence[NDArray[Any]]) -> About:
 
 
 def _fitting(
-    folder: Path, found: Found, prepared: Prepared, origin: Origin, remarks: list[str]
+    folder: Path,
+    found: Found,
+    prepared: Prepared,
+    origin: Origin,
+    remarks: list[str],
+    hosting: Hosting,
 ) -> Restored:
     checkpoint = found.checkpoint
     content, arrays = checkpoint.content, checkpoint.arrays
@@ -142,9 +149,9 @@ def _fitting(
     if checkpoint.round == 0:
         return Restored(found, about, None, None, None, rows, tuple(remarks))
     _check_arrays(found, prepared)
-    memory: Memory = rebuilt(Memory, content["world"], arrays)
-    if memory.world.number != checkpoint.round:
-        raise UnfitError(f"its world is of round {memory.world.number}")
+    memory = rebuilt(hosting.memory, content["world"], arrays)
+    if memory.number != checkpoint.round:
+        raise UnfitError(f"its world is of round {memory.number}")
     state = rebuilt(state_type(prepared.algorithm), content["state"], arrays)
     serving = _serving(prepared, state)
     past = Past(checkpoint.round, state, serving.model_of)

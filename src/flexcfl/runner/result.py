@@ -25,13 +25,14 @@ __all__ = ["Run", "columns"]
 class Run:
     """A finished run.
 
-    ``rounds``, ``groups``, ``ledger`` and ``membership`` hold one array per column of the files of
-    these names, NaN where there is no figure; ``summary`` is ``summary.json``. ``models`` are flat
-    vectors, one per group, ``auxiliary`` the one for everybody beside them, and ``group_of`` is
-    every client's group (-1: none). ``clustering`` is how the groups were found, with the points to
-    draw; it is None, like ``auxiliary``, where the algorithm has none. ``folder`` is None where
-    nothing was written. ``waiting`` are the numbers of models that are no groups: they serve
-    clients that were away when a group was divided, and have not followed yet.
+    ``rounds``, ``groups``, ``ledger``, ``membership``, ``missing`` (who did not answer) and
+    ``messages`` (over a network) hold one array per column of the files of these names, NaN where
+    there is no figure; ``summary`` is ``summary.json``. ``models`` are flat vectors, one per group,
+    ``auxiliary`` the one for everybody beside them, and ``group_of`` is every client's group (-1:
+    none). ``clustering`` is how the groups were found, with the points to draw; it is None, like
+    ``auxiliary``, where the algorithm has none. ``folder`` is None where nothing was written.
+    ``waiting`` are the numbers of models that are no groups: they serve clients that were away when
+    a group was divided, and have not followed yet.
     """
 
     experiment: Experiment
@@ -39,6 +40,8 @@ class Run:
     groups: Mapping[str, NDArray[Any]]
     ledger: Mapping[str, NDArray[Any]]
     membership: Mapping[str, NDArray[Any]]
+    missing: Mapping[str, NDArray[Any]]
+    messages: Mapping[str, NDArray[Any]]
     summary: Mapping[str, Any]
     models: Sequence[Vector]
     auxiliary: Vector | None

@@ -1,7 +1,7 @@
 """``summary.json``: a run in a few figures, with what made them."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from flexcfl import metrics
 from flexcfl.guards import REASONS
 from flexcfl.privacy import epsilon
 from flexcfl.protocol import NO_GROUP, Clustering, Serving
-from flexcfl.runner.figures import Figures
+from flexcfl.runner.figures import Figures, Messages
 from flexcfl.runner.origin import versions
 from flexcfl.runner.prepare import Prepared
 
@@ -20,6 +20,7 @@ __all__ = ["summarised"]
 def summarised(
     prepared: Prepared,
     rounds: Sequence[Figures],
+    messages: Sequence[Messages],
     serving: Serving,
     releases: int,
     seconds: float,
@@ -49,7 +50,8 @@ def summarised(
         "discrepancy": asdict(metrics.Spread.of([figures.discrepancy for figures in rounds])),
         "loss": metrics.final([figures.loss for figures in rounds]),
         "traffic": _traffic(rounds, experiment.run.cohort),
-        "shifted": sum(figures.shifted for figures in rounds),
+        "network": _network(messages),
+        "shifted": _shifted([figures.shifted for figures in rounds]),
         "detected": sum(figures.detected for figures in rounds),
         "placed_again": sum(figures.placed_again for figures in rounds),
         "migrations": sum(figures.migrated for figures in rounds),
@@ -81,6 +83,12 @@ def _accuracy(curve: metrics.Curve) -> dict[str, float] | None:
     return None if summed.best is None else asdict(summed)
 
 
+def _shifted(numbers: Sequence[int | None]) -> int | None:
+    """Return how often clients' data changed, or None where only they know."""
+    known = [number for number in numbers if number is not None]
+    return sum(known) if len(known) == len(numbers) else None
+
+
 def _attack(prepared: Prepared) -> dict[str, Any] | None:
     hostile = int(np.count_nonzero(prepared.roles.hostile))
     return {"name": prepared.experiment.attack.name, "clients": hostile} if hostile else None
@@ -109,6 +117,20 @@ def _traffic(rounds: Sequence[Figures], cohort: int) -> dict[str, float]:
         "down_bytes": sum(figures.down_bytes for figures in rounds),
         "up_bytes": sum(figures.up_bytes for figures in rounds),
     }
+
+
+def _network(messages: Sequence[Messages]) -> dict[str, float] | None:
+    """Sum up what went over a network, or return None without one.
+
+    ``framing`` is by what share the bytes sent exceed those of the arrays in them.
+    """
+    if not messages:
+        return None
+    names = [each.name for each in fields(Messages) if each.name not in ("round", "order")]
+    sums = {name: sum(getattr(each, name) for each in messages) for name in names}
+    wire = sums["wire_down_bytes"] + sums["wire_up_bytes"]
+    sent = sums["sent_down_bytes"] + sums["sent_up_bytes"]
+    return {**sums, "framing": round(sent / wire - 1, 6) if wire else 0.0}
 
 
 def _clustering(found: Clustering | None) -> dict[str, float | None] | None:

@@ -16,7 +16,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["read", "written"]
+__all__ = ["parsed", "read", "written"]
 
 # Thirty times what a run writes down. With both limits, the worst of files takes the parser a
 # second; a key of very many parts, which stands on one line, would take it hours.
@@ -26,30 +26,34 @@ MOST_DOTS = 200
 
 def read(path: Path) -> dict[str, Any]:
     """Return what a TOML file says."""
-    said = _parsed(path, _content(path))
+    return parsed(_content(path), str(path))
+
+
+def parsed(content: bytes, name: str) -> dict[str, Any]:
+    """Return what TOML says; ``name`` is what sentences call it."""
+    if len(content) > MOST_BYTES:
+        raise SettingsError(
+            f"The experiment '{name}' is longer than {MOST_BYTES} bytes: is it the right file?"
+        )
+    said = _parsed(name, content)
     beyond = excess(said)
     if beyond:
-        raise SettingsError(f"The experiment '{path}' holds {beyond}: no setting needs that.")
+        raise SettingsError(f"The experiment '{name}' holds {beyond}: no setting needs that.")
     return said
 
 
 def _content(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
+            return file.read(MOST_BYTES + 1)
     except (OSError, ValueError) as error:  # a name that no file can have is a ValueError
         raise SettingsError(
             f"The experiment '{path}' cannot be read ({getattr(error, 'strerror', error)}): "
             "name a TOML file, or leave it out to run the default."
         ) from None
-    if len(content) > MOST_BYTES:
-        raise SettingsError(
-            f"The experiment '{path}' is longer than {MOST_BYTES} bytes: is it the right file?"
-        )
-    return content
 
 
-def _parsed(path: Path, content: bytes) -> dict[str, Any]:
+def _parsed(path: str, content: bytes) -> dict[str, Any]:
     for number, line in enumerate(content.split(b"\n"), start=1):
         if line.count(b".") > MOST_DOTS:
             raise SettingsError(

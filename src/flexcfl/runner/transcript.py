@@ -5,9 +5,9 @@ Between the clients and the algorithm stand the server's guards.
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from time import perf_counter
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +23,13 @@ from flexcfl.protocol import (
     Ids,
     Migrate,
     Order,
+    Received,
     Settle,
     Train,
     drive,
+    spans,
 )
+from flexcfl.runner.figures import Messages, Missing
 
 __all__ = ["Held", "Refused", "Transcript", "hold", "timed"]
 
@@ -52,7 +55,8 @@ class Held(Generic[ResultT]):
     ``training`` are the exchanges in which clients trained for the round, ``detected`` counts the
     verdicts of drift, and ``placed`` are clients that were placed before the training of the round,
     those among them that are no newcomers for the sake of such a verdict. ``refused`` counts what
-    never reached the algorithm.
+    never reached the algorithm. ``missing`` says who did not answer to what, and ``messages`` what
+    went over a network.
     """
 
     result: ResultT
@@ -62,6 +66,8 @@ class Held(Generic[ResultT]):
     detected: int
     placed: Ids
     refused: Refused
+    missing: tuple[Missing, ...]
+    messages: tuple[Messages, ...]
 
 
 def hold(
@@ -78,6 +84,8 @@ def hold(
         transcript.detected,
         np.unique(np.concatenate([np.empty(0, np.int64), *transcript.placed])),
         transcript.refused,
+        tuple(transcript.missing),
+        tuple(transcript.messages),
     )
 
 
@@ -104,15 +112,23 @@ class Transcript:
     placed: list[Ids] = field(default_factory=list)
     refused: Refused = field(default_factory=Refused)
     centre: NDArray[np.float64] | None = None
+    missing: list[Missing] = field(default_factory=list)
+    messages: list[Messages] = field(default_factory=list)
 
     def __call__(self, order: Order[ReplyT]) -> ReplyT:
         """Pass an order on, and note what it brought."""
-        received = self.executor(order)
+        received: Any = self.executor(order)
         admission = admitted(order, received, self.number, self.guards, self.centre)
         self.centre = admission.centre
         self.refused += Refused(Counter(admission.rejected), admission.clipped)
         reply = admission.reply
-        self.ledger += Ledger.of((order, reply))
+        if len(admission.silent):
+            self.missing.append(Missing(self.number, order.kind, spans(admission.silent)))
+        if not isinstance(received, Received):
+            received = Received(received)
+        if received.traffic is not None:
+            self.messages.append(Messages(self.number, order.kind, *astuple(received.traffic)))
+        self.ledger += Ledger.of((order, reply), received.number_bytes)
         if isinstance(order, Train) and order.purpose == "training":
             self.training.append((order, reply))
         if isinstance(reply, Checked):

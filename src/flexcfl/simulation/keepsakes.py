@@ -69,8 +69,8 @@ class Keepsakes:
     def divided(self, clients: Ids) -> Iterator[tuple[Keepsake, Flags]]:
         """Yield each keepsake with flags for the clients that have it.
 
-        There is one for all as long as groups are founded once.
+        There is one for all as long as groups are founded once. Who has none is in no group.
         """
-        kept = np.array([self.kept[client] for client in clients.tolist()], dtype=np.int64)
-        for number in np.unique(kept):
+        kept = np.array([self.kept.get(client, -1) for client in clients.tolist()], dtype=np.int64)
+        for number in np.unique(kept[kept >= 0]):
             yield self.sent[number], kept == number

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from flexcfl import seeds
 from flexcfl.clustering import best_aligned
 from flexcfl.drift import Remembered, Samples, Watch
-from flexcfl.errors import TrainingError
 from flexcfl.faults import Behaviour, Outdated
 from flexcfl.privacy import Discretion
 from flexcfl.protocol import (
+    NO_GROUP,
     CheckDrift,
     Checked,
     Choose,
@@ -37,6 +37,7 @@ from flexcfl.protocol import (
     among,
 )
 from flexcfl.shifts import Timeline, View, World
+from flexcfl.simulation.divergence import Divergence
 from flexcfl.simulation.keepsakes import Belongings, Keepsake, Keepsakes
 
 if TYPE_CHECKING:  # an engine is handed in; who only reads this module need not wait for torch
@@ -45,8 +46,6 @@ if TYPE_CHECKING:  # an engine is handed in; who only reads this module need not
 __all__ = ["Memory", "Simulation"]
 
 ReplyT = TypeVar("ReplyT")
-
-PATIENCE = 3  # so many cohorts in a row may diverge, of which few may be left by drop-out
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +63,11 @@ class Memory:
     released: Ids | None = None
     diverged: int = 0
 
+    @property
+    def number(self) -> int:
+        """The round after which this was known."""
+        return self.world.number
+
 
 @dataclass(eq=False)
 class Simulation:
@@ -74,7 +78,8 @@ class Simulation:
     these have drifted, and is None where nobody will ask. ``keepsakes`` are what clients were sent
     to keep. ``behaviour`` is what clients that fail or attack make of it all, ``discretion`` how
     updates leave clients, where these want privacy, and ``false_labels`` the engine of attackers
-    that train on labels the other way round.
+    that train on labels the other way round. ``divergence`` ends a run whose training comes to
+    nothing, and is None where others see to that.
     """
 
     engine: "Engine"
@@ -85,7 +90,7 @@ class Simulation:
     behaviour: Behaviour | None = None
     discretion: Discretion | None = None
     false_labels: "Engine | None" = None
-    diverged: int = PATIENCE - 1  # at the start there is nothing to hope for
+    divergence: Divergence | None = field(default_factory=Divergence)
     _noticed: int = 0
 
     def at(self, number: int) -> Executor:
@@ -103,6 +108,11 @@ class Simulation:
             watch.stir(self.timeline.at(each).shifted)
         self._noticed = number
 
+    @property
+    def releases(self) -> int:
+        """How many updates left the client of which most did, where that is counted."""
+        return 0 if self.discretion is None else self.discretion.most
+
     def memory(self) -> Memory:
         """Return all that is known after a round, which does not change with the simulation."""
         watch = None if self.watch is None else self.watch.memory()
@@ -112,7 +122,7 @@ class Simulation:
             watch,
             None if self.behaviour is None else self.behaviour.memory(),
             None if self.discretion is None else self.discretion.memory(),
-            self.diverged,
+            0 if self.divergence is None else self.divergence.times,
         )
 
     def recall(self, memory: Memory) -> None:
@@ -125,7 +135,8 @@ class Simulation:
             self.behaviour.recall(memory.outdated)
         if self.discretion is not None and memory.released is not None:
             self.discretion.recall(memory.released)
-        self.diverged = memory.diverged
+        if self.divergence is not None:
+            self.divergence.times = memory.diverged
         self._noticed = memory.world.number
 
     def examples(self, rows: Ids) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
@@ -169,8 +180,8 @@ class _Moment:
         clients, models, given = order.clients, order.models, order.model_of
         model_of = self._fitting(clients, models) if isinstance(given, str) else given
         updates, loss = self._updates(clients, models, model_of, order.local, order.purpose)
-        if order.purpose != "placement":
-            self._check_some_finite(updates, loss)
+        if order.purpose != "placement" and self.simulation.divergence is not None:
+            self.simulation.divergence.look(updates, loss, self.number)
         if isinstance(given, str):
             self._remember(clients)
         return Trained(clients, updates, self.view.train.sizes_of(clients), loss, model_of)
@@ -204,24 +215,6 @@ class _Moment:
         rngs = (seeds.generator(seed, purpose, self.number, client) for client in clients)
         return engine.train(models, model_of, rows, local, rngs)
 
-    def _check_some_finite(self, updates: Vectors, loss: NDArray[np.float64]) -> None:
-        """Raise a ``TrainingError`` where the training of whole cohorts comes to nothing.
-
-        One client whose training diverged is turned away by the guards. If it is everybody, from
-        the beginning or in several cohorts, nothing is left to train, and no client is at fault.
-        """
-        if len(loss) < 2:
-            return
-        each = zip(loss, updates, strict=True)
-        fine = any(np.isfinite(own) and np.isfinite(update).all() for own, update in each)
-        self.simulation.diverged = 0 if fine else self.simulation.diverged + 1
-        if self.simulation.diverged >= PATIENCE:
-            when = f"in round {self.number}" if self.number else "at the start"
-            raise TrainingError(
-                f"The training of all {len(loss)} clients that trained {when} diverged: lower the "
-                "rate (--rate), local.l2 or local.prox."
-            )
-
     def _fitting(self, clients: Ids, models: Vectors) -> Ids:
         """Return for each client the model with the lowest loss on its training data."""
         groups = np.arange(len(models))
@@ -249,12 +242,15 @@ class _Moment:
         return Kept(order.clients)
 
     def _migrate(self, order: Migrate) -> Placed:
-        """Let clients pre-train from the origin that they keep, and choose (Equation 8)."""
+        """Let clients pre-train from the origin that they keep, and choose (Equation 8).
+
+        Who keeps nothing asks to be placed, and until then remembers no data either.
+        """
         clients = order.clients
-        group_of, cosine = np.empty(len(clients), dtype=np.int64), np.empty(len(clients))
+        group_of, cosine = np.full(len(clients), NO_GROUP, dtype=np.int64), np.zeros(len(clients))
         for keepsake, own in self.simulation.keepsakes.divided(clients):
             group_of[own], cosine[own] = self._aligned(clients[own], keepsake, order.local)
-        self._remember(order.clients)
+        self._remember(clients[group_of != NO_GROUP])
         return Placed(order.clients, group_of, cosine)
 
     def _aligned(

@@ -1,0 +1,101 @@
+"""Where the clients of a run are: in this process, or elsewhere."""
+
+from typing import Any, Protocol
+
+from flexcfl.drift import Watch
+from flexcfl.faults import Behaviour, Faults
+from flexcfl.privacy import Discretion
+from flexcfl.runner.experiment import Experiment
+from flexcfl.runner.loop import World
+from flexcfl.runner.own import Own
+from flexcfl.runner.prepare import Prepared, prepare
+from flexcfl.simulation import Memory, Simulation
+
+__all__ = ["SIMULATED", "Hosted", "Hosting", "simulation"]
+
+
+class Hosted(World, Protocol):
+    """A world whose memory is kept in checkpoints.
+
+    ``releases`` is how many updates left the client of which most did, where they leave with
+    discretion.
+    """
+
+    @property
+    def releases(self) -> int:
+        """How many updates left the client of which most did."""
+        ...
+
+    def memory(self) -> Any:
+        """Return all that is known after a round, which does not change with the world."""
+        ...
+
+    def recall(self, memory: Any) -> None:
+        """Be as after the round of which this was remembered."""
+        ...
+
+
+class Hosting(Protocol):
+    """Makes ready what a run needs, and its world.
+
+    ``memory`` is the type of what the world keeps, ``waiting`` what is shown until all is ready.
+    """
+
+    memory: type[Any]
+    waiting: str
+
+    def prepare(self, experiment: Experiment, own: Own) -> Prepared:
+        """Return the experiment with its clients, its model and its algorithm."""
+        ...
+
+    def world(self, prepared: Prepared) -> Hosted:
+        """Return the world at the start of a run."""
+        ...
+
+    def sizes(self, prepared: Prepared) -> str:
+        """Return in words what is known of the clients' data."""
+        ...
+
+
+class _Simulated:
+    """All clients are in this process."""
+
+    memory = Memory
+    waiting = "Loading the data and the model"
+
+    def prepare(self, experiment: Experiment, own: Own) -> Prepared:
+        return prepare(experiment, own)
+
+    def world(self, prepared: Prepared) -> Simulation:
+        return simulation(prepared, prepared.experiment.run.seed)
+
+    def sizes(self, prepared: Prepared) -> str:
+        federation = prepared.federation
+        train, test = int(federation.train.sizes.sum()), int(federation.test.sizes.sum())
+        return f"{train:,} training and {test:,} test examples"
+
+
+SIMULATED = _Simulated()
+
+
+def simulation(prepared: Prepared, secret: int) -> Simulation:
+    """Return clients that are simulated; the noise of their privacy comes from a ``secret``."""
+    experiment = prepared.experiment
+    clients, privacy = prepared.federation.clients, experiment.privacy
+    return Simulation(
+        prepared.engine,
+        prepared.timeline,
+        experiment.run.seed,
+        watch=Watch(experiment.drift.options, clients) if experiment.migrates else None,
+        behaviour=_behaviour(prepared),
+        discretion=Discretion(privacy, clients, secret) if privacy.level != "none" else None,
+        false_labels=prepared.false_labels,
+    )
+
+
+def _behaviour(prepared: Prepared) -> Behaviour | None:
+    experiment = prepared.experiment
+    if experiment.attackers is None and experiment.faults == Faults():
+        return None
+    seed, faults = experiment.run.seed, experiment.faults
+    return Behaviour(faults, experiment.attackers, prepared.roles, seed)
