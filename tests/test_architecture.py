@@ -53,7 +53,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "benchmark": BASE | {"protocol", "data", "models", "engine", "runner"},
     "cli": BASE
     | {"protocol", "algorithms", "metrics", "data", "shifts", "runner", "comparison"}
-    | {"benchmark"},
+    | {"benchmark", "flower"},
     "__main__": {"cli"},
     "flexcfl": {
         "errors",

@@ -15,8 +15,8 @@ from flexcfl.data import Federation, IndexLists
 from flexcfl.drift import LabelShare, Samples, Watch
 from flexcfl.engine import Engine
 from flexcfl.protocol import (
-    NO_GROUP,
     LOWEST_LOSS,
+    NO_GROUP,
     CheckDrift,
     Choose,
     Evaluate,

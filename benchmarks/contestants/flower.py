@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import torch
 from contestants.pytorch import Pool, network, scores, train
@@ -33,16 +34,16 @@ def _pool(path: str, work: str) -> Pool:
 
 @client_app.train()
 def _train(message: Message, context: Context) -> Message:
-    config = message.content["config"]
-    pool, client = _pool(config["file"], config["work"]), config["client"]
+    config = message.content.config_records["config"]
+    pool = _pool(str(config["file"]), str(config["work"]))
+    client = config["client"]
+    assert isinstance(client, int)
     module = network(pool.task)
-    module.load_state_dict(message.content["arrays"].to_torch_state_dict())
+    module.load_state_dict(message.content.array_records["arrays"].to_torch_state_dict())
     train(module, pool, client)
-    reply = {
-        "arrays": ArrayRecord(module.state_dict()),
-        "metrics": MetricRecord({"num-examples": len(pool.task.rows(client))}),
-    }
-    return Message(content=RecordDict(reply), reply_to=message)
+    metrics = MetricRecord({"num-examples": len(pool.task.rows(client))})
+    reply = RecordDict({"arrays": ArrayRecord(module.state_dict()), "metrics": metrics})
+    return Message(content=reply, reply_to=message)
 
 
 class Cohort(FedAvg):
@@ -103,8 +104,8 @@ def run(task: Task, serve: Serve) -> None:
     def main(grid: Grid, context: Context) -> None:
         serve(Flower(task, grid))
 
-    resources = {"num_cpus": 1, "num_gpus": 0.0}
-    init: dict[str, object] = {"num_cpus": os.cpu_count() or 1, "include_dashboard": False}
+    resources: dict[str, Any] = {"num_cpus": 1, "num_gpus": 0.0}
+    init: dict[str, Any] = {"num_cpus": os.cpu_count() or 1, "include_dashboard": False}
     if len(str(task.path.parent)) < 40:  # the names of Ray's sockets may not become too long
         init["_temp_dir"] = str(task.path.parent / "ray")
     run_simulation(

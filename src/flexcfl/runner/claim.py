@@ -12,7 +12,7 @@ from flexcfl.runner.folder import EXPERIMENT, ROUNDS
 from flexcfl.runner.lock import locked
 from flexcfl.runner.places import CHECKPOINTS
 
-__all__ = ["claimed"]
+__all__ = ["ROOT", "claimed", "name"]
 
 ROOT = Path("runs")
 
@@ -24,7 +24,7 @@ def claimed(out: Path | None, experiment: Experiment) -> Iterator[Path]:
     An empty ``experiment.toml`` marks it as taken. If the block fails before a round is written
     down, what was made is removed again.
     """
-    path, folders = places.made(out, ROOT / _name(experiment))
+    path, folders = places.made(out, ROOT / name(experiment))
     try:
         _mark(path)
     except SettingsError:
@@ -42,7 +42,8 @@ def claimed(out: Path | None, experiment: Experiment) -> Iterator[Path]:
         raise
 
 
-def _name(experiment: Experiment) -> str:
+def name(experiment: Experiment) -> str:
+    """Return what the folder of a run is called, but for its number."""
     parts = (experiment.algorithm.name, experiment.data.name, experiment.model.name)
     return places.named([*parts, f"seed{experiment.run.seed}"])
 

@@ -10,17 +10,34 @@ from pathlib import Path
 from flexcfl import disk
 from flexcfl.errors import SettingsError
 
-__all__ = ["CHECKPOINTS", "check_free", "command", "made", "named", "remove", "taken", "told"]
+__all__ = [
+    "CHECKPOINTS",
+    "LOGS",
+    "NODES",
+    "check_free",
+    "command",
+    "made",
+    "named",
+    "remove",
+    "taken",
+    "told",
+]
 
 CHECKPOINTS = "checkpoints"  # the folder within that of a run that is not finished
+# Folders that nodes of this machine have within that of their run, already before it begins.
+LOGS, NODES = "logs", "nodes"
 
 
 def check_free(path: Path) -> None:
     """Refuse a folder that holds something already, before any work is done for it."""
     with told(path):
-        used = path.exists() and not (path.is_dir() and not any(path.iterdir()))
+        used = path.exists() and not (path.is_dir() and _is_empty(path))
     if used:
         raise SettingsError(taken(path))
+
+
+def _is_empty(path: Path) -> bool:
+    return {each.name for each in path.iterdir()} <= {LOGS, NODES}
 
 
 def named(parts: Iterable[str]) -> str:

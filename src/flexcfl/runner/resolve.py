@@ -36,7 +36,7 @@ class Resolved:
 def resolve(layers: Iterable[Layer], own: Own = NOTHING) -> Resolved:
     """Return the experiment that the layers describe, with what the caller has of its own."""
     given = merged(layers)
-    dataset = _chosen("data", given.tables, DATASET)
+    dataset = _chosen("data", given.tables, own.federation.name if own.federation else DATASET)
     algorithm = _chosen("algorithm", given.tables, ALGORITHM)
     if algorithm not in ALGORITHMS:
         raise SettingsError(unknown("algorithm", algorithm, ALGORITHMS))

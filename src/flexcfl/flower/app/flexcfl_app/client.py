@@ -1,0 +1,5 @@
+"""The app's ``ClientApp``."""
+
+from flexcfl.flower.client import app
+
+__all__ = ["app"]

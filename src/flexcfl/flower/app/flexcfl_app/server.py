@@ -1,0 +1,5 @@
+"""The app's ``ServerApp``."""
+
+from flexcfl.flower.server import app
+
+__all__ = ["app"]

@@ -1,0 +1,230 @@
+"""What a federation needs that nobody listens to or joins uninvited: certificates and node keys.
+
+The authority is a throw-away: it signs one certificate, and its own key is never written down.
+"""
+
+import argparse
+import datetime
+import ipaddress
+import os
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from flexcfl.errors import DiskError, FlexcflError, SettingsError
+
+__all__ = ["Certificates", "NodeKey", "ServerCertificate", "for_node", "for_server", "main", "make"]
+
+AUTHORITY, SERVER = (
+    x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    for name in ("flexcfl throw-away authority", "flexcfl server")
+)
+# Where the processes of a SuperLink that listens everywhere (0.0.0.0) find it themselves.
+LOOPBACK = "127.0.0.1"
+DAY = datetime.timedelta(days=1)
+MONTH = 30 * DAY
+CENTURY = 36_500  # days
+NAME = re.compile(r"(?!-)[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.?")  # of a host
+
+
+@dataclass(frozen=True)
+class ServerCertificate:
+    """The files of a SuperLink; of these nodes get ``ca``, and only the server has ``key``."""
+
+    ca: Path
+    certificate: Path
+    key: Path
+
+
+@dataclass(frozen=True)
+class NodeKey:
+    """The files of a SuperNode, of which the server is told ``public_key``."""
+
+    key: Path
+    public_key: Path
+
+
+@dataclass(frozen=True)
+class Certificates:
+    """The files of a federation whose server and nodes trust one another."""
+
+    ca: Path
+    certificate: Path
+    key: Path
+    node_keys: tuple[Path, ...]
+    node_public_keys: tuple[Path, ...]
+
+
+def make(
+    folder: Path, hosts: Sequence[str], nodes: int, valid: datetime.timedelta = MONTH
+) -> Certificates:
+    """Make all that a server under the names or addresses ``hosts`` and its nodes need.
+
+    The certificate is valid for so long from now on, so one that has expired has a negative time.
+    """
+    server = for_server(folder, hosts, valid)
+    keys = [for_node(folder, f"node-{number}") for number in range(nodes)]
+    return Certificates(
+        server.ca,
+        server.certificate,
+        server.key,
+        tuple(each.key for each in keys),
+        tuple(each.public_key for each in keys),
+    )
+
+
+def for_server(
+    folder: Path, hosts: Sequence[str], valid: datetime.timedelta = MONTH
+) -> ServerCertificate:
+    """Make a certificate for a server that is reached under ``hosts``, and who vouches for it."""
+    if not hosts:
+        raise SettingsError("Say under which names or addresses nodes reach the server.")
+    every = dict.fromkeys([*hosts, LOOPBACK])
+    names = x509.SubjectAlternativeName([_general_name(host) for host in every])
+    authority, server = _new_key(), _new_key()
+    leaf = _begun(SERVER, server, authority, valid, signs=False)
+    leaf = leaf.add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), False)
+    leaf = leaf.add_extension(names, critical=False)
+    files = ServerCertificate(folder / "ca.crt", folder / "server.crt", folder / "server.key")
+    _write(files.key, _private(server, PrivateFormat.PKCS8), secret=True)
+    _write(files.ca, _signed(_begun(AUTHORITY, authority, authority, valid, signs=True), authority))
+    _write(files.certificate, _signed(leaf, authority))
+    return files
+
+
+def for_node(folder: Path, name: str = "node") -> NodeKey:
+    """Make the key by which a server knows a node, as ``ssh-keygen -t ecdsa`` would."""
+    key = _new_key()
+    files = NodeKey(folder / f"{name}.key", folder / f"{name}.key.pub")
+    _write(files.key, _private(key, PrivateFormat.OpenSSH), secret=True)
+    public = key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
+    _write(files.public_key, public + b"\n")
+    return files
+
+
+def _new_key() -> ec.EllipticCurvePrivateKey:
+    return ec.generate_private_key(ec.SECP384R1())
+
+
+def _general_name(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        if NAME.fullmatch(host):
+            return x509.DNSName(host)
+    raise SettingsError(
+        f"'{host}' is neither the name nor the address of a host: give it without a port or "
+        "'https://', such as server.example.org or 192.0.2.7."
+    )
+
+
+def _begun(
+    subject: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    authority: ec.EllipticCurvePrivateKey,
+    valid: datetime.timedelta,
+    *,
+    signs: bool,
+) -> x509.CertificateBuilder:
+    """Return a certificate with what every one has; the clocks of others may be behind."""
+    now = datetime.datetime.now(datetime.timezone.utc)
+    public, trusted = key.public_key(), authority.public_key()
+    vouched = x509.AuthorityKeyIdentifier.from_issuer_public_key(trusted)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(AUTHORITY)
+        .public_key(public)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(min(now, now + valid) - DAY)
+        .not_valid_after(now + valid)
+        .add_extension(x509.BasicConstraints(signs, 0 if signs else None), critical=True)
+        .add_extension(_usage(signs), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
+        .add_extension(vouched, critical=False)
+    )
+
+
+def _usage(signs: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=signs,
+        crl_sign=signs,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _signed(begun: x509.CertificateBuilder, authority: ec.EllipticCurvePrivateKey) -> bytes:
+    return begun.sign(authority, hashes.SHA384()).public_bytes(Encoding.PEM)
+
+
+def _private(key: ec.EllipticCurvePrivateKey, form: PrivateFormat) -> bytes:
+    return key.private_bytes(Encoding.PEM, form, NoEncryption())
+
+
+def _write(path: Path, content: bytes, *, secret: bool = False) -> None:
+    """Write a new file; a key that is in use is never replaced."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if secret else 0o644)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+    except FileExistsError:
+        raise SettingsError(
+            f"'{path}' is there already and may be in use: name another folder, or remove it first."
+        ) from None
+    except OSError as error:
+        raise DiskError.of(path, error.strerror) from None
+
+
+def _days(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text[:9]) <= CENTURY:
+        raise argparse.ArgumentTypeError(f"give a number of days from 1 to {CENTURY}")
+    return int(text)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Make files by ``python -m flexcfl.flower.certificates server FOLDER HOST...`` or ``node``."""
+    parser = argparse.ArgumentParser(
+        prog="python -m flexcfl.flower.certificates", description=main.__doc__
+    )
+    what = parser.add_subparsers(dest="what", required=True)
+    server = what.add_parser("server", help="a certificate, and the authority that vouches for it")
+    server.add_argument("folder", type=Path)
+    server.add_argument("hosts", nargs="+", metavar="HOST", help="a name or address of the server")
+    server.add_argument("--days", type=_days, default=365, help="how long it is valid")
+    node = what.add_parser("node", help="a key by which the server knows a node")
+    node.add_argument("folder", type=Path)
+    node.add_argument("--name", default="node", help="what its files are called")
+    given = parser.parse_args(arguments)
+    try:
+        if given.what == "server":
+            for_server(given.folder, given.hosts, datetime.timedelta(days=given.days))
+        else:
+            for_node(given.folder, given.name)
+    except FlexcflError as error:
+        print(f"Error: {error}", file=sys.stderr)  # noqa: T201  (this module is a command)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,86 @@
+"""A run whose clients are on the nodes of a Flower grid: what the runner needs to hold it."""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from flwr.serverapp import Grid
+
+from flexcfl.errors import SettingsError
+from flexcfl.flower.joining import Joining
+from flexcfl.flower.network import Memory, Network
+from flexcfl.flower.post import Post
+from flexcfl.flower.records import Heading
+from flexcfl.flower.roster import Roster
+from flexcfl.flower.understanding import check_real, stand_in
+from flexcfl.runner import toml
+from flexcfl.runner.experiment import Experiment
+from flexcfl.runner.own import Own
+from flexcfl.runner.prepare import Prepared, prepare
+
+__all__ = ["Federated"]
+
+
+@dataclass(eq=False)
+class Federated:
+    """Clients on the nodes of a grid; ``remark`` is told what a person should know."""
+
+    grid: Grid
+    remark: Callable[[str], None]
+    post: Post = field(init=False)
+    memory: type[Any] = Memory
+    waiting: str = "Waiting for the nodes"
+    _joining: Joining = field(init=False)
+    _nodes: int = 0
+
+    def __post_init__(self) -> None:
+        self.post = Post(self.grid)
+        self._joining = Joining(self.post, self.remark)
+
+    def prepare(self, experiment: Experiment, own: Own) -> Prepared:
+        """Wait for the nodes, and build a model and an algorithm that fit what they have."""
+        check_real(experiment)
+        settings, joining = experiment.network, self._joining
+        if settings.clients and settings.shape and settings.classes:
+            joining.like = (settings.clients, settings.shape, settings.classes)
+        found = joining.wait(_heading(experiment), settings.nodes or 1, settings.patience)
+        assert joining.like is not None  # as at least one node is there
+        federation = stand_in(experiment.data.name, *joining.like)
+        prepared = prepare(experiment, elsewhere=federation)
+        run, planned = experiment.run, prepared.cohorts.arrival
+        roster = Roster(run.seed, planned, run.cohort, run.cohorts)
+        for node, hosts in found:
+            roster.join(node, hosts.clients, 0)
+        self._nodes = len(found)
+        _check_offered(run.cohort, roster)
+        return replace(prepared, cohorts=roster)
+
+    def world(self, prepared: Prepared) -> Network:
+        """Return the clients on the nodes at the start of a run."""
+        roster = prepared.cohorts
+        assert isinstance(roster, Roster)  # of ``prepare``
+        limit = prepared.experiment.network.time_limit
+        heading = _heading(prepared.experiment)
+        return Network(self.post, roster, self._joining, heading, limit, self.remark)
+
+    def sizes(self, prepared: Prepared) -> str:
+        """Return how many nodes there are: what they have only they know."""
+        return f"{self._nodes:,} node{'' if self._nodes == 1 else 's'}"
+
+
+def _heading(experiment: Experiment) -> Heading:
+    """Return what stands above the orders of this process, in which every run has a new name."""
+    run = replace(experiment.run, data=None, device="cpu")
+    text = toml.written(replace(experiment, run=run))
+    return Heading(secrets.token_hex(8), secrets.token_hex(8), 0, text, experiment.network.updates)
+
+
+def _check_offered(cohort: int, roster: Roster) -> None:
+    offered = int(np.count_nonzero(roster.present(0)))
+    if cohort > offered:
+        raise SettingsError(
+            f"A cohort of {cohort} is larger than the {offered} clients that the nodes offer: "
+            "start more nodes and wait for them (network.nodes), or lower --cohort."
+        )

@@ -1,0 +1,128 @@
+"""A federation in which a node's clients have data of their own, and all others a blank example."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexcfl.data import Federation, IndexLists
+from flexcfl.data.files import barred, forbidden, is_file
+from flexcfl.errors import DataError
+from flexcfl.flower.formats import (
+    Examples,
+    Holding,
+    is_idx,
+    read_idx_folder,
+    read_leaf,
+    read_npz,
+)
+from flexcfl.protocol import Ids
+
+__all__ = ["own_federation"]
+
+Pair: TypeAlias = tuple[NDArray[np.float32], NDArray[np.int64]]
+
+
+def own_federation(path: Path, clients: Ids, like: Federation) -> Federation:
+    """Return ``like``, in which these clients have what is in a file, or in those of a folder.
+
+    So everybody has the number that it has everywhere, on which what it draws depends.
+    """
+    holdings = _read(path, clients, like.shape)
+    if len(holdings) != len(clients):
+        raise DataError(
+            f"'{path}' has the data of {len(holdings)} clients, and this node hosts "
+            f"{len(clients)}: correct --node-config files or clients."
+        )
+    train = [_fitting(each.train, like) for each in holdings]
+    for own, (_, y) in zip(holdings, train, strict=True):
+        if not len(y):
+            raise DataError(f"'{own.train.file}' has no training example: a client needs one.")
+    test = [_nothing(like) if own.test is None else _fitting(own.test, like) for own in holdings]
+    return _put_together(clients, train, test, like)
+
+
+def _read(path: Path, clients: Ids, shape: tuple[int, ...]) -> list[Holding]:
+    if barred(path):
+        raise forbidden(path)
+    if is_file(path):
+        return [read_npz(path)]
+    if not path.is_dir():
+        raise DataError(
+            f"There is no '{path}': let --node-config files name an .npz file, or a folder as "
+            "docs/nodes.md says."
+        )
+    if (path / "train").is_dir():
+        return read_leaf(path, shape)
+    if is_idx(path):
+        return [read_idx_folder(path)]
+    return [read_npz(path / f"{client}.npz") for client in clients.tolist()]
+
+
+def _fitting(examples: Examples, like: Federation) -> Pair:
+    """Return examples and labels as the experiment has them, or a sentence on what differs."""
+    file, x, y = examples.file, examples.x, examples.y
+    if x.dtype.kind not in "fiub" or y.dtype.kind not in "iu" or y.ndim != 1 or x.ndim < 1:
+        raise DataError(
+            f"'{file}' has examples of type {x.dtype} and labels of type {y.dtype} in {y.ndim} "
+            "dimensions: give numbers, and one whole number for each as its label."
+        )
+    if len(x) != len(y):
+        raise DataError(f"'{file}' has {len(x)} examples but {len(y)} labels: mend the file.")
+    if not _alike(x.shape[1:], like.shape):
+        raise DataError(
+            f"The data do not fit the experiment: '{file}' has examples of shape {x.shape[1:]}, "
+            f"and {like.shape} is wanted ([network] shape); convert the file, or take part in "
+            "another experiment."
+        )
+    if len(y) and not 0 <= y.min() <= y.max() < like.classes:
+        # Which one it is stays here: the server reads this, too.
+        raise DataError(
+            f"The data do not fit the experiment: '{file}' has a label outside of 0 to "
+            f"{like.classes - 1} ([network] classes); number the labels as the others do."
+        )
+    with np.errstate(over="ignore"):  # which is seen below
+        numbers = np.ascontiguousarray(x, dtype=np.float32).reshape(len(x), *like.shape)
+    if not np.isfinite(numbers).all():
+        raise DataError(f"'{file}' has NaN or infinity in its examples: fill in what is missing.")
+    return numbers, y.astype(np.int64)
+
+
+def _alike(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    """Whether numbers only have to be read anew, because one side is flat or has an axis of one."""
+    if np.prod(shape) != np.prod(wanted):
+        return False
+    flat = min(len(shape), len(wanted)) == 1
+    return flat or [each for each in shape if each > 1] == [each for each in wanted if each > 1]
+
+
+def _nothing(like: Federation) -> Pair:
+    return np.empty((0, *like.shape), dtype=np.float32), np.empty(0, dtype=np.int64)
+
+
+def _put_together(
+    clients: Ids, train: Sequence[Pair], test: Sequence[Pair], like: Federation
+) -> Federation:
+    blank = np.zeros((1, *like.shape), dtype=np.float32), np.zeros(1, dtype=np.int64)
+    x, y = (np.concatenate(column) for column in zip(blank, *train, *test, strict=True))
+    learning, testing = (np.array([len(own) for _, own in part]) for part in (train, test))
+    first = int(learning.sum()) + 1
+    return Federation(
+        like.name,
+        x,
+        y,
+        _lists(clients, learning, 1, like.clients),
+        _lists(clients, testing, first, like.clients),
+        like.classes,
+    )
+
+
+def _lists(clients: Ids, sizes: Ids, first: int, total: int) -> IndexLists:
+    """Return lists of which some follow each other from ``first`` on, and all others are [0]."""
+    number, mine = np.ones(total, dtype=np.int64), np.zeros(total, dtype=np.bool_)
+    number[clients], mine[clients] = sizes, True
+    indices = np.zeros(number.sum(), dtype=np.int64)
+    indices[np.repeat(mine, number)] = np.arange(first, first + sizes.sum())
+    return IndexLists(indices, np.concatenate([[0], np.cumsum(number)]))

@@ -1,0 +1,171 @@
+"""A node's clients: which they are, what data they have, and where they keep what they remember."""
+
+import secrets
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass as settings
+
+from flexcfl.data.files import cache
+from flexcfl.errors import SettingsError
+from flexcfl.flower.files import own_federation
+from flexcfl.flower.records import Heading, Hosts
+from flexcfl.flower.understanding import check_real, own_of
+from flexcfl.protocol import Ids, numbers, spans
+from flexcfl.runner import toml
+from flexcfl.runner.experiment import Data, Experiment
+from flexcfl.runner.layers import Layer
+from flexcfl.runner.own import NOTHING, Own
+from flexcfl.runner.prepare import Prepared, prepare
+from flexcfl.runner.resolve import resolve
+from flexcfl.settings import validated
+
+__all__ = ["Hosted", "NodeSettings", "hosted"]
+
+
+@settings(frozen=True, config=ConfigDict(extra="forbid"))
+class NodeSettings:
+    """What a node is told when it is started (``flower-supernode --node-config``).
+
+    ``clients`` are the numbers of those it hosts, such as ``0-249`` or ``7``; ``partition_id`` and
+    ``num_partitions`` may stand for them. Their own data are in ``files``, an ``.npz`` file or a
+    folder. Without these, ``data`` is the folder in which the files of a known dataset are looked
+    for first, and the dataset itself where that is ``leaf``: a server names no path here. What
+    clients remember is kept in the folder ``memory``. ``device`` is where to compute, and ``model``
+    the one ``package.module:factory`` that a server may have this node import and call.
+    """
+
+    clients: str | int | None = None
+    partition_id: Annotated[int, Field(ge=0)] | None = None
+    num_partitions: Annotated[int, Field(ge=1)] | None = None
+    files: Path | None = None
+    data: Path | None = None
+    memory: Path | None = None
+    device: str = "cpu"
+    model: str | None = None
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> "NodeSettings":
+        """Return the settings of a node, whose names have hyphens where Flower's have."""
+        plain = {name.replace("-", "_"): value for name, value in config.items()}
+        given = validated(cls, plain, "--node-config")
+        # Quotes keep a shell from it.
+        paths = {name: getattr(given, name) for name in ("files", "data", "memory")}
+        whole = {name: path.expanduser() for name, path in paths.items() if path is not None}
+        return replace(given, **whole)
+
+    def hosted(self, total: int) -> Ids:
+        """Return the numbers of the clients that the node hosts, of so many."""
+        if self.clients is not None:
+            return _numbered(str(self.clients), total)
+        if self.partition_id is None or self.num_partitions is None:
+            raise SettingsError(
+                "This node does not know which clients it hosts: give it "
+                "--node-config 'clients=\"0-9\"', or partition-id and num-partitions."
+            )
+        if self.partition_id >= self.num_partitions:
+            raise SettingsError(
+                f"There is no partition {self.partition_id} of {self.num_partitions}: they are "
+                "numbered from 0."
+            )
+        parts = np.array_split(np.arange(total), self.num_partitions)
+        return np.asarray(parts[self.partition_id])
+
+
+def _numbered(text: str, total: int) -> Ids:
+    try:
+        clients = numbers(text)
+    except ValueError as error:
+        raise SettingsError(f"--node-config clients: {error}.") from None
+    if clients[-1] >= total:
+        raise SettingsError(
+            f"--node-config clients: there is no client {clients[-1]}, the federation has 0 to "
+            f"{total - 1}."
+        )
+    return clients
+
+
+@dataclass(frozen=True, eq=False)
+class Hosted:
+    """The clients of a node in a run; ``secret`` is what the noise of their privacy comes from.
+
+    ``own`` says whether the data are files of their own, which may change at any time.
+    """
+
+    prepared: Prepared
+    clients: Ids
+    own: bool
+    secret: int
+    memory: Path
+
+    @property
+    def hosts(self) -> Hosts:
+        """What the server is told of the node."""
+        federation = self.prepared.federation
+        return Hosts(self.clients, federation.clients, federation.x.shape[1:], federation.classes)
+
+
+def hosted(heading: Heading, node: NodeSettings) -> Hosted:
+    """Return the clients of a node in the run of a heading.
+
+    In a trial noise comes from the run's seed, as in simulation. Over data of one's own nobody may
+    know it, not even who has seen all that the node keeps: it is drawn anew for every message.
+    """
+    layers = [Layer("server", toml.parsed(heading.experiment.encode(), "of the server"))]
+    stand_in = own_of(layers)
+    experiment = _agreed(resolve(layers, stand_in).experiment, node)
+    own = experiment.network.own_files
+    prepared = prepare(experiment, _filled(stand_in, node) if own else NOTHING, late=True)
+    clients = node.hosted(prepared.federation.clients)
+    folder = node.memory or cache() / "nodes"
+    memory = folder / heading.run / f"{zlib.crc32(spans(clients).encode()):08x}"
+    secret = secrets.randbits(128) if own else experiment.run.seed
+    return Hosted(prepared, clients, own, secret, memory)
+
+
+def _agreed(experiment: Experiment, node: NodeSettings) -> Experiment:
+    """Return a server's experiment with what is for the node to say, or refuse it."""
+    check_real(experiment)
+    own, name = experiment.network.own_files, experiment.model.name
+    if ":" in name and name != node.model:
+        raise SettingsError(
+            f"The server wants the model '{name}', and this node calls no code that it was not "
+            f"told of: install it and add --node-config 'model=\"{name}\"', if you trust it."
+        )
+    if own and node.files is None:
+        raise SettingsError(
+            "The experiment is on the nodes' own data, and this node was not told of any: add "
+            "--node-config 'files=\"...\"', an .npz file or a folder as docs/nodes.md says."
+        )
+    if not own and node.files is not None:
+        raise SettingsError(
+            f"This node has files of its own, and the experiment is a trial on "
+            f"'{experiment.data.name}', without [network] clients, shape and classes: leave "
+            "--node-config files out, or take part in another experiment."
+        )
+    run = replace(experiment.run, data=node.data, device=node.device)
+    return replace(experiment, run=run, data=_here(experiment.data, node))
+
+
+def _here(data: Data, node: NodeSettings) -> Data:
+    """Return a dataset whose folder, where it has one of its own, is the node's."""
+    if "folder" not in {each.name for each in fields(data.options)}:
+        return data
+    if node.data is None:
+        raise SettingsError(
+            f"The dataset '{data.name}' is in a folder, and this node was not told which: add "
+            "--node-config 'data=\"...\"', the folder that holds 'train' and 'test'."
+        )
+    return replace(data, options=replace(data.options, folder=node.data))
+
+
+def _filled(stand_in: Own, node: NodeSettings) -> Own:
+    like = stand_in.federation
+    assert like is not None  # where there are files
+    assert node.files is not None  # which has been looked at
+    return Own(own_federation(node.files, node.hosted(like.clients), like))

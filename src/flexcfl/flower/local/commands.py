@@ -1,0 +1,110 @@
+"""The programs of Flower that make a federation on this machine, and how each is called."""
+
+import os
+import sysconfig
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import tomli_w
+
+from flexcfl.flower.local.ports import HOST
+
+if TYPE_CHECKING:
+    from flexcfl.flower.certificates import Certificates
+
+__all__ = ["Programs", "environment"]
+
+NAME = "here"  # of the connection that ``flwr`` finds in its folder
+CONNECTION = "config.toml"
+
+
+def environment(home: Path, more: Mapping[str, str]) -> dict[str, str]:
+    """Return what all of Flower's processes are told: to be quick, quiet and by themselves."""
+    scripts = sysconfig.get_path("scripts")
+    return {
+        **os.environ,
+        # Flower starts its own programs by their names.
+        "PATH": os.pathsep.join([scripts, os.environ.get("PATH", os.defpath)]),
+        "FLWR_HOME": str(home),
+        "FLWR_TELEMETRY_ENABLED": "0",
+        "FLWR_DISABLE_UPDATE_CHECK": "1",
+        "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",
+        "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.2",  # seconds; every look costs some work
+        "PYTHONUNBUFFERED": "1",
+        **more,
+    }
+
+
+@dataclass(frozen=True)
+class Programs:
+    """The commands for a SuperLink at ``port`` and what belongs to it, with TLS if certified."""
+
+    home: Path
+    port: int
+    certificates: "Certificates | None" = None
+
+    @property
+    def address(self) -> str:
+        """Where the SuperLink is."""
+        return f"{HOST}:{self.port}"
+
+    def superlink(self) -> list[str]:
+        """Return the command of the SuperLink; its apps are started by a SuperExec of ours."""
+        where = ["--host", HOST, "--port", str(self.port), "--isolation", "process"]
+        held = self.certificates
+        if held is None:
+            return [_program("flower-superlink"), "--insecure", *where]
+        return [
+            *(_program("flower-superlink"), "--enable-supernode-auth"),
+            *("--ssl-ca-certfile", str(held.ca), "--ssl-certfile", str(held.certificate)),
+            *("--ssl-keyfile", str(held.key), *where),
+        ]
+
+    def superexec(self) -> list[str]:
+        """Return the command that starts the ``ServerApp`` when the SuperLink has one."""
+        where = ["--runtime-api-address", self.address]
+        return [_program("flower-superexec"), *self._trust, *where]
+
+    def supernode(self, node: int, port: int, config: Mapping[str, Any]) -> list[str]:
+        """Return the command of a SuperNode."""
+        command = [_program("flower-supernode"), *self._trust, "--superlink", self.address]
+        if self.certificates is not None:
+            key = self.certificates.node_keys[node]
+            command += ["--auth-supernode-private-key", str(key)]
+        file = self._written(f"node-{node}.toml", config)
+        return [*command, "--host", HOST, "--port", str(port), "--node-config", file]
+
+    def connect(self) -> None:
+        """Write down for ``flwr`` where the SuperLink is."""
+        held = self.certificates
+        trust = {"insecure": True} if held is None else {"root-certificates": str(held.ca)}
+        table = {"default": NAME, NAME: {"address": self.address, **trust}}
+        self._written(CONNECTION, {"superlink": table})
+
+    def register(self, node: int) -> list[str]:
+        """Return the command that lets a node in by its key."""
+        assert self.certificates is not None
+        key = self.certificates.node_public_keys[node]
+        return [_program("flwr"), "supernode", "register", str(key), NAME]
+
+    def submit(self, app: Path, config: Mapping[str, Any]) -> list[str]:
+        """Return the command that hands over an app with its configuration."""
+        file = self._written("run.toml", config)
+        return [_program("flwr"), "run", str(app), NAME, "--run-config", file]
+
+    @property
+    def _trust(self) -> Sequence[str]:
+        held = self.certificates
+        return ["--insecure"] if held is None else ["--root-certificates", str(held.ca)]
+
+    def _written(self, name: str, table: Mapping[str, Any]) -> str:
+        """Write TOML into a file, in which a name may hold what a command line does not take."""
+        path = self.home / name
+        path.write_text(tomli_w.dumps(dict(table)), encoding="utf-8")
+        return str(path)
+
+
+def _program(name: str) -> str:
+    return str(Path(sysconfig.get_path("scripts")) / name)

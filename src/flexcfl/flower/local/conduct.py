@@ -1,0 +1,209 @@
+"""``flexcfl federate``: a whole run whose clients are on SuperNodes of this machine."""
+
+import os
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+from rich.console import Console
+from rich.status import Status
+
+from flexcfl.errors import FlexcflError, SettingsError, TrainingError
+from flexcfl.flower.local import ports
+from flexcfl.flower.local.federation import Federation, Plan, Tick
+from flexcfl.flower.local.standing import Standing
+from flexcfl.runner import claim, places, toml
+from flexcfl.runner.conduct import is_finished
+from flexcfl.runner.experiment import Experiment
+from flexcfl.runner.folder import EXPERIMENT
+from flexcfl.runner.layers import Layer
+from flexcfl.runner.lock import locked
+from flexcfl.runner.prepare import prepare
+from flexcfl.runner.resolve import resolve
+
+__all__ = ["federate", "forget", "is_local", "resume"]
+
+NODES = 2
+CLEAR = "\r\x1b[2K"  # the line on which a bar may stand
+
+
+def federate(
+    file: Path | None,
+    words: Layer,
+    console: Console,
+    *,
+    nodes: int | None = None,
+    out: Path | None = None,
+    port: int | None = None,
+    tls: bool = False,
+    tick: Tick | None = None,
+) -> Path:
+    """Check everything, then hold a run over nodes of this machine, and return its folder.
+
+    The settings are those of a ``file`` and, above it, ``words``. ``tick`` is called a few times a
+    second with the federation.
+    """
+    _check_possible(port)
+    layers = [Layer("file", toml.read(file))] if file else []
+    spoken = _with_nodes([*layers, words], nodes)
+    experiment = resolve([*layers, spoken]).experiment
+    number = experiment.network.nodes or NODES
+    with _showing(console, "Loading the data and the model"):
+        _check(experiment, number)
+    path, made = places.made(out, claim.ROOT / claim.name(experiment))
+    named = {"experiment": str(file)} if file else {}
+    config = {**named, "set": _assigned(spoken.tables), "out": str(path)}
+    plan = Plan(path, config, number, settings=_settings(experiment), port=port, tls=tls)
+    with _going_on(path, console, made):
+        _hold(plan, console, tick)
+    return path
+
+
+def resume(
+    path: Path, console: Console, *, layers: Sequence[Layer] = (), tick: Tick | None = None
+) -> None:
+    """Go on with such a run; ``layers`` may say where the data are now."""
+    _check_possible(None)
+    experiment = resolve([Layer("file", toml.read(path / EXPERIMENT)), *layers]).experiment
+    if is_finished(path):
+        raise SettingsError(f"The run in '{path}' is finished: there is nothing left to do.")
+    with locked(path):  # or say that another process is at work in it
+        pass
+    number = experiment.network.nodes or NODES
+    plan = Plan(path, {"out": str(path), "resume": True}, number, settings=_settings(experiment))
+    with _going_on(path, console, None):
+        _hold(plan, console, tick)
+
+
+def is_local(path: Path) -> bool:
+    """Whether a folder is that of a run that was begun over nodes of this machine."""
+    file = path / EXPERIMENT
+    if not (Standing(path).logs.is_dir() and file.is_file()):
+        return False
+    return "nodes" in toml.read(file).get("network", {})
+
+
+def forget(path: Path) -> None:
+    """Remove what nodes remember of a run that is finished."""
+    if is_local(path):
+        Standing(path).forget()
+
+
+def _hold(plan: Plan, console: Console, tick: Tick | None) -> None:
+    what = f"Starting a SuperLink and {plan.nodes} SuperNode{'' if plan.nodes == 1 else 's'}"
+    with _showing(console, what) as status, Federation(plan, console, _remark) as federation:
+        stop = status.stop if status is not None else lambda: None
+        federation.run(tick, stop)
+    forget(plan.folder)
+
+
+def _with_nodes(layers: Sequence[Layer], nodes: int | None) -> Layer:
+    """Return what is said last, and how many nodes there are where nobody has said so."""
+    *_, words = layers
+    said = [layer.tables.get("network") for layer in layers]
+    known = any(isinstance(each, Mapping) and "nodes" in each for each in said)
+    if known and nodes is None:
+        return words
+    network = {**words.tables.get("network", {}), "nodes": NODES if nodes is None else nodes}
+    return replace(words, tables={**words.tables, "network": network})
+
+
+def _settings(experiment: Experiment) -> dict[str, Any]:
+    """Return what every node is told of its machine."""
+    run = experiment.run
+    folder = getattr(experiment.data.options, "folder", None) or run.data
+    model = experiment.model.name
+    return {
+        "device": run.device,
+        **({"data": str(folder)} if folder is not None else {}),
+        **({"model": model} if ":" in model else {}),  # which is the person's own who starts nodes
+    }
+
+
+def _assigned(tables: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return tables as the app is told of them: words of ``KEY=VALUE``, as for a shell."""
+    pairs = {
+        f"{name}.{key}": value for name, table in tables.items() for key, value in table.items()
+    }
+    return shlex.join(f"{name}={_value(value)}" for name, value in pairs.items())
+
+
+def _value(value: Any) -> str:
+    plain = str(value.absolute()) if isinstance(value, Path) else value
+    return tomli_w.dumps({"value": plain}).partition("=")[2].strip()
+
+
+def _check_possible(port: int | None) -> None:
+    if os.name != "posix":
+        raise SettingsError(
+            "'flexcfl federate' needs Linux or macOS: start SuperLink and SuperNodes by hand, as "
+            "docs/flower.md says, or use 'flexcfl run'."
+        )
+    try:
+        version("flwr")
+    except PackageNotFoundError:
+        raise SettingsError(
+            "Flower is not installed: pip install 'flexcfl[flower]', then give the same command."
+        ) from None
+    if port is not None:
+        ports.check_free(port)
+
+
+def _check(experiment: Experiment, nodes: int) -> None:
+    """Find out here, before anything is started, what each node would say for itself."""
+    if experiment.network.own_files:
+        raise SettingsError(
+            "The nodes of this experiment have files of their own ([network] clients), and those "
+            "of 'flexcfl federate' parts of a known dataset: leave clients, shape and classes "
+            "out, or start nodes as docs/flower.md says."
+        )
+    clients = prepare(experiment).federation.clients
+    if nodes > clients:
+        raise SettingsError(
+            f"{nodes} nodes are more than the {clients} clients of '{experiment.data.name}': "
+            "lower --nodes."
+        )
+
+
+@contextmanager
+def _going_on(path: Path, console: Console, made: Sequence[Path] | None) -> Iterator[None]:
+    """Say how to go on if the run does not come to its end, or remove one that never began.
+
+    ``made`` are the folders that were made for a run that begins.
+    """
+    standing = Standing(path)
+    try:
+        yield
+    except BaseException as error:
+        standing.unlock()
+        if standing.any_round:
+            # Where the run itself has failed it has said so, and would fail again.
+            if not isinstance(error, FlexcflError) or isinstance(error, TrainingError):
+                where = f"The rounds so far are in '{path}'. To go on: {places.command(path)}"
+                console.print(where, markup=False, highlight=False, soft_wrap=True)
+        elif made is not None and not isinstance(error, TrainingError):  # which speaks of logs
+            standing.give_up(made)
+        raise
+
+
+@contextmanager
+def _showing(console: Console, what: str) -> Iterator[Status | None]:
+    """Show that something goes on, where there is somebody to see it."""
+    if console.quiet or not console.is_terminal:
+        yield None
+        return
+    spinner = "line" if console.options.ascii_only else "dots"
+    with console.status(what, spinner=spinner) as status:
+        yield status
+
+
+def _remark(text: str) -> None:
+    """Tell something beside the run's own view, above the bar if there is one."""
+    sys.stderr.write(f"{CLEAR if sys.stderr.isatty() else ''}{text}")
+    sys.stderr.flush()

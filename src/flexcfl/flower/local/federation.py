@@ -1,0 +1,249 @@
+"""A SuperLink and SuperNodes on this machine, watched while a run goes on and started again."""
+
+import os
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+
+from flexcfl.errors import FlexcflError, TrainingError
+from flexcfl.flower import APP
+from flexcfl.flower.local import ports
+from flexcfl.flower.local.commands import Programs, environment
+from flexcfl.flower.local.listening import GONE, Listener
+from flexcfl.flower.local.processes import Process, Processes
+from flexcfl.flower.local.standing import Standing
+from flexcfl.flower.screen import DONE, ERRORS, MISTAKE, OUTPUT, PID, Screen
+from flexcfl.runner import places
+
+__all__ = ["Federation", "Plan"]
+
+TICK = 0.2  # seconds between two looks at all processes
+STARTING = 120.0  # seconds within which a program has started, on whatever machine
+LONG = 70  # bytes of a folder's name, of which with a socket's own about 100 are possible
+RESTARTS = 5  # of one process without a finished round in between
+LEASE = 62.0  # seconds after which the SuperLink lets a node that had a key come back
+
+Tick = Callable[["Federation"], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What federation is started: ``nodes`` of so many ``partitions`` of the clients.
+
+    ``config`` is that of the app, and ``settings`` are those of every node beside its partition.
+    """
+
+    folder: Path
+    config: Mapping[str, Any]
+    nodes: int
+    partitions: int | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    app: Path = APP
+    port: int | None = None
+    tls: bool = False
+
+
+@dataclass(eq=False)
+class Federation:
+    """The processes of a plan; ``remark`` is told of what had to be started again.
+
+    ``superlink`` and ``nodes`` are those that run, ``server`` is the number of the process of the
+    ``ServerApp``, None until it has begun.
+    """
+
+    plan: Plan
+    console: Console
+    remark: Callable[[str], None]
+    nodes: dict[int, Process] = field(init=False, default_factory=dict)
+    server: int | None = field(init=False, default=None)
+    superlink: Process = field(init=False)
+    _superexec: Process = field(init=False)
+    _standing: Standing = field(init=False)
+    _stack: ExitStack = field(init=False, default_factory=ExitStack)
+    _restarts: Counter[str] = field(init=False, default_factory=Counter)
+    _due: dict[int, float] = field(init=False, default_factory=dict)
+    _since: float = field(init=False, default=0.0)
+
+    def __enter__(self) -> "Federation":
+        self._standing = Standing(self.plan.folder)
+        logs = self._standing.logs
+        with places.told(logs):
+            logs.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as stack:
+            self._home = Path(stack.enter_context(_private()))
+            self._listener = stack.enter_context(Listener(self._home / "screen"))
+            screen = Screen.of(self.console, str(self._listener.path))
+            told = environment(self._home, screen.environment)
+            self._processes = stack.enter_context(Processes(told, logs, self._home))
+            self._certificates = self._certified() if self.plan.tls else None
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    def run(self, tick: Tick | None = None, begun: Callable[[], None] = lambda: None) -> None:
+        """Start all, and return when the run is done, or raise what a person must know.
+
+        ``tick`` is called a few times a second, ``begun`` when the run begins to show itself.
+        """
+        self._start()
+        done = False
+        while not done:
+            for what, text in self._listener.heard(TICK):
+                done |= self._heard(what, text, begun)
+            if not done:
+                self._watch()
+            if tick is not None:
+                tick(self)
+
+    def start_node(self, node: int) -> None:
+        """Start the node of a partition, which may be one more."""
+        memory = {"memory": str(self._standing.nodes), **self.plan.settings}
+        number = self.plan.partitions or self.plan.nodes
+        config = {"partition-id": node, "num-partitions": number, **memory}
+        command = self._programs.supernode(node, ports.free(1)[0], config)
+        self.nodes[node] = self._processes.start(f"node-{node}", command)
+
+    def _heard(self, what: str, text: str, begun: Callable[[], None]) -> bool:
+        if what == PID:
+            self.server = int(text)
+            begun()
+        elif what == OUTPUT:
+            _write(self.console, text)
+        elif what == ERRORS:
+            self.remark(text)
+        elif what == MISTAKE:
+            raise FlexcflError(text)
+        elif what == GONE:
+            if self._standing.finished:  # and only its last words are missing
+                return True
+            self._start_again("server", "before the run was done")
+        return what == DONE
+
+    def _watch(self) -> None:
+        """Start again what has ended."""
+        for process in (self.superlink, self._superexec):
+            if process.end is not None:
+                self._start_again(process.name, process.end)
+                return
+        if self.server is None and time.monotonic() - self._since > STARTING:
+            self._start_again("server", f"not there after {STARTING:g} s")
+            return
+        self._watch_nodes()
+
+    def _watch_nodes(self) -> None:
+        now = time.monotonic()
+        for node, process in list(self.nodes.items()):
+            if process.end is not None:
+                again = f"after {LEASE:g} s" if self.plan.tls else "now"
+                self._count(process.name, process.end, f"it is started again {again}")
+                self._processes.end(process)  # what it had started may still be there
+                del self.nodes[node]
+                self._due[node] = now + (LEASE if self.plan.tls else 0.0)
+        for node in [node for node, due in self._due.items() if due <= now]:
+            del self._due[node]
+            self.start_node(node)
+
+    def _start_again(self, name: str, why: str) -> None:
+        self._count(name, why, "all is started again, and the run goes on from its checkpoint")
+        there = {*self.nodes, *self._due}
+        self._processes.end_all()
+        self._listener.hang_up()
+        self._standing.tidy()
+        self._start(there)
+
+    def _count(self, name: str, why: str, then: str) -> None:
+        """Say that something has ended, or raise if it does so again and again."""
+        if self._standing.progress():
+            self._restarts.clear()
+        self._restarts[name] += 1
+        if self._restarts[name] > RESTARTS:
+            raise TrainingError(
+                f"The {_spelt(name)} has ended {self._restarts[name]} times without a finished "
+                f"round ({why}): see what it says in '{self._standing.logs}', then try again."
+            )
+        self.remark(f"The {_spelt(name)} has ended ({why}): {then}.\n")
+
+    def _start(self, nodes: set[int] | None = None) -> None:
+        port = ports.free(1)[0] if self.plan.port is None else self.plan.port
+        self._programs = Programs(self._home, port, self._certificates)
+        self.server, self._due, self.nodes = None, {}, {}
+        self._programs.connect()
+        self.superlink = self._processes.start("superlink", self._programs.superlink())
+        self._wait(lambda: ports.is_open(port), self.superlink)
+        self._superexec = self._processes.start("server", self._programs.superexec())
+        if self._certificates is not None:
+            self._register()
+        for node in sorted(nodes or range(self.plan.nodes)):
+            self.start_node(node)
+        self._submit()
+        self._since = time.monotonic()
+
+    def _submit(self) -> None:
+        resumed = {"out": str(self.plan.folder), "resume": True}
+        config = resumed if self._standing.begun else self.plan.config
+        self._finish("submit", [self._programs.submit(self.plan.app, config)])
+
+    def _register(self) -> None:
+        numbers = range(self.plan.partitions or self.plan.nodes)
+        self._finish("register", [self._programs.register(node) for node in numbers])
+
+    def _finish(self, name: str, commands: list[list[str]]) -> None:
+        """Wait until commands are done, all at once; each takes seconds."""
+        started = [self._processes.start(name, command) for command in commands]
+        self._wait(lambda: all(each.end is not None for each in started))
+        failed = any(each.end != "exit code 0" for each in started)
+        for each in started:
+            self._processes.end(each)
+        if failed and self.superlink.end is None:
+            raise TrainingError(
+                f"Flower does not take what is to {name}: see what it says in "
+                f"'{self._standing.logs}/{name}.log'."
+            )
+
+    def _wait(self, there: Callable[[], bool], process: Process | None = None) -> None:
+        """Wait for something, as long as a process lives; that it died is seen later."""
+        end = time.monotonic() + STARTING
+        while not there() and time.monotonic() < end:
+            if process is not None and process.end is not None:
+                return
+            time.sleep(TICK / 4)
+
+    def _certified(self) -> Any:
+        from flexcfl.flower import certificates
+
+        folder = self._home / "certificates"
+        number = self.plan.partitions or self.plan.nodes
+        return certificates.make(folder, [ports.HOST, "localhost"], number)
+
+
+def _private() -> "tempfile.TemporaryDirectory[str]":
+    """Make a folder of our own whose name is so short that sockets can be in it."""
+    long = len(os.fsencode(tempfile.gettempdir())) > LONG
+    folder = "/tmp" if long else None
+    return tempfile.TemporaryDirectory(prefix="flexcfl-", dir=folder, ignore_cleanup_errors=True)
+
+
+def _spelt(name: str) -> str:
+    words = {"superlink": "SuperLink", "server": "ServerApp"}
+    return words.get(name, name.replace("-", " "))
+
+
+def _write(console: Console, text: str) -> None:
+    """Write what was made for this console elsewhere, as it is."""
+    console.file.write(text)
+    console.file.flush()

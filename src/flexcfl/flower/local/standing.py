@@ -1,0 +1,86 @@
+"""How far a run has come, seen from its folder by who does not hold it."""
+
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from flexcfl.errors import FlexcflError
+from flexcfl.runner import places
+from flexcfl.runner.conduct import is_finished
+from flexcfl.runner.folder import EXPERIMENT, ROUNDS, TABLES
+from flexcfl.runner.lock import locked
+from flexcfl.runner.places import CHECKPOINTS, LOGS, NODES
+
+__all__ = ["Standing"]
+
+
+@dataclass(eq=False)
+class Standing:
+    """What the folder of a run tells; ``rounds`` is how many lines its table had at most."""
+
+    folder: Path
+    rounds: int = 0
+
+    @property
+    def logs(self) -> Path:
+        """Where processes write what they print."""
+        return self.folder / LOGS
+
+    @property
+    def nodes(self) -> Path:
+        """Where nodes keep what their clients remember."""
+        return self.folder / NODES
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is something to go on with."""
+        file, checkpoints = self.folder / EXPERIMENT, self.folder / CHECKPOINTS
+        written = file.is_file() and file.stat().st_size > 0
+        return written and checkpoints.is_dir() and any(checkpoints.iterdir())
+
+    @property
+    def finished(self) -> bool:
+        """Whether all is done."""
+        return is_finished(self.folder)
+
+    @property
+    def any_round(self) -> bool:
+        """Whether a round is written down."""
+        return (self.folder / ROUNDS).exists()
+
+    def progress(self) -> bool:
+        """Whether more rounds are done than ever before this was asked."""
+        table = self.folder / ROUNDS
+        lines = table.read_bytes().count(b"\n") if table.exists() else 0
+        more, self.rounds = lines > self.rounds, max(lines, self.rounds)
+        return more
+
+    def unlock(self) -> None:
+        """Take away the lock of a process that was killed."""
+        if self.folder.is_dir():
+            with suppress(FlexcflError), locked(self.folder):
+                pass
+
+    def tidy(self) -> None:
+        """Take away what a process that was killed could not, so that another may begin."""
+        self.unlock()
+        if not self.begun and not self.any_round:
+            self._empty()
+
+    def forget(self) -> None:
+        """Remove the memory of the nodes of a run that is done."""
+        shutil.rmtree(self.nodes, ignore_errors=True)
+
+    def give_up(self, made: Sequence[Path]) -> None:
+        """Remove a run of which nothing came, and the folders that were ``made`` for it."""
+        self._empty()
+        shutil.rmtree(self.logs, ignore_errors=True)
+        places.remove(made)
+
+    def _empty(self) -> None:
+        for name in (CHECKPOINTS, NODES):
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+        for name in (EXPERIMENT, *TABLES):
+            (self.folder / name).unlink(missing_ok=True)

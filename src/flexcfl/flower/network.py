@@ -1,0 +1,198 @@
+"""The clients of a run on a network: orders become messages to nodes, and answers one reply."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from flexcfl.flower import wire
+from flexcfl.flower.joining import Joining
+from flexcfl.flower.merging import Part, merged, part
+from flexcfl.flower.post import Answer, Post
+from flexcfl.flower.records import (
+    MESSAGES,
+    Heading,
+    Letter,
+    MalformedError,
+    letter_record,
+    reply_in,
+)
+from flexcfl.flower.roster import Roster
+from flexcfl.flower.wire import Share
+from flexcfl.protocol import (
+    Executor,
+    Ids,
+    Migrate,
+    Order,
+    Place,
+    Traffic,
+    Train,
+    among,
+)
+from flexcfl.simulation import Divergence
+
+__all__ = ["Memory", "Network"]
+
+ReplyT = TypeVar("ReplyT")
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """What the server knows between two rounds beside the algorithm's state.
+
+    ``run`` is the name by which nodes know the run, ``arrival`` the round in which each client
+    arrived, ``released`` how many updates left each at most, and ``diverged`` the cohorts in a row
+    all of whose training did.
+    """
+
+    number: int
+    run: str
+    arrival: Ids
+    released: Ids
+    diverged: int
+
+
+@dataclass(eq=False)
+class Network:
+    """A federation whose clients are on nodes: ``at(round)`` fulfils the orders of that round.
+
+    ``remark`` is told what a person should know, such as why a node does not answer.
+    """
+
+    post: Post
+    roster: Roster
+    joining: Joining
+    heading: Heading
+    time_limit: float
+    remark: Callable[[str], None]
+    divergence: Divergence = field(default_factory=Divergence)
+    released: Ids = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.released = np.zeros(len(self.roster.planned), dtype=np.int64)
+
+    def at(self, number: int) -> Executor:
+        """Return the executor of round ``number``, with the nodes that are there by now."""
+        self.heading = replace(self.heading, round=number)
+        for node, hosts in self.joining.look(self.heading):
+            self.roster.join(node, hosts.clients, number)
+        for node in set(self.roster.nodes) - set(self.post.nodes()):
+            self.roster.leave(node)
+        return _Round(self, number)
+
+    def shifted(self, number: int) -> None:
+        """Say that it is not known whose data changed: only clients see them."""
+
+    @property
+    def releases(self) -> int:
+        """How many updates left the client of which most did."""
+        return int(self.released.max(initial=0))
+
+    def memory(self) -> Memory:
+        """Return all that is known after a round, which does not change with the network."""
+        arrival, released = self.roster.arrival.copy(), self.released.copy()
+        heading = self.heading
+        return Memory(heading.round, heading.run, arrival, released, self.divergence.times)
+
+    def recall(self, memory: Memory) -> None:
+        """Be as after the round of which this was remembered."""
+        self.heading = replace(self.heading, round=memory.number, run=memory.run)
+        self.roster.recall(memory.arrival, memory.number)
+        self.released = memory.released.copy()
+        self.divergence.times = memory.diverged
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """What went to a node, and where in the whole order its clients were asked."""
+
+    share: Share
+    places: Ids
+
+
+@dataclass(eq=False)
+class _Round:
+    """The nodes of one round; ``absent`` are those that did not answer in it."""
+
+    network: Network
+    number: int
+    absent: set[int] = field(default_factory=set)
+
+    def __call__(self, order: Order[ReplyT]) -> ReplyT:
+        """Have an order fulfilled, and return what came in as it was received."""
+        asked, updates = self._divided(order), self.network.heading.updates
+        parts: list[Part] = []
+        traffic, late = Traffic(), 0
+        for answer in self._answers(order, asked):
+            mine = asked[answer.node]
+            own = self._part(mine, answer)
+            self._count(order, mine.places if own is None else own.places)
+            traffic += _traffic(mine.share.order, answer, own, updates)
+            late += len(mine.places) if answer.late else 0
+            parts += [] if own is None else [own]
+        received = merged(order, parts)
+        self._look(order, received.reply)
+        reply: Any = replace(
+            received,
+            late=received.late + late,
+            traffic=traffic,
+            number_bytes=np.dtype(updates).itemsize,
+        )
+        answered: ReplyT = reply
+        return answered
+
+    def _divided(self, order: Any) -> dict[int, _Asked]:
+        divided = self.network.roster.divided(order.clients)
+        return {
+            node: _Asked(wire.trimmed(among(order, mine)), np.flatnonzero(mine))
+            for node, mine in divided
+            if node not in self.absent
+        }
+
+    def _answers(self, order: Order[Any], asked: dict[int, _Asked]) -> Iterator[Answer]:
+        network, message = self.network, MESSAGES[type(order)]
+        contents = {
+            node: letter_record(Letter(network.heading, each.share.order))
+            for node, each in asked.items()
+        }
+        return network.post.exchange(message, contents, self.number, network.time_limit)
+
+    def _part(self, asked: _Asked, answer: Answer) -> Part | None:
+        """Return what a node answered, or None, with a remark, where that is of no use."""
+        share, order = asked.share, asked.share.order
+        try:
+            return part(share, asked.places, reply_in(order, answer.opened()), self.number)
+        except MalformedError as error:
+            self.absent.add(answer.node)
+            where = f"Round {self.number}, {order.kind}: node {answer.node} is left out"
+            self.network.remark(f"{where}: {error}")
+            return None
+
+    def _count(self, order: Order[Any], places: Ids) -> None:
+        """Count the updates that left clients, or may have where nothing was heard of them."""
+        if isinstance(order, Train | Place | Migrate):
+            self.network.released[order.clients[np.unique(places[places >= 0])]] += 1
+
+    def _look(self, order: Order[Any], reply: Any) -> None:
+        """End a run whose training comes to nothing, unless that is on the word of a few."""
+        if not isinstance(order, Train) or order.purpose == "placement":
+            return
+        updates, loss = reply.updates, reply.loss
+        plain = isinstance(updates, np.ndarray) and isinstance(loss, np.ndarray) and loss.ndim == 1
+        numbers = plain and (updates.dtype, loss.dtype) == (np.float32, np.float64)
+        if numbers and 2 * len(loss) > len(order.clients):
+            self.network.divergence.look(updates, loss, self.number)
+
+
+def _traffic(order: Any, answer: Answer, own: Part | None, updates: str) -> Traffic:
+    if not answer.down_bytes:  # it could not be reached
+        return Traffic()
+    rows = 0 if own is None else len(own.places)
+    return Traffic(
+        messages=1,
+        wire_down_bytes=wire.down_bytes(order),
+        wire_up_bytes=wire.up_bytes(order, rows, updates),
+        sent_down_bytes=answer.down_bytes,
+        sent_up_bytes=answer.up_bytes,
+    )

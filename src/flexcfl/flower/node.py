@@ -1,0 +1,76 @@
+"""A node answers a message: its clients, all that they remember, and one order."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from flwr.app import RecordDict
+
+from flexcfl.flower.hosting import Hosted, NodeSettings, hosted
+from flexcfl.flower.recollection import Recollection
+from flexcfl.flower.records import (
+    Heading,
+    hosts_record,
+    letter_in,
+    reply_record,
+)
+from flexcfl.flower.vetting import check_heading, check_order, check_width
+from flexcfl.protocol import Choose, Evaluate, Migrate, Order, Place, Train
+from flexcfl.runner.hosting import simulation
+from flexcfl.simulation import Simulation
+
+__all__ = ["answer"]
+
+
+def answer(
+    content: RecordDict, config: Mapping[str, Any], remark: Callable[[str], None]
+) -> RecordDict:
+    """Return what a node that is configured so answers to a message.
+
+    ``remark`` is told what the node's owner should know.
+    """
+    letter = letter_in(content)
+    heading, order = letter.heading, letter.order
+    check_heading(heading)
+    host = hosted(heading, NodeSettings.of(config))
+    total = host.prepared.federation.clients
+    recollection = Recollection(host.memory, heading, total, remark)
+    if order is None:
+        recollection.check()  # now, because it is for the end of a round that it is needed
+        return hosts_record(host.hosts)
+    check_order(order, host.clients)
+    return reply_record(_fulfilled(order, heading, host, recollection), heading.updates)
+
+
+def _fulfilled(
+    order: Order[Any], heading: Heading, host: Hosted, recollection: Recollection
+) -> Any:
+    world = simulation(host.prepared, host.secret)
+    world.divergence = None  # which is for the server to see, who knows of all clients
+    memory = recollection.recalled()
+    if memory is not None:
+        world.recall(memory)
+    _check_widths(order, world)
+    executor = world.at(heading.round)
+    if host.own:
+        _beware(world, host, recollection)
+    reply = executor(order)
+    if not isinstance(order, Evaluate):  # which changes nothing
+        recollection.keep(world.memory())
+    return reply
+
+
+def _check_widths(order: Order[Any], world: Simulation) -> None:
+    """Refuse to compute with vectors that are of another model, whenever they were sent."""
+    if isinstance(order, Train | Evaluate | Place | Choose | Migrate):  # others need no model
+        for sent in (order, *world.keepsakes.sent):
+            check_width(sent, world.engine.parameters)
+
+
+def _beware(world: Simulation, host: Hosted, recollection: Recollection) -> None:
+    """Let clients with data of their own look at them, and never forget what they released."""
+    if world.watch is not None:
+        world.watch.stir(host.clients)  # nobody says when files of one's own have changed
+    released = recollection.released
+    if world.discretion is not None and released is not None:
+        world.discretion.recall(np.maximum(world.discretion.memory(), released))

@@ -1,0 +1,106 @@
+"""Messages to nodes and their answers over Flower's ``Grid``, within a time limit."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from flwr.app import Message, RecordDict
+from flwr.serverapp import Grid
+from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects
+
+from flexcfl.flower.records import LONGEST, MalformedError
+
+__all__ = ["Answer", "Post", "size"]
+
+PAUSE = 0.2  # seconds between two looks for answers
+AFTERWARDS = 60.0  # seconds that a message is valid beyond the limit, so that it is not cut short
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What came of a message to a node: its content, or why there is none.
+
+    ``down_bytes`` and ``up_bytes`` are the sizes of the whole messages, there and back.
+    """
+
+    node: int
+    content: RecordDict | None
+    problem: str = ""
+    late: bool = False
+    down_bytes: int = 0
+    up_bytes: int = 0
+
+    def opened(self) -> RecordDict:
+        """Return the content, or raise ``MalformedError`` with the reason where there is none."""
+        if self.content is None:
+            raise MalformedError(self.problem)
+        return self.content
+
+
+@dataclass(frozen=True, eq=False)
+class Post:
+    """Sends messages over a grid; ``clock`` and ``sleep`` are those of the machine."""
+
+    grid: Grid
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+
+    def nodes(self) -> list[int]:
+        """Return the nodes that the grid has now."""
+        return sorted(self.grid.get_node_ids())
+
+    def send(
+        self, kind: str, contents: Mapping[int, RecordDict], number: int, limit: float
+    ) -> dict[str, int]:
+        """Send each node its content, and return by message which node is to answer."""
+        return self._pushed(self._messages(kind, contents, number, limit), contents)
+
+    def _messages(
+        self, kind: str, contents: Mapping[int, RecordDict], number: int, limit: float
+    ) -> list[Message]:
+        return [
+            Message(content, node, kind, ttl=limit + AFTERWARDS, group_id=str(number))
+            for node, content in contents.items()
+        ]
+
+    def _pushed(self, messages: list[Message], contents: Iterable[int]) -> dict[str, int]:
+        sent = list(self.grid.push_messages(messages)) if messages else []
+        pairs = zip(sent, contents, strict=False)  # a grid that takes nothing returns nothing
+        return {message: node for message, node in pairs if message}
+
+    def collect(self, due: dict[str, int]) -> Iterator[Answer]:
+        """Yield the answers that are there by now, and take them off what is ``due``."""
+        for message in self.grid.pull_messages(list(due)) if due else ():
+            # Errors that the SuperLink makes up come from itself, so the sender says nothing.
+            node = due.pop(message.metadata.reply_to_message_id, None)
+            if node is None:
+                continue
+            if message.has_error():
+                yield Answer(node, None, (message.error.reason or "it failed")[:LONGEST])
+            else:
+                yield Answer(node, message.content, up_bytes=size(message))
+
+    def exchange(
+        self, kind: str, contents: Mapping[int, RecordDict], number: int, limit: float
+    ) -> Iterator[Answer]:
+        """Yield an answer for each node, as they come in; who is not heard of in time is late."""
+        messages = self._messages(kind, contents, number, limit)
+        sizes = {node: size(each) for node, each in zip(contents, messages, strict=True)}
+        due, end = self._pushed(messages, contents), self.clock() + limit
+        for node in contents.keys() - set(due.values()):
+            yield Answer(node, None, "it cannot be reached")
+        while due:
+            for answer in self.collect(due):
+                yield replace(answer, down_bytes=sizes[answer.node])
+            if due and self.clock() >= end:
+                break
+            if due:
+                self.sleep(PAUSE)
+        for node in due.values():
+            why = f"it did not answer within {limit:g} s"
+            yield Answer(node, None, why, late=True, down_bytes=sizes[node])
+
+
+def size(message: Message) -> int:
+    """Return the bytes of a message as it is handed over: of all objects of which it is made."""
+    return sum(len(each.deflate()) for each in get_all_nested_objects(message).values())

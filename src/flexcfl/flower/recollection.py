@@ -1,0 +1,147 @@
+"""What the clients of a node remember between messages, each of which is a new process.
+
+Kept in a folder of the node, written whole or not at all. A server that starts again after a crash
+has gone back to its last checkpoint: its session is another, and so do the clients go back.
+"""
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from flexcfl.checkpoints import Checkpoint, Found, Store, UnfitError, flattened, rebuilt
+from flexcfl.errors import DiskError
+from flexcfl.flower.records import Heading
+from flexcfl.flower.vetting import NAME
+from flexcfl.protocol import Ids
+from flexcfl.runner.folder import told
+from flexcfl.simulation import Memory
+
+__all__ = ["Recollection"]
+
+KEPT = 16  # of what was remembered, enough to go back over several rounds of a few orders each
+RUNS = 20  # whose memory is kept, for a run may go on after others; those last used the longest
+
+
+@dataclass(eq=False)
+class Recollection:
+    """The memory of one node's clients in one run; ``recalled`` is the one to go on with.
+
+    ``folder`` is for these clients in the folder of the run, beside which are those of other runs.
+    ``total`` is how many clients the federation has. ``remark`` is told of memory that is lost.
+    ``released`` is how many updates ever left each client, whatever the server has gone back to.
+    """
+
+    folder: Path
+    heading: Heading
+    total: int
+    remark: Callable[[str], None]
+    released: Ids | None = field(init=False, default=None)
+    _store: Store = field(init=False)
+    _found: Found | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        self._store = Store(self.folder, KEPT)
+
+    def check(self) -> None:
+        """Say in a sentence that nothing can be remembered here."""
+        root = self.folder.parents[1]
+        with told(root):
+            root.mkdir(parents=True, exist_ok=True)
+        if not os.access(root, os.W_OK | os.X_OK):
+            raise DiskError.of(root, "Permission denied")
+
+    def recalled(self) -> Memory | None:
+        """Return what was known when the order was given; None where all of it is lost, or new."""
+        with told(self.folder):
+            for found in self._store.found():
+                memory = self._memory(found)
+                if memory is None:
+                    continue
+                if self.released is None:  # of the newest, for it is never taken back
+                    self.released = memory.released
+                assert isinstance(found, Found)  # of which the memory is
+                if self._is_past(found):
+                    self._found = found
+                    self._store.go_on(found)
+                    return memory
+        return None
+
+    def keep(self, memory: Memory) -> None:
+        """Write down what is known now."""
+        arrays: list[NDArray[Any]] = []
+        content = {
+            "session": self.heading.session,
+            "round": self.heading.round,
+            "memory": flattened(memory, arrays),
+        }
+        # By its own number and not by the round, in which several orders may change what is known.
+        number = 1 if self._found is None else self._found.checkpoint.round + 1
+        run = self.folder.parent
+        with told(self.folder):
+            if not run.is_dir():
+                run.mkdir(parents=True)
+                _forget(run)
+            self._store.save(Checkpoint(number, content, arrays))
+
+    def _memory(self, found: Found | str) -> Memory | None:
+        """Return what was remembered, or None, with a remark, where that is of no use."""
+        if isinstance(found, str):
+            self._lost(found)
+            return None
+        content, number = found.checkpoint.content, found.checkpoint.round
+        try:
+            if not isinstance(content, dict) or content.keys() != {"session", "round", "memory"}:
+                raise UnfitError("it is not of a node")
+            memory: Memory = rebuilt(Memory, content["memory"], found.checkpoint.arrays)
+            _check_size(memory, self.total)
+        except UnfitError as error:
+            self._lost(f"'{self.folder / f'round-{number}.json'}' cannot be used: {error}")
+            return None
+        return memory
+
+    def _lost(self, sentence: str) -> None:
+        self.remark(f"{sentence}; clients go on with what they knew before, or are placed anew")
+
+    def _is_past(self, found: Found) -> bool:
+        """Whether something was known before this order: in its session, or in earlier rounds."""
+        content = found.checkpoint.content
+        number, session = content["round"], content["session"]
+        earlier = type(number) is int and number < self.heading.round
+        return bool(session == self.heading.session or earlier)
+
+
+def _check_size(memory: Memory, total: int) -> None:
+    columns: list[NDArray[Any]] = [memory.world.turns, memory.world.labelling]
+    if memory.watch is not None:
+        columns += [memory.watch.row_of, memory.watch.stirred, memory.watch.standing]
+    if memory.released is not None:
+        columns.append(memory.released)
+    if any(each.shape != (total,) for each in columns):
+        raise UnfitError(f"it is not of {total} clients")
+
+
+def _forget(newest: Path) -> None:
+    """Remove what was remembered of the runs that were not used for longest."""
+    with suppress(OSError):  # another node forgets them, too, or nobody may
+        others = [
+            each
+            for each in newest.parent.iterdir()
+            if NAME.fullmatch(each.name) and each != newest and _is_folder(each)
+        ]
+        for run in sorted(others, key=_used, reverse=True)[RUNS - 1 :]:
+            for clients in list(run.iterdir()):
+                Store(clients).clear()
+            run.rmdir()
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _used(run: Path) -> float:
+    return max(each.stat().st_mtime for each in (run, *run.iterdir()))

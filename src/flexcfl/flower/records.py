@@ -1,0 +1,285 @@
+"""Orders and replies as Flower's records: arrays by name beside one line of JSON.
+
+What comes in is only read as what the protocol declares: arrays without pickles, and plain values.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from math import prod
+from typing import Any
+
+import numpy as np
+from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
+from numpy.typing import NDArray
+
+from flexcfl.protocol import (
+    CheckDrift,
+    Checked,
+    Choose,
+    Chosen,
+    Evaluate,
+    Evaluated,
+    Keep,
+    Kept,
+    Local,
+    Migrate,
+    Order,
+    Place,
+    Placed,
+    Received,
+    Settle,
+    Train,
+    Trained,
+)
+
+__all__ = [
+    "HELLO",
+    "LONGEST",
+    "MESSAGES",
+    "REPLIES",
+    "Heading",
+    "Hosts",
+    "Letter",
+    "MalformedError",
+    "Returned",
+    "hosts_in",
+    "hosts_record",
+    "letter_in",
+    "letter_record",
+    "refusal",
+    "reply_in",
+    "reply_record",
+    "updates_as",
+]
+
+ABOUT, ARRAYS = "flexcfl", "arrays"
+
+# An order's kind as one of Flower's message types, which are a category and an action.
+HELLO = "query.hello"
+MESSAGES: Mapping[type[Order[Any]], str] = {
+    Train: "train",
+    Place: "train.place",
+    Migrate: "train.migrate",
+    Keep: "train.keep",
+    Choose: "query.choose",
+    Settle: "query.settle",
+    CheckDrift: "query.drift",
+    Evaluate: "evaluate",
+}
+REPLIES: Mapping[type[Order[Any]], type[Any]] = {
+    Train: Trained,
+    Place: Placed,
+    Migrate: Placed,
+    Keep: Kept,
+    Choose: Chosen,
+    Settle: Kept,
+    CheckDrift: Checked,
+    Evaluate: Evaluated,
+}
+KINDS = {order.kind: order for order in MESSAGES}
+
+MOST = 10**8  # clients, classes, or numbers of an example
+LONGEST = 1000  # characters of a sentence that a stranger has written
+
+
+class MalformedError(ValueError):
+    """What came in is not what the protocol says, or says why there is nothing."""
+
+
+@dataclass(frozen=True)
+class Heading:
+    """What stands above every order.
+
+    ``run`` names the run, whose clients' memory goes by it, and ``session`` one process of its
+    server: another one has gone back to its checkpoint. ``experiment`` is TOML.
+    """
+
+    run: str
+    session: str
+    round: int
+    experiment: str
+    updates: str = "float32"
+
+
+@dataclass(frozen=True, eq=False)
+class Letter:
+    """An order, or None for the question who is there, under its heading."""
+
+    heading: Heading
+    order: Order[Any] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Hosts:
+    """Which clients a node hosts, of how many, and what their data are like."""
+
+    clients: NDArray[np.int64]
+    total: int
+    shape: tuple[int, ...]
+    classes: int
+
+
+@dataclass(frozen=True, eq=False)
+class Returned:
+    """A reply's columns as a node sent them, each with one entry for every client."""
+
+    columns: Mapping[str, Any]
+    rounds: NDArray[Any] | None
+    late: int
+
+
+def letter_record(letter: Letter) -> RecordDict:
+    """Return a letter as records."""
+    plain: dict[str, Any] = {"heading": asdict(letter.heading)}
+    arrays: dict[str, NDArray[Any]] = {}
+    if letter.order is not None:
+        plain["kind"] = letter.order.kind
+        for each in fields(letter.order):  # type: ignore[arg-type]
+            value = getattr(letter.order, each.name)
+            if isinstance(value, np.ndarray):
+                arrays[each.name] = value
+            else:
+                plain[each.name] = asdict(value) if isinstance(value, Local) else value
+    return _record(plain, arrays)
+
+
+def letter_in(content: RecordDict) -> Letter:
+    """Return the letter in a message, or raise ``MalformedError``.
+
+    What its fields are is looked at by whoever does anything with them.
+    """
+    plain, arrays = _opened(content)
+    try:
+        heading, kind = Heading(**plain.pop("heading")), plain.pop("kind", None)
+        if kind is None:
+            return Letter(heading, None)
+        if "local" in plain:
+            plain["local"] = Local(**plain["local"])
+        return Letter(heading, KINDS[kind](**plain, **arrays))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise MalformedError(f"the order makes no sense ({str(error)[:LONGEST]})") from None
+
+
+def hosts_record(hosts: Hosts) -> RecordDict:
+    """Return who is there as records."""
+    plain = {"total": hosts.total, "shape": list(hosts.shape), "classes": hosts.classes}
+    return _record(plain, {"clients": hosts.clients})
+
+
+def hosts_in(content: RecordDict) -> Hosts:
+    """Return who is there, or raise ``MalformedError``."""
+    plain, arrays = _opened(content)
+    clients = arrays.get("clients")
+    if clients is None or clients.dtype != np.int64 or clients.ndim != 1 or not len(clients):
+        raise MalformedError("it does not say which clients it hosts")
+    try:
+        total, classes = _whole(plain["total"]), _whole(plain["classes"])
+        shape = tuple(_whole(each) for each in plain["shape"])
+    except (KeyError, TypeError):
+        raise MalformedError("it does not say what its data are like") from None
+    # The server makes room for so much on the word of one node.
+    if not (0 < total <= MOST and 0 < classes <= MOST and shape and 0 < prod(shape) <= MOST):
+        raise MalformedError("its data cannot be like that")
+    if clients.min() < 0 or clients.max() >= total:
+        raise MalformedError(f"it hosts a client beyond the {total} that there are")
+    return Hosts(np.unique(clients), total, shape, classes)
+
+
+def updates_as(updates: Any, dtype: str) -> Any:
+    """Return updates as they travel; what one sends in place of them stays as it is."""
+    if not isinstance(updates, np.ndarray):
+        return [updates_as(each, dtype) for each in updates]
+    with np.errstate(over="ignore"):  # the server sees infinity, and turns it away
+        return updates.astype(dtype)
+
+
+def reply_record(reply: Any, updates: str) -> RecordDict:
+    """Return what clients answered, or what was ``Received`` of them, as records."""
+    received = reply if isinstance(reply, Received) else Received(reply)
+    plain: dict[str, Any] = {"late": received.late, "lists": {}}
+    arrays: dict[str, NDArray[Any]] = {}
+    for each in fields(received.reply):
+        column = getattr(received.reply, each.name)
+        if each.name == "updates":
+            column = updates_as(column, updates)
+        if isinstance(column, np.ndarray):
+            arrays[each.name] = column
+        else:  # where clients sent different things, each has an array of its own
+            plain["lists"][each.name] = len(column)
+            arrays |= {f"{each.name}.{place}": np.asarray(own) for place, own in enumerate(column)}
+    if received.rounds is not None:
+        arrays["rounds"] = received.rounds
+    return _record(plain, arrays)
+
+
+def reply_in(order: Order[Any], content: RecordDict) -> Returned:
+    """Return what a node sent in answer to an order, or raise ``MalformedError``.
+
+    Every column that the reply has is there, with one entry for each answer, of which there are no
+    more than clients asked; what the entries are is looked at by the guards.
+    """
+    plain, arrays = _opened(content)
+    lists = plain.get("lists", {})
+    if not isinstance(lists, dict):
+        raise MalformedError("its lists are none")
+    columns = {
+        each.name: _column(each.name, lists, arrays) for each in fields(REPLIES[type(order)])
+    }
+    rounds = _column("rounds", {}, arrays) if "rounds" in arrays else None
+    lengths = {len(column) for column in (*columns.values(), rounds) if column is not None}
+    if len(lengths) > 1:
+        raise MalformedError("its columns are not of one length")
+    asked = len(order.clients)  # type: ignore[attr-defined]
+    late = _whole(plain.get("late", 0))
+    if max(lengths) + late > asked:
+        raise MalformedError(f"it has more answers than the {asked} that it was asked for")
+    return Returned(columns, rounds, late)
+
+
+def _column(name: str, lists: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Any:
+    if name in lists:
+        number = _whole(lists[name])
+        own = [arrays.get(f"{name}.{place}") for place in range(min(number, len(arrays) + 1))]
+        if len(own) != number or any(each is None for each in own):
+            raise MalformedError(f"a part of its {name} is missing")
+        return own
+    column = arrays.get(name)
+    if column is None or not column.ndim:
+        raise MalformedError(f"its {name} are missing")
+    return column
+
+
+def refusal(sentence: str) -> RecordDict:
+    """Return why a node does not answer, as records."""
+    return _record({"refusal": sentence}, {})
+
+
+def _record(plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> RecordDict:
+    packed = {
+        name: Array.from_numpy_ndarray(np.ascontiguousarray(each)) for name, each in arrays.items()
+    }
+    about = ConfigRecord({"about": json.dumps(plain)})
+    return RecordDict({ABOUT: about, ARRAYS: ArrayRecord(array_dict=packed)})
+
+
+def _opened(content: RecordDict) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    about, arrays = content.get(ABOUT), content.get(ARRAYS)
+    if not isinstance(about, ConfigRecord) or not isinstance(arrays, ArrayRecord):
+        raise MalformedError("it is no message of flexcfl")
+    try:
+        plain = json.loads(str(about.get("about")))
+        opened = {name: array.numpy() for name, array in arrays.items()}
+    except Exception as error:  # NumPy, which reads what a stranger wrote, may raise anything
+        raise MalformedError(f"it cannot be read ({type(error).__name__})") from None
+    if not isinstance(plain, dict):
+        raise MalformedError("it is no message of flexcfl")
+    if "refusal" in plain:
+        raise MalformedError(str(plain["refusal"])[:LONGEST])
+    return plain, opened
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 2**40:
+        raise MalformedError(f"{value!r:.40} stands where a number is wanted")
+    return value

@@ -1,0 +1,72 @@
+"""The ``ServerApp``: the runner's own loop, with its clients on the nodes of a grid."""
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from flwr.app import Context
+from flwr.serverapp import Grid, ServerApp
+from rich.console import Console
+
+from flexcfl.errors import SettingsError, printable
+from flexcfl.flower.federated import Federated
+from flexcfl.flower.screen import screen
+from flexcfl.flower.understanding import own_of
+from flexcfl.runner import conduct, toml
+from flexcfl.runner.folder import EXPERIMENT
+from flexcfl.runner.layers import Layer, spoken
+from flexcfl.runner.result import Run
+from flexcfl.settings import assignments
+
+__all__ = ["app", "serve"]
+
+# After every round, because a crash costs more here than a checkpoint does.
+EVERY_ROUND = Layer("network", {"run": {"checkpoint_rounds": 1, "checkpoint_share": 1.0}})
+
+app = ServerApp()
+
+
+@app.main()
+def _main(grid: Grid, context: Context) -> None:
+    with screen() as console:
+        serve(grid, context.run_config, console)
+
+
+def serve(grid: Grid, config: Mapping[str, Any], console: Console) -> Run:
+    """Hold the run that a configuration of the app describes, and show it on a console.
+
+    ``experiment`` is TOML, or the name of such a file on this machine, ``set`` assignments such as
+    ``run.rounds=5 local.rate=0.1``, ``out`` the folder of the run, and ``resume`` whether to go on
+    with the one in it.
+    """
+
+    def remark(sentence: str) -> None:
+        console.print(printable(sentence), markup=False, highlight=False, soft_wrap=True)
+
+    hosting, out = Federated(grid, remark), str(config.get("out", ""))
+    if config.get("resume"):
+        if not out:
+            raise SettingsError("There is nothing to go on with: name the folder of a run as out.")
+        own = own_of([Layer("file", toml.read(Path(out) / EXPERIMENT))])
+        return conduct.resume(Path(out), console, own=own, hosting=hosting)
+    file, said = _said(str(config.get("experiment", "")))
+    words = spoken({}, assignments(shlex.split(str(config.get("set", "")))))
+    layers = [*said, words, EVERY_ROUND]
+    return conduct.conduct(
+        layers,
+        console,
+        folder=Path(out) if out else "new",
+        file=file,
+        own=own_of(layers),
+        hosting=hosting,
+    )
+
+
+def _said(text: str) -> tuple[Path | None, list[Layer]]:
+    """Return what TOML says, or a file of that name, with the name."""
+    if not text:
+        return None, []
+    if "\n" in text or ("=" in text and not Path(text).is_file()):
+        return None, [Layer("file", toml.parsed(text.encode(), "of the run"))]
+    return Path(text), [Layer("file", toml.read(Path(text)))]

@@ -1,0 +1,54 @@
+"""An experiment from its layers, where nodes may bring files of their own."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from flexcfl.data import Federation, IndexLists
+from flexcfl.errors import SettingsError
+from flexcfl.faults import Faults
+from flexcfl.runner.experiment import Experiment
+from flexcfl.runner.layers import Layer, merged
+from flexcfl.runner.network import Network
+from flexcfl.runner.own import NOTHING, Own
+from flexcfl.settings import validated
+
+__all__ = ["check_real", "own_of", "stand_in"]
+
+
+def stand_in(name: str, clients: int, shape: tuple[int, ...], classes: int) -> Federation:
+    """Return a federation in the place of one whose examples the server never sees.
+
+    One blank example stands for those of everybody.
+    """
+    lists = IndexLists(np.zeros(clients, dtype=np.int64), np.arange(clients + 1))
+    x, y = np.zeros((1, *shape), dtype=np.float32), np.zeros(1, dtype=np.int64)
+    return Federation(name, x, y, lists, lists, classes)
+
+
+def own_of(layers: Sequence[Layer]) -> Own:
+    """Return what stands for data of nodes' own, or nothing where they have a known dataset."""
+    tables = merged(layers).tables
+    network = validated(Network, tables["network"], "[network]")
+    if network.clients is None or network.shape is None or network.classes is None:
+        return NOTHING
+    name = tables["data"].get("name", "own")
+    return Own(stand_in(str(name), network.clients, network.shape, network.classes))
+
+
+def check_real(experiment: Experiment) -> None:
+    """Refuse to make up what happens to clients with data of their own."""
+    if not experiment.network.own_files:
+        return
+    made_up = {
+        "[shift]": bool(experiment.shift),
+        "[data] arrivals": bool(experiment.data.arrivals),
+        "[faults]": experiment.faults != Faults(),
+        "[attack]": experiment.attackers is not None,
+    }
+    for name, given in made_up.items():
+        if given:
+            raise SettingsError(
+                f"{name} is simulated, and the nodes of this experiment have data of their own "
+                "([network] clients), to which it happens or not: leave it out."
+            )

@@ -1,0 +1,82 @@
+"""What a server sends is looked at before a node does anything of it: it may hold anything."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, get_args
+
+import numpy as np
+
+from flexcfl.errors import SettingsError
+from flexcfl.flower.records import Heading, MalformedError
+from flexcfl.protocol import LOWEST_LOSS, Evaluate, Ids, Order, Purpose
+
+__all__ = ["NAME", "check_heading", "check_order", "check_width"]
+
+NAME = re.compile(r"[0-9a-f]{16}")  # of a run or a session; one that is a path would lead elsewhere
+MOST_ROUNDS = 10**9
+UPDATES = ("float32", "float16")
+PLAIN: Mapping[str, tuple[Any, ...]] = {
+    "purpose": get_args(Purpose),
+    "split": ("train", "test"),
+    "founding": (False, True),
+}
+VECTORS = {"models": 2, "directions": 2, "origin": 1}
+ONE = {number: np.zeros((1,) * number, dtype=np.float32) for number in VECTORS.values()}
+
+
+def check_heading(heading: Heading) -> None:
+    """Refuse a heading that no server of flexcfl writes."""
+    for name in (heading.run, heading.session):
+        if not isinstance(name, str) or not NAME.fullmatch(name):
+            raise MalformedError(f"{name!r:.40} is not the name of a run")
+    if type(heading.round) is not int or not 0 <= heading.round <= MOST_ROUNDS:
+        raise MalformedError(f"{heading.round!r:.40} is not the number of a round")
+    if not isinstance(heading.experiment, str) or heading.updates not in UPDATES:
+        raise MalformedError("it does not say what the experiment is")
+
+
+def check_order(order: Order[Any], hosted: Ids) -> None:
+    """Refuse an order that makes no sense, or that is to clients who are not here."""
+    clients: Any = getattr(order, "clients", None)
+    if not _is(clients, np.int64, 1):
+        raise MalformedError("the order does not say to which clients it goes")
+    strange = np.setdiff1d(clients, hosted)
+    if len(strange):
+        raise SettingsError(
+            f"This node does not host client {strange[0]}, of which an order speaks: was it "
+            "started again with other clients?"
+        )
+    # Two updates of one client would share their noise, which their difference would be without.
+    if not isinstance(order, Evaluate) and len(np.unique(clients)) < len(clients):
+        raise MalformedError("the order names a client twice")
+    _check_model_of(getattr(order, "model_of", LOWEST_LOSS), len(clients))
+    for name, dimensions in VECTORS.items():
+        vectors = getattr(order, name, ONE[dimensions])
+        if not _is(vectors, np.float32, dimensions) or not vectors.size:
+            raise MalformedError(f"the {name} of the order are no vectors of float32")
+    for name, known in PLAIN.items():
+        if getattr(order, name, known[0]) not in known:
+            raise MalformedError(f"the order has an unknown {name}")
+    if type(getattr(order, "groups", 0)) is not int:
+        raise MalformedError("the order does not say how many groups there are")
+
+
+def check_width(sent: Any, parameters: int) -> None:
+    """Refuse an order, or a keepsake, whose vectors are no models of so many parameters."""
+    for name in VECTORS:
+        width = getattr(sent, name).shape[-1] if hasattr(sent, name) else parameters
+        if width != parameters:
+            raise MalformedError(
+                f"the {name} that were sent have {width} numbers where the model has {parameters}"
+            )
+
+
+def _check_model_of(model_of: Any, number: int) -> None:
+    if isinstance(model_of, str) and model_of == LOWEST_LOSS:
+        return
+    if not _is(model_of, np.int64, 1) or len(model_of) != number:
+        raise MalformedError("the order does not say which client uses which model")
+
+
+def _is(value: Any, dtype: type[Any], dimensions: int) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype == dtype and value.ndim == dimensions

@@ -1,0 +1,32 @@
+"""The app that the project ships: Flower builds it, and it says what the server takes."""
+
+import os
+import subprocess
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import flexcfl
+from flexcfl.flower import APP
+from flexcfl.runner import toml
+
+pytest.importorskip("flwr")
+
+
+def test_it_has_the_version_of_the_package_and_the_settings_of_the_server() -> None:
+    said = toml.read(APP / "pyproject.toml")
+    assert said["project"]["version"] == flexcfl.__version__
+    assert said["tool"]["flwr"]["app"]["config"].keys() == {"experiment", "set", "out", "resume"}
+
+
+def test_flower_builds_it(tmp_path: Path) -> None:
+    flwr = Path(sysconfig.get_path("scripts")) / "flwr"
+    quiet = {"FLWR_HOME": str(tmp_path / "home"), "FLWR_TELEMETRY_ENABLED": "0"}
+    environment = {**os.environ, **quiet, "FLWR_DISABLE_UPDATE_CHECK": "1"}
+    words = [str(flwr), "build", "--app", str(APP)]
+    subprocess.run(words, cwd=tmp_path, env=environment, check=True, capture_output=True)
+    (built,) = tmp_path.glob("*.fab")
+    names = set(zipfile.ZipFile(built).namelist())
+    assert {f"flexcfl_app/{name}.py" for name in ("__init__", "server", "client")} <= names

@@ -1,0 +1,55 @@
+"""How far a run has come, seen from its folder, and what is taken away there."""
+
+from pathlib import Path
+
+import pytest
+
+import flexcfl
+from flexcfl.flower.local.standing import Standing
+from flexcfl.runner.places import made
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    flexcfl.run(rounds=2, cohort=2, epochs=1, set={"data.clients": 10}, out=folder)
+    return folder
+
+
+def test_a_finished_run_is_seen_and_makes_progress_once(finished: Path) -> None:
+    standing = Standing(finished)
+    assert standing.finished
+    assert standing.any_round
+    assert not standing.begun  # of which there would be a checkpoint
+    assert standing.progress()
+    assert not standing.progress()
+
+
+def test_a_run_that_was_killed_before_its_beginning_makes_room(tmp_path: Path) -> None:
+    path, folders = made(tmp_path / "run", tmp_path)
+    for name in ("logs", "nodes", "checkpoints"):
+        (path / name).mkdir()
+    (path / "nodes" / "memory").touch()
+    (path / "experiment.toml").touch()
+    (path / ".lock").touch()
+    standing = Standing(path)
+    standing.tidy()
+    assert {each.name for each in path.iterdir()} == {"logs"}
+    made(path, tmp_path)  # for a run can begin here
+    standing.give_up(folders)
+    assert not path.exists()
+
+
+def test_rounds_are_never_taken_away(tmp_path: Path, finished: Path) -> None:
+    before = (finished / "rounds.csv").read_bytes()
+    (finished / "summary.json").rename(tmp_path / "summary.json")
+    Standing(finished).tidy()
+    (tmp_path / "summary.json").rename(finished / "summary.json")
+    assert (finished / "rounds.csv").read_bytes() == before
+
+
+def test_what_others_put_into_the_folder_stays(tmp_path: Path) -> None:
+    path, folders = made(tmp_path / "run", tmp_path)
+    (path / "notes.txt").touch()
+    Standing(path).give_up(folders)
+    assert {each.name for each in path.iterdir()} == {"notes.txt"}

@@ -1,0 +1,137 @@
+"""Flower's real programs for tests, with an environment of their own, and none left behind."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+BIN = Path(sys.executable).parent
+MARK = "FLEXCFL_TEST_PROGRAMS"
+PATIENCE = 180.0  # seconds after which something hangs, however busy the machine is
+GRACE = 5.0  # seconds to end in
+QUIET = {
+    "FLWR_TELEMETRY_ENABLED": "0",
+    "FLWR_DISABLE_UPDATE_CHECK": "1",
+    "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",
+    "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.05",  # a second each time otherwise
+    "OMP_NUM_THREADS": "1",
+    "COLUMNS": "200",  # so that no sentence is broken
+    "NO_COLOR": "1",
+}
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A process with all that it says in a file."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    @property
+    def said(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def until(self, sentence: str) -> None:
+        """Wait until it says something."""
+        end = time.monotonic() + PATIENCE
+        while sentence not in self.said:
+            assert time.monotonic() < end, self.said
+            assert self.process.poll() is None, self.said
+            time.sleep(0.1)
+
+    def ended(self) -> int:
+        """Wait for its end, and return its exit code."""
+        try:
+            return self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"still there after {PATIENCE} s: {self.said}") from None
+
+
+@dataclass(eq=False)
+class Programs:
+    """Starts programs; at its end, they and whatever they have started themselves are gone.
+
+    Flower's programs start others in sessions of their own, so all are known by a mark in their
+    environment, which nobody else has.
+    """
+
+    folder: Path
+    environment: dict[str, str] = field(init=False)
+    programs: list[Program] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        home = self.folder / "flwr"
+        home.mkdir()
+        path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
+        own = {"PATH": path, "FLWR_HOME": str(home), MARK: str(self.folder)}
+        self.environment = {**os.environ, **QUIET, **own}
+
+    def start(
+        self,
+        name: str,
+        command: Sequence[object],
+        folder: Path | None = None,
+        extra: Mapping[str, object] | None = None,
+    ) -> Program:
+        environment = {key: str(value) for key, value in (extra or {}).items()}
+        log = self.folder / f"{name}.log"
+        with log.open("wb") as file:
+            process = subprocess.Popen(
+                [str(word) for word in command],
+                cwd=folder or self.folder,
+                env={**self.environment, **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.programs.append(Program(process, log))
+        return self.programs[-1]
+
+    def left(self) -> list[int]:
+        mark = f"{MARK}={self.folder}".encode()
+        return [
+            int(each.name)
+            for each in Path("/proc").iterdir()
+            if each.name.isdigit() and mark in _environment(each)
+        ]
+
+    def __enter__(self) -> "Programs":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for sign in (signal.SIGTERM, signal.SIGKILL):
+            for process in self.left():
+                with suppress(ProcessLookupError):
+                    os.kill(process, sign)
+            end = time.monotonic() + GRACE
+            while self.left() and time.monotonic() < end:
+                time.sleep(0.1)
+        for program in self.programs:
+            program.process.wait(GRACE)
+        assert not self.left()
+
+
+def _environment(process: Path) -> list[bytes]:
+    try:
+        return (process / "environ").read_bytes().split(b"\0")  # empty once it has ended
+    except OSError:
+        return []

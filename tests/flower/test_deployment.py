@@ -1,0 +1,186 @@
+"""The commands of docs/flower.md, executed as they are there, and those who are to be kept out."""
+
+import csv
+import json
+import re
+import shutil
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+from sklearn.datasets import load_digits
+
+pytest.importorskip("flwr")
+
+from flexcfl.errors import DataError, SettingsError
+from flexcfl.flower import certificates
+from flexcfl.flower.files import own_federation
+from flexcfl.flower.hosting import NodeSettings
+from flexcfl.flower.server import serve
+from flexcfl.flower.understanding import stand_in
+from tests.flower.inprocess import InProcessGrid, shards
+from tests.flower.processes import Program, Programs, free_port
+
+PAGE = Path(__file__).parents[2] / "docs" / "flower.md"
+STEP = re.compile(r"<!-- step: ([a-z ]+) -->\n```[a-z]+\n(.*?)```", re.DOTALL)
+RUNNING = "Uvicorn running on"
+STEPS = dict(STEP.findall(PAGE.read_text()))
+
+
+class Deployment:
+    """A server and two nodes, each in a folder of its own, with the steps of the page."""
+
+    def __init__(self, programs: Programs, folder: Path) -> None:
+        self.programs, self.port = programs, free_port()
+        self.settings = {"SERVER": "127.0.0.1", "LISTEN": "127.0.0.1", "PORT": self.port}
+        self.server, self.nodes = folder / "server", [folder / "node-0", folder / "node-1"]
+        for each in (self.server, *self.nodes):
+            each.mkdir()
+
+    def step(self, name: str, folder: Path, **settings: object) -> Program:
+        log = f"{folder.name} {name}"
+        command = ["bash", "-euc", STEPS[name]]
+        return self.programs.start(log, command, folder, {**self.settings, **settings})
+
+    def done(self, *steps: Program) -> None:
+        for step in steps:
+            assert step.ended() == 0, step.said
+
+    def make_keys(self) -> None:
+        self.done(
+            self.step("server keys", self.server),
+            *[self.step("node keys", node) for node in self.nodes],
+        )
+        (self.server / "nodes").mkdir()
+        for node in self.nodes:  # as the page tells a person to do
+            shutil.copy(self.server / "keys" / "ca.crt", node / "keys")
+            shutil.copy(node / "keys" / "node.key.pub", self.server / "nodes" / f"{node.name}.pub")
+
+    def write_files(self) -> None:
+        digits = load_digits()
+        x, y = (digits.images / 16).astype(np.float32), digits.target
+        for own, node in enumerate(self.nodes):
+            (node / "data").mkdir()
+            train, test = slice(own, 400, 2), slice(400 + own, 600, 2)
+            file = node / "data" / "client.npz"
+            np.savez(file, x_train=x[train], y_train=y[train], x_test=x[test], y_test=y[test])
+        (self.server / "experiment.toml").write_text(STEPS["experiment"])
+
+    def start(self) -> None:
+        superlink = self.step("server start", self.server)
+        superlink.until(RUNNING)
+        self.done(self.step("server register", self.server))
+        for number, node in enumerate(self.nodes):
+            self.step("node start", node, CLIENT=number, NODE_PORT=free_port())
+
+    def listed(self) -> list[str]:
+        """Return how the server sees each node that it knows."""
+        command = ["flwr", "supernode", "list", "federation", "--format", "json"]
+        listed = self.programs.start("list", command)
+        self.done(listed)
+        nodes = json.loads(listed.said[listed.said.index("{") :])["nodes"]
+        return [node["status"] for node in nodes]
+
+
+class Uninvited:
+    """Programs that cannot work, each with what it is to say before it ends."""
+
+    def __init__(self, programs: Programs, folder: Path, server: Path, port: int) -> None:
+        self.programs, self.folder, self.server, self.port = programs, folder, server, port
+        self.started: list[tuple[Program, str]] = []
+        self.made = certificates.make(folder / "old", ["127.0.0.1"], 1, timedelta(minutes=-1))
+
+    def superlink(self, name: str, port: int) -> Program:
+        tls = ["--ssl-ca-certfile", self.made.ca, "--ssl-certfile", self.made.certificate]
+        tls += ["--ssl-keyfile", self.made.key]
+        command = ["flower-superlink", "--host", "127.0.0.1", "--port", port, *tls]
+        return self.programs.start(name, command)
+
+    def node(self, name: str, says: str, port: int, *options: object) -> None:
+        there = ["--superlink", f"127.0.0.1:{port}", "--port", free_port()]
+        command = ["flower-supernode", *there, "--max-retries", 1, *options]
+        self.started.append((self.programs.start(name, command), says))
+
+    def start(self) -> None:
+        ca = ["--root-certificates", self.server / "keys" / "ca.crt"]
+        key = ["--auth-supernode-private-key", self.made.node_keys[0]]
+        self.node("stranger", "[code: 2004] Failed to activate SuperNode.", self.port, *ca, *key)
+        self.node("no key", "[code: 2001] SuperNode authentication is enabled.", self.port, *ca)
+        self.node("no TLS", "Server disconnected without", self.port, "--insecure")
+        self.node("wrong address", "Connection refused", free_port(), *ca, *key)
+        self.started.append((self.superlink("taken port", self.port), "address already in use"))
+
+    def start_late(self) -> None:
+        port = free_port()
+        expired = self.superlink("expired", port)
+        expired.until(RUNNING)
+        self.node("late", "certificate has expired", port, "--root-certificates", self.made.ca)
+
+    def check(self) -> None:
+        for program, says in self.started:
+            assert program.ended() != 0
+            assert says in program.said
+            assert explained(says)
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_page_make_a_federation_that_keeps_strangers_out(
+    tmp_path: Path,
+) -> None:
+    with Programs(tmp_path) as programs:
+        deployment = Deployment(programs, tmp_path)
+        deployment.make_keys()
+        deployment.write_files()
+        deployment.start()
+        run = deployment.step("run", deployment.server)
+        uninvited = Uninvited(programs, tmp_path, deployment.server, deployment.port)
+        uninvited.start()
+        uninvited.start_late()
+        uninvited.check()
+        deployment.done(run)
+        assert deployment.listed() == ["online", "online"]
+    check_run(deployment.server / "runs" / "first", run.said)
+    for node in deployment.nodes:
+        assert any((node / "memory").rglob("*.json"))
+
+
+def check_run(folder: Path, said: str) -> None:
+    assert "round 2/2" in said, said
+    with (folder / "rounds.csv").open() as file:
+        rounds = list(csv.DictReader(file))
+    assert [row["trained"] for row in rounds] == ["2", "2"]
+    with (folder / "messages.csv").open() as file:
+        sent = [(row["order"], row["messages"]) for row in csv.DictReader(file)]
+    assert sent == [("train", "2"), ("train", "2"), ("evaluate", "2")]
+    assert not (folder / "missing.csv").exists()
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary["clients"] == 20
+    assert summary["accuracy"]["final"] > 0.7
+
+
+def explained(sentence: str) -> bool:
+    """Whether the page's table of mistakes has how a sentence begins, whatever its numbers."""
+    table = PAGE.read_text().partition("## Common mistakes")[2]
+    words = re.sub(r"\d+(\\\.\d+)?", r"[0-9.]+", re.escape(sentence[:35]))
+    return re.search(words, table) is not None
+
+
+@pytest.mark.parametrize("change", ["run.cohort=20", "network.nodes=2"])
+def test_the_page_explains_why_a_run_cannot_begin(change: str, tmp_path: Path) -> None:
+    said = f"data.name=digits data.clients=10 run.cohort=10 network.patience=0.1 {change}"
+    grid = InProcessGrid(shards(1, tmp_path))
+    with pytest.raises(SettingsError) as caught:
+        serve(grid, {"set": said, "out": str(tmp_path / "out")}, Console(quiet=True))
+    assert explained(str(caught.value))
+
+
+def test_the_page_explains_why_a_node_does_not_take_part(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError) as lost:
+        NodeSettings().hosted(10)
+    assert explained(str(lost.value))
+    np.savez(tmp_path / "0.npz", x_train=np.zeros((3, 5)), y_train=np.zeros(3, dtype=int))
+    with pytest.raises(DataError) as unfit:
+        own_federation(tmp_path, np.array([0]), stand_in("own", 1, (8, 8), 10))
+    assert explained(str(unfit.value))

@@ -1,0 +1,198 @@
+"""``flexcfl federate`` with Flower's own processes: equal to the simulator, and through faults."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from flower_faults import (
+    Moment,
+    Trouble,
+    join,
+    kill_client_app,
+    kill_node,
+    kill_superlink,
+    misbehaving,
+    processes,
+    silent,
+    table,
+    turned_away,
+)
+from rich.console import Console
+from safetensors.numpy import load_file
+
+import flexcfl
+from flexcfl.flower.local import Federation, Plan
+
+pytest.importorskip("flwr")
+
+pytestmark = pytest.mark.slow
+
+LIMIT = 600.0  # seconds for what takes a tenth of it, where nothing else is going on
+
+
+def mentioning(text: str) -> list[str]:
+    return [words for _, words in processes().values() if text in words]
+
+
+# ---- equal to the simulator, with Ctrl-C and resume in between
+
+EXPERIMENT = {
+    "dataset": "digits",
+    "rounds": 5,
+    "cohort": 20,
+    "epochs": 1,
+    "seed": 4,  # with which clients drift, and migrate, in the third round alone
+    "shift": "swap-all",
+    "groups": 3,
+}
+FURTHER = {
+    "data.clients": 40,
+    "shift.probability": 0.05,
+    "algorithm.alpha": 14,  # so that all found the groups, and nobody is placed later
+    "run.evaluate_every": 5,
+}
+
+
+def words() -> list[str]:
+    given = [part for name, value in EXPERIMENT.items() for part in (f"--{name}", str(value))]
+    return given + [part for key, value in FURTHER.items() for part in ("--set", f"{key}={value}")]
+
+
+@contextmanager
+def command(*arguments: str, cwd: Path) -> Iterator["subprocess.Popen[str]"]:
+    """Run the command in a folder whose processes can be told from those of others."""
+    environment = {**os.environ, "TMPDIR": str(cwd / "tmp"), "COLUMNS": "200"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "flexcfl", *arguments],
+        cwd=cwd,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        try:
+            yield running
+        finally:
+            running.terminate()  # takes down what it has started, if a test fails
+
+
+def until(there: Callable[[], bool], running: "subprocess.Popen[str]") -> None:
+    end = time.monotonic() + LIMIT
+    while not there():
+        assert time.monotonic() < end
+        assert running.poll() is None, running.communicate()
+        time.sleep(0.05)
+
+
+def test_a_federation_equals_the_simulator_through_ctrl_c(tmp_path: Path) -> None:
+    run, tmp = tmp_path / "run", tmp_path / "tmp"
+    tmp.mkdir()
+    asked = ["federate", "--nodes", "4", "--out", "run", *words()]
+    with command(*asked, cwd=tmp_path) as running:
+        until(lambda: (run / "rounds.csv").exists(), running)
+        assert mentioning(str(tmp))
+        running.send_signal(signal.SIGINT)
+        output, error = running.communicate(timeout=LIMIT)
+        assert running.returncode == 130
+    assert error == "Interrupted.\n"
+    assert output.endswith("The rounds so far are in 'run'. To go on: flexcfl resume run\n")
+    assert not mentioning(str(tmp))
+    assert not list(tmp.iterdir())
+    with command("resume", "run", cwd=tmp_path) as running:
+        output, error = running.communicate(timeout=LIMIT)
+        assert (running.returncode, error) == (0, "")
+    assert re.search(r"^resumed +after round [12] of 5$", output, re.M)
+    assert re.search(r"^round 5/5  accuracy \d", output, re.M)
+    assert not mentioning(str(tmp))
+    assert not list(tmp.iterdir())
+    assert {each.name for each in tmp_path.iterdir()} == {"run", "tmp"}
+    check_equal(run, tmp_path / "simulated")
+
+
+def check_equal(run: Path, folder: Path) -> None:
+    """Compare the folder of a run with that of the same one in the simulator."""
+    options: dict[str, Any] = {**EXPERIMENT}
+    simulated = flexcfl.run(**options, set=FURTHER, out=folder)
+    assert simulated.rounds["migrated"].sum() > 0
+    files = {str(each.relative_to(run)) for each in run.rglob("*") if each.is_file()}
+    logs = {name for name in files if name.startswith("logs")}
+    there = {str(each.relative_to(folder)) for each in folder.rglob("*") if each.is_file()}
+    assert logs == {
+        *("logs/superlink.log", "logs/server.log", "logs/submit.log"),
+        *(f"logs/node-{node}.log" for node in range(4)),
+    }
+    assert files - logs == there | {"messages.csv"}
+    for name in ("membership.csv", "clients.csv", "founders.csv", "ledger.csv"):
+        assert (run / name).read_bytes() == (folder / name).read_bytes()
+    mine, theirs = table(run / "rounds.csv"), table(folder / "rounds.csv")
+    for ours, others in zip(mine, theirs, strict=True):
+        assert {**ours, "shifted": ""} == {**others, "shifted": ""}
+    for file in (folder / "models").iterdir():
+        model, expected = load_file(run / "models" / file.name), load_file(file)
+        assert model.keys() == expected.keys()
+        for name, values in expected.items():
+            np.testing.assert_allclose(model[name], values, atol=1e-5)
+
+
+# ---- through faults: six nodes of two clients each, of which the last comes later
+
+SETTINGS = (
+    "data.name=digits data.clients=12 data.seed=1 algorithm.name=fedavg shift=none "
+    "local.epochs=1 run.rounds=4 run.cohort=10 run.cohorts=uniform run.evaluate_every=4 "
+    "network.nodes=5 network.time_limit=25"
+)
+
+
+TROUBLE: Mapping[str, Moment] = {
+    "node": kill_node,
+    "app": kill_client_app,
+    "join": partial(join, node=5),
+    "superlink": kill_superlink,
+}
+
+
+def test_a_run_goes_on_through_all_kinds_of_faults(tmp_path: Path) -> None:
+    run, app = tmp_path / "run", misbehaving(tmp_path / "app", {2: "sleep", 3: "nan"})
+    plan = Plan(run, {"set": SETTINGS, "out": str(run)}, nodes=5, partitions=6, app=app)
+    remarks: list[str] = []
+    trouble = Trouble(TROUBLE)
+    with Federation(plan, Console(quiet=True), remarks.append) as federation:
+        federation.run(trouble)
+        started = [federation.superlink.pid, *(node.pid for node in federation.nodes.values())]
+    assert not set(started) & processes().keys()
+    assert not set(started) & {group for group, _ in processes().values()}
+    assert trouble.made.keys() == TROUBLE.keys()
+    assert [remark.partition(" (")[0] for remark in remarks] == [
+        "The node 0 has ended",
+        "The SuperLink has ended",
+    ]
+    rounds = table(run / "rounds.csv")
+    assert [row["round"] for row in rounds] == ["1", "2", "3", "4"]
+    # Clients 0 to 5 are those of nodes that were killed or slept, and 6 and 7 those of the one that
+    # sent nonsense, if it did so in time: on a busy machine others are late as well.
+    absent = silent(run, 1)
+    assert absent >= set(range(6))
+    assert int(rounds[0]["rejected_not_finite"]) == len({6, 7} - absent)
+    check_nobody_twice(run, rounds)
+    arrivals = [int(row["arrival"]) for row in table(run / "clients.csv")]
+    assert arrivals[:10] == [0] * 10
+    assert set(arrivals[10:]) <= {2, 3, 4}
+
+
+def check_nobody_twice(run: Path, rounds: list[dict[str, str]]) -> None:
+    for row in rounds:
+        asked, trained = int(row["cohort"]), int(row["trained"])
+        quiet = silent(run, int(row["round"]))
+        rejected = turned_away(row)
+        assert asked == 10
+        assert trained == asked - len(quiet) - rejected

@@ -1,0 +1,132 @@
+"""Nodes say who they are; those that do not fit are told off, and too few are a sentence."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from flwr.app import Context, Error, Message, RecordDict
+
+from flexcfl.errors import SettingsError
+from flexcfl.flower.joining import LIMIT, Joining
+from flexcfl.flower.post import Post
+from flexcfl.flower.records import Heading, Hosts, hosts_record, refusal
+from tests.flower.inprocess import InProcessGrid
+
+HEADING = Heading("0" * 16, "1" * 16, 0, "")
+HOSTS = Hosts(np.array([0, 1]), 9, (2, 2), 3)
+
+
+class Meeting:
+    """A grid of nodes that answer what they are told to, and what was remarked of them."""
+
+    def __init__(self, **answers: RecordDict | Error) -> None:
+        self.answers = {int(name[1:]): answer for name, answer in answers.items()}
+        self.grid = InProcessGrid({node: {} for node in self.answers}, self._answer)
+        self.remarks: list[str] = []
+        post = Post(self.grid, self.grid.clock, self.grid.clock.sleep)
+        self.joining = Joining(post, self.remarks.append)
+
+    def _answer(self, message: Message, context: Context) -> Message:
+        return Message(self.answers[context.node_id], reply_to=message)
+
+    def look(self) -> list[int]:
+        return [node for node, _ in self.joining.look(HEADING)]
+
+
+def hosts(**changes: Any) -> RecordDict:
+    return hosts_record(Hosts(**{**vars(HOSTS), **changes}))
+
+
+def test_every_node_is_asked_once() -> None:
+    meeting = Meeting(n1=hosts(), n2=hosts())
+    assert meeting.look() == [1, 2]
+    assert meeting.look() == []
+    assert len(meeting.grid.heard) == 4
+
+
+def test_a_node_that_went_away_and_came_back_is_asked_again() -> None:
+    meeting = Meeting(n1=hosts(), n2=hosts())
+    meeting.look()
+    meeting.grid.down = {2}
+    assert meeting.look() == []
+    meeting.grid.down = set()
+    assert meeting.look() == [2]
+
+
+def test_a_slow_node_is_heard_later_and_a_silent_one_asked_again() -> None:
+    meeting = Meeting(n1=hosts(), n2=hosts())
+    meeting.grid.delays, meeting.grid.silent = {1: 10.0}, {2}
+    assert meeting.look() == []
+    meeting.grid.clock.sleep(11)
+    assert meeting.look() == [1]
+    meeting.grid.silent = set()
+    assert meeting.look() == []
+    meeting.grid.clock.sleep(LIMIT)
+    assert meeting.look() == []  # which finds out that it is overdue
+    assert meeting.look() == [2]
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        (hosts(total=8), "its data are of 8 clients, shape (2, 2) and 3 classes"),
+        (hosts(shape=(4,)), "and should be of 9, (2, 2) and 3"),
+        (hosts(classes=2), "2 classes"),
+        (hosts(clients=np.array([9])), "a client beyond the 9"),
+        (hosts(clients=np.array([-1])), "a client beyond the 9"),
+        (hosts(clients=np.empty(0, np.int64)), "does not say which clients"),
+        (hosts(clients=np.array([1.0])), "does not say which clients"),
+        (hosts(clients=np.array([[1]])), "does not say which clients"),
+        (hosts(shape=("a",)), "'a' stands where a number is wanted"),
+        (hosts(shape=()), "cannot be like that"),
+        (hosts(shape=(0, 3)), "cannot be like that"),
+        (hosts(shape=(10**6, 10**6)), "cannot be like that"),
+        (hosts(total=10**12), "cannot be like that"),
+        (hosts(total=10**15), "stands where a number is wanted"),
+        (hosts(classes=0), "cannot be like that"),
+        (hosts(classes=None), "None stands where"),
+        (refusal("This node has no data."), "This node has no data."),
+        (Error(code=1, reason="it fell over"), "it fell over"),
+        (RecordDict(), "no message of flexcfl"),
+    ],
+)
+def test_who_cannot_take_part_is_told_off(other: RecordDict | Error, why: str) -> None:
+    meeting = Meeting(n1=hosts(), n2=other)
+    assert meeting.look() == [1]
+    (remark,) = meeting.remarks
+    assert remark.startswith("Node 2 cannot take part: ")
+    assert why in remark
+    assert meeting.look() == []
+    assert len(meeting.remarks) == 1
+
+
+def test_a_number_too_many_of_nodes_is_fine() -> None:
+    meeting = Meeting(n1=hosts(), n2=hosts(), n3=hosts())
+    assert [node for node, _ in meeting.joining.wait(HEADING, 2, 5.0)] == [1, 2, 3]
+    assert meeting.grid.clock.now == 0
+
+
+def test_nodes_are_waited_for() -> None:
+    meeting = Meeting(n1=hosts(), n2=hosts())
+    meeting.grid.down = {2}
+    meeting.grid.clock.alarm = lambda now: meeting.grid.down.clear() if now > 3 else None
+    assert [node for node, _ in meeting.joining.wait(HEADING, 2, 5.0)] == [1, 2]
+    assert 3 < meeting.grid.clock.now < 4
+
+
+def test_too_few_nodes_are_one_sentence_with_a_reason() -> None:
+    meeting = Meeting(n1=hosts(), n2=refusal("This node has no data."))
+    with pytest.raises(SettingsError) as raised:
+        meeting.joining.wait(HEADING, 2, 5.0)
+    assert str(raised.value) == (
+        "After 5 s 1 of 2 nodes can take part (Node 2 cannot take part: This node has no data.): "
+        "start more of them and look at what they say, lower network.nodes, or wait longer "
+        "(network.patience)."
+    )
+    assert 5 <= meeting.grid.clock.now < 6
+
+
+def test_what_data_must_be_like_may_be_known_beforehand() -> None:
+    meeting = Meeting(n1=hosts(total=8), n2=hosts())
+    meeting.joining.like = (9, (2, 2), 3)
+    assert meeting.look() == [2]
