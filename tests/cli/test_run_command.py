@@ -189,7 +189,7 @@ def test_a_source_is_named_beside_what_it_gave(
         ("--set local.rte=1", "[local] has no setting 'rte': did you mean 'rate'?"),
         ("--set locl.rate=1", "There is no table 'locl': did you mean 'local'?"),
         ("--set rate=1", "'rate' does not say which table it belongs to"),
-        ("--set clients=20", "such as data.clients or attack.clients."),
+        ("--set clients=20", "such as data.clients or attack.clients or network.clients."),
         ("--set folder=L", "such as data.folder."),
         ("--set groups=2", "such as algorithm.groups."),
         ("--algorithm fedavg --set algorithm.groups=true", "has no groups"),

@@ -22,6 +22,7 @@ from flexcfl.cli import data
 from flexcfl.cli.algorithms import algorithms as algorithms_command
 from flexcfl.cli.bench import bench as bench_command
 from flexcfl.cli.compare import compare as compare_command
+from flexcfl.cli.federate import federate as federate_command
 from flexcfl.cli.resume import resume as resume_command
 from flexcfl.cli.run import run as run_command
 from flexcfl.errors import FlexcflError, out_of_memory
@@ -48,6 +49,9 @@ app = typer.Typer(
 )
 app.command("run", epilog="Example: flexcfl run --dataset mnist --model mlp --out runs/mine")(
     run_command
+)
+app.command("federate", epilog="Example: flexcfl federate --nodes 4 --dataset digits")(
+    federate_command
 )
 app.command("resume", epilog="Example: flexcfl resume runs/flexcfl-digits-mclr-seed0-1")(
     resume_command

@@ -30,7 +30,8 @@ def resume(
 
     DIR is the folder that 'flexcfl run' or 'flexcfl compare' printed. A run goes on from its last
     checkpoint: its rounds.csv and its models will be, byte for byte, those of a run without
-    interruption. 'flexcfl run --help' says when checkpoints are made.
+    interruption. 'flexcfl run --help' says when checkpoints are made. A run of 'flexcfl federate'
+    goes on over as many nodes as it had.
 
     Of a comparison, runs that are finished are not done again, those that have begun go on, and
     the others are begun. If all are finished, its table is shown once more.
@@ -62,6 +63,8 @@ def _go_on_with_comparison(
 
 def _go_on_with_run(folder: Path, console: "Console", jobs: int | None, data: Path | None) -> None:
     from flexcfl.errors import SettingsError
+    from flexcfl.flower.local.conduct import forget, is_local
+    from flexcfl.flower.local.conduct import resume as go_on_over_nodes
     from flexcfl.runner.conduct import is_finished
     from flexcfl.runner.conduct import resume as go_on
     from flexcfl.runner.keeping import tidy
@@ -71,7 +74,11 @@ def _go_on_with_run(folder: Path, console: "Console", jobs: int | None, data: Pa
         raise SettingsError(f"'{folder}' holds no comparison but one run: leave --jobs out.")
     if is_finished(folder):
         tidy(folder)
+        forget(folder)
         typer.echo(f"The run in '{folder}' is finished: there is nothing left to do.")
         return
     words = [spoken({"data": data}, {})] if data else []
+    if is_local(folder):
+        go_on_over_nodes(folder, console, layers=words)
+        return
     go_on(folder, console, layers=words, stoppable=True)

@@ -1,71 +1,12 @@
 """``flexcfl run``: train one federation and leave a run folder."""
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
-from flexcfl.cli import options
+from flexcfl.cli.asking import Asked, asking
 
 __all__ = ["run"]
 
 
-def run(
-    experiment: Annotated[
-        Path | None,
-        typer.Argument(metavar="EXPERIMENT.toml", hidden=True),
-    ] = None,
-    algorithm: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="fedavg, fedprox, fedgroup, flexcfl, flexcfl-rcc, flexcfl-rac, ifca, ifca-mig, "
-            "fesem, fesem-mig, cfl or flhc; 'flexcfl algorithms' says what they are. "
-            "[default: flexcfl]",
-        ),
-    ] = None,
-    dataset: options.Dataset = None,
-    model: options.Model = None,
-    rounds: options.Rounds = None,
-    cohort: options.Cohort = None,
-    epochs: options.Epochs = None,
-    batch: options.Batch = None,
-    rate: options.Rate = None,
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N|auto",
-            help="Number of groups, or auto to let flexcfl, fedgroup and flexcfl-rac find it; "
-            "fedavg and fedprox have one, cfl finds its own.",
-        ),
-    ] = None,
-    shift: options.Shift = None,
-    drift: options.Drift = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="The same seed gives the same run, bit for bit. Which client has which data "
-            "is drawn from data.seed instead. [default: 0]",
-        ),
-    ] = None,
-    data: options.Data = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="The run's folder. [default: a new one under runs]"),
-    ] = None,
-    device: options.Device = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Any setting by table and name, such as local.prox=0.1; may be repeated. "
-            "The tables are listed above.",
-        ),
-    ] = None,
-    quiet: options.Quiet = False,
-) -> None:
+@asking
+def run(asked: Asked) -> None:
     """Train one federation and leave a folder with its settings, figures and models.
 
     Without arguments it runs FlexCFL on a small federation that needs no download, some of whose
@@ -120,6 +61,9 @@ def run(
                  label-flip: share, clients;
                  drag: share, clients, scale, group
       privacy    level (none, client, group), clip, noise, delta, epsilon
+      network    nodes, patience, time_limit, updates (float32, float16);
+                 of nodes with their own files: clients, shape, classes;
+                 all of it only for 'flexcfl federate' and Flower
       run        rounds, cohort, cohorts, seed, evaluate_every,
                  evaluate_clients, device, data, checkpoint_rounds,
                  checkpoint_seconds, checkpoint_share
@@ -146,27 +90,8 @@ def run(
 
     from flexcfl.runner import toml
     from flexcfl.runner.conduct import conduct
-    from flexcfl.runner.layers import Layer, spoken
-    from flexcfl.settings import assignments
+    from flexcfl.runner.layers import Layer
 
-    number_or_word = assignments([f"groups={groups}"]) if groups is not None else {}
-    given = {
-        "algorithm": algorithm,
-        "dataset": dataset,
-        "model": model,
-        "rounds": rounds,
-        "cohort": cohort,
-        "epochs": epochs,
-        "batch": batch,
-        "rate": rate,
-        "shift": shift or None,
-        "drift": drift,
-        **number_or_word,
-        "seed": seed,
-        "data": data,
-        "device": device,
-    }
-    file = [Layer("file", toml.read(experiment))] if experiment else []
-    words = spoken(given, assignments(set_ or [], example="local.rate=0.05"))
-    console = Console(quiet=quiet)
-    conduct([*file, words], console, folder=out or "new", file=experiment, stoppable=True)
+    file = [Layer("file", toml.read(asked.file))] if asked.file else []
+    layers, console = [*file, asked.words], Console(quiet=asked.quiet)
+    conduct(layers, console, folder=asked.out or "new", file=asked.file, stoppable=True)

@@ -1,0 +1,1 @@
+"""Messages without anything in them, to see what Flower takes for one."""

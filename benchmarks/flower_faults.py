@@ -1,0 +1,269 @@
+"""Faults of a federation of real Flower processes, each alone: what the run's figures say of it.
+
+    python benchmarks/flower_faults.py [NAME ...]
+
+prints a line for each fault, all of them by default, which takes about a minute each. Eight clients
+are on four nodes, FedAvg trains six of them in each of four rounds, and the fault comes in the
+first or the second one. ``silent`` are clients that did not answer, by round, ``refused`` answers
+that were turned away, ``twice`` the clients that were counted more than once, ``joined`` the last
+round in which clients came, ``again`` what had to be started again, ``left`` the processes that
+were still there afterwards. A fault that never came about is marked with an exclamation mark.
+"""
+
+import csv
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+
+from flexcfl.flower import APP
+from flexcfl.flower.local import Federation, Plan
+from flexcfl.protocol import numbers
+from flexcfl.runner.folder import ROUNDS
+from flexcfl.runner.places import CHECKPOINTS
+
+__all__ = [
+    "Moment",
+    "Trouble",
+    "join",
+    "kill_client_app",
+    "kill_node",
+    "kill_superlink",
+    "misbehaving",
+    "processes",
+    "silent",
+    "table",
+    "turned_away",
+]
+
+SETTINGS = (
+    "data.name=digits data.clients=8 data.seed=1 algorithm.name=fedavg shift=none local.epochs=1 "
+    "run.rounds=4 run.cohort=6 run.cohorts=uniform run.evaluate_every=4 network.time_limit=25"
+)
+CLIENT = '''
+"""A ClientApp whose nodes misbehave in the first round."""
+
+import time
+
+import numpy as np
+from flwr.app import Array
+from flwr.clientapp import ClientApp
+
+from flexcfl.flower.client import app as honest
+
+BEHAVIOUR = {behaviour}
+app = ClientApp()
+
+
+@app.train()
+def train(message, context):
+    behaviour = BEHAVIOUR.get(context.node_config["partition-id"])
+    if message.metadata.group_id != "1":
+        behaviour = None
+    if behaviour == "sleep":
+        time.sleep(600)
+    reply = honest(message, context)
+    if behaviour == "nan":
+        arrays = reply.content["arrays"]
+        updates = np.full_like(arrays["updates"].numpy(), np.nan)
+        arrays["updates"] = Array.from_numpy_ndarray(updates)
+    return reply
+
+
+app.evaluate()(honest)
+app.query("hello")(honest)
+'''
+
+Moment = Callable[[Federation], int | None]
+
+
+def misbehaving(folder: Path, behaviour: Mapping[int, str]) -> Path:
+    """Make an app of ours some nodes of which ``sleep`` in the first round, or send ``nan``."""
+    shutil.copytree(APP, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    client = folder / "flexcfl_app" / "client.py"
+    client.write_text(CLIENT.replace("{behaviour}", repr(dict(behaviour))))
+    return folder
+
+
+def processes() -> dict[int, tuple[int, str]]:
+    """Return of each process that runs its group and what it is."""
+    words = ["ps", "-ww", "-eo", "pid=,pgid=,stat=,args="]
+    lines = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+    parts = [line.split(None, 3) for line in lines]
+    return {int(each[0]): (int(each[1]), each[3]) for each in parts if not each[2].startswith("Z")}
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a table of a run."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def done(run: Path) -> int:
+    """Return how many rounds are written down."""
+    return len(table(run / ROUNDS))
+
+
+def silent(run: Path, number: int) -> set[int]:
+    """Return the clients that did not answer when they were to train in a round."""
+    rows = [row for row in table(run / "missing.csv") if row["order"] == "train"]
+    lines = [row["clients"] for row in rows if int(row["round"]) == number]
+    return {client for line in lines for client in numbers(line).tolist()}
+
+
+def turned_away(row: Mapping[str, str]) -> int:
+    """Return how many answers of a round were not accepted, beside those that were too late."""
+    reasons = [name for name in row if name.startswith("rejected_") and name != "rejected_late"]
+    return sum(int(row[name]) for name in reasons)
+
+
+def at_work(federation: Federation, node: int) -> int | None:
+    """Return the process in which a node trains in the first round, or None before and after."""
+    run = federation.plan.folder
+    if node not in federation.nodes or not (run / CHECKPOINTS).exists() or done(run):
+        return None
+    group = federation.nodes[node].pid
+    found = processes().items()
+    return next((pid for pid, (of, told) in found if of == group and "clientapp" in told), None)
+
+
+def killed(pid: int) -> int:
+    """Kill a process as nobody can prevent, and return its number."""
+    os.kill(pid, signal.SIGKILL)
+    return pid
+
+
+@dataclass(eq=False)
+class Trouble:
+    """Makes each trouble once: ``moments`` return None until their time has come."""
+
+    moments: Mapping[str, Moment]
+    made: dict[str, int] = field(default_factory=dict)
+
+    def __call__(self, federation: Federation) -> None:
+        """Make those whose time has come."""
+        for name, moment in self.moments.items():
+            if name not in self.made and (made := moment(federation)):
+                self.made[name] = made
+
+
+def kill_node(federation: Federation) -> int | None:
+    """Kill the SuperNode 0 while it trains."""
+    return killed(federation.nodes[0].pid) if at_work(federation, 0) else None
+
+
+def kill_client_app(federation: Federation) -> int | None:
+    """Kill the process in which node 1 trains."""
+    victim = at_work(federation, 1)
+    return killed(victim) if victim else None
+
+
+def kill_superlink(federation: Federation) -> int | None:
+    """Kill the SuperLink while the second round goes on."""
+    return killed(federation.superlink.pid) if done(federation.plan.folder) == 1 else None
+
+
+def kill_server(federation: Federation) -> int | None:
+    """Kill the ServerApp while the second round goes on."""
+    there = federation.server if done(federation.plan.folder) == 1 else None
+    return killed(there) if there else None
+
+
+def join(federation: Federation, node: int = 3) -> int | None:
+    """Start one more node in the first round: in the second it is found, in the third it trains."""
+    if not (federation.plan.folder / CHECKPOINTS).exists():
+        return None
+    federation.start_node(node)
+    return federation.nodes[node].pid
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault: what is done at some moment, or how nodes misbehave, and how many there are."""
+
+    moment: Moment | None = None
+    behaviour: Mapping[int, str] = field(default_factory=dict)
+    nodes: int = 4
+
+
+FAULTS: Mapping[str, Fault] = {
+    "none": Fault(),
+    "SuperNode killed": Fault(kill_node),
+    "ClientApp killed": Fault(kill_client_app),
+    "SuperLink killed": Fault(kill_superlink),
+    "ServerApp killed": Fault(kill_server),
+    "node sleeps past the limit": Fault(behaviour={2: "sleep"}),
+    "node sends NaN": Fault(behaviour={2: "nan"}),
+    "node joins later": Fault(join, nodes=3),
+}
+
+
+def tried(fault: Fault, folder: Path) -> list[str]:
+    """Hold a run with a fault, and return its line of the table."""
+    run, again = folder / "run", list[str]()
+    app = misbehaving(folder / "app", fault.behaviour)
+    config = {"set": f"{SETTINGS} network.nodes={fault.nodes}", "out": str(run)}
+    plan = Plan(run, config, fault.nodes, partitions=4, app=app)
+    trouble = Trouble({} if fault.moment is None else {"fault": fault.moment})
+    start = time.monotonic()
+    with Federation(plan, Console(quiet=True), again.append) as federation:
+        federation.run(trouble)
+        groups = {each.pid for each in (federation.superlink, *federation.nodes.values())}
+    seconds = time.monotonic() - start
+    left = sum(group in groups for group, _ in processes().values())
+    happened = fault.moment is None or bool(trouble.made)
+    return [*_figures(run), _restarted(again), str(left), f"{seconds:.0f}", "" if happened else "!"]
+
+
+def _figures(run: Path) -> list[str]:
+    rows = table(run / ROUNDS)
+    asked = [int(row["cohort"]) for row in rows]
+    trained = [int(row["trained"]) for row in rows]
+    quiet = {number: silent(run, number) for number in range(1, len(rows) + 1)}
+    refused = sum(map(turned_away, rows))
+    told = "; ".join(f"{number}: {sorted(who)}" for number, who in quiet.items() if who)
+    twice = sum(trained) - (sum(asked) - sum(map(len, quiet.values())) - refused)
+    last = max(int(row["arrival"]) for row in table(run / "clients.csv"))
+    turnout = f"{len(rows)}/4", "+".join(map(str, trained)), told or "-", str(refused)
+    return [*turnout, str(twice), str(last)]
+
+
+def _restarted(remarks: Sequence[str]) -> str:
+    names = [each.removeprefix("The ").partition(" has ended")[0] for each in remarks]
+    return ", ".join(names) or "-"
+
+
+def main(names: Sequence[str]) -> None:
+    """Print the table."""
+    head = [
+        "rounds",
+        "trained",
+        "silent",
+        "refused",
+        "twice",
+        "joined",
+        "again",
+        "left",
+        "seconds",
+        "",
+    ]
+    print("| fault | " + " | ".join(head[:-1]) + " |")
+    print("|---" * len(head) + "|")
+    for name in names or FAULTS:
+        with tempfile.TemporaryDirectory(prefix="flexcfl-faults-") as folder:
+            line = tried(FAULTS[name], Path(folder))
+        print(f"| {name}{line[-1]} | " + " | ".join(line[:-1]) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
