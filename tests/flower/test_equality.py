@@ -85,10 +85,9 @@ def test_every_algorithm_under_a_shift(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("shift", sorted(SHIFTS))
 def test_every_shift(shift: str, tmp_path: Path) -> None:
     """Each node derives from seed and round what happens to its clients."""
-    settings = {**FEW, **SHIFTING[shift], "shift.name": shift}
-    if shift == "rotation":
-        settings = {**FLEXCFL, **SHIFTING[shift], "shift.name": shift}
-    small = IMAGES if shift == "rotation" else SMALL
+    images = shift == "rotation"
+    settings = {**(FLEXCFL if images else FEW), **SHIFTING[shift], "shift.name": shift}
+    small = IMAGES if images else SMALL
     check_equal(tmp_path, settings, nodes=shards(2, tmp_path / "memory"), small=small)
 
 

@@ -94,10 +94,9 @@ class FeSEM:
         """Assign the cohort to groups, let it train, and step each model by its mean update."""
         if self.migrates:
             state = yield from _migrated(state, present)
-        order = Train(cohort, state.models, _assigned(state, cohort, rng), self.local)
+        assigned = _assigned(state, cohort, rng)
+        order = Train(cohort, state.models, assigned, self.local, placing=self.migrates)
         trained = yield from ask(order)
-        if self.migrates:
-            yield from settled(trained.clients)
         models = stepped(state.models, trained, self.rule, rng, self.options.averaging)
         group_of = state.group_of.copy()
         group_of[trained.clients] = trained.model_of

@@ -19,6 +19,7 @@ PLAIN: Mapping[str, tuple[Any, ...]] = {
     "purpose": get_args(Purpose),
     "split": ("train", "test"),
     "founding": (False, True),
+    "placing": (False, True),
 }
 VECTORS = {"models": 2, "directions": 2, "origin": 1}
 ONE = {number: np.zeros((1,) * number, dtype=np.float32) for number in VECTORS.values()}

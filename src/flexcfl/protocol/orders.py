@@ -95,7 +95,8 @@ class Train(Order[Trained]):
 
     With ``LOWEST_LOSS`` for ``model_of`` every client receives all models and trains from the one
     with the lowest data loss on its training set (the first of equals), which the reply names.
-    ``founding`` says that groups will be founded on the updates.
+    ``founding`` says that groups will be founded on the updates, and ``placing`` that clients are
+    placed where they train, so that they remember what their data are like.
     """
 
     kind = "train"
@@ -106,6 +107,7 @@ class Train(Order[Trained]):
     local: Local
     purpose: Purpose = "training"
     founding: bool = False
+    placing: bool = False
 
     def __post_init__(self) -> None:
         check_models(self.models, self.model_of)

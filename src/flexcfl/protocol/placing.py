@@ -2,8 +2,8 @@
 
 Duan et al.: Flexible Clustered Federated Learning for Client-Level Data Distribution Shift. IEEE
 TPDS 2022, Section 3.4. A client is *placed* when it fulfils one of ``Place``, ``Keep``,
-``Migrate``, ``Choose`` and ``Settle``, or trains the model that it chose itself: it then remembers
-what its data are like, and later verdicts are on what has changed since.
+``Migrate``, ``Choose`` and ``Settle``, trains the model that it chose itself, or is placed where it
+trains: it then remembers what its data are like, and later verdicts are on what has changed since.
 """
 
 from dataclasses import dataclass

@@ -182,7 +182,7 @@ class _Moment:
         updates, loss = self._updates(clients, models, model_of, order.local, order.purpose)
         if order.purpose != "placement" and self.simulation.divergence is not None:
             self.simulation.divergence.look(updates, loss, self.number)
-        if isinstance(given, str):
+        if isinstance(given, str) or order.placing:
             self._remember(clients)
         return Trained(clients, updates, self.view.train.sizes_of(clients), loss, model_of)
 
