@@ -4,10 +4,11 @@
 
 prints a line for each fault, all of them by default, which takes about a minute each. Eight clients
 are on four nodes, FedAvg trains six of them in each of four rounds, and the fault comes in the
-first or the second one. ``silent`` are clients that did not answer, by round, ``refused`` answers
-that were turned away, ``twice`` the clients that were counted more than once, ``joined`` the last
-round in which clients came, ``again`` what had to be started again, ``left`` the processes that
-were still there afterwards. A fault that never came about is marked with an exclamation mark.
+first or the second one. Nodes have 25 s to answer. ``silent`` are clients that did not, by round,
+``refused`` answers that were turned away, ``twice`` the clients that were counted more than once,
+``joined`` the last round in which clients came, ``again`` what had to be started again, ``left``
+the processes that were still there afterwards. A fault that never came about is marked with an
+exclamation mark.
 """
 
 import csv
@@ -69,7 +70,7 @@ def train(message, context):
     if message.metadata.group_id != "1":
         behaviour = None
     if behaviour == "sleep":
-        time.sleep(600)
+        time.sleep(40)
     reply = honest(message, context)
     if behaviour == "nan":
         arrays = reply.content["arrays"]

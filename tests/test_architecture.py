@@ -48,7 +48,8 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     | {"models", "engine", "simulation", "disk", "checkpoints"}
     | {"aggregation", "guards", "faults", "privacy"},
     "flower": BASE
-    | {"protocol", "cohorts", "data", "faults", "simulation", "checkpoints", "runner"},
+    | {"protocol", "cohorts", "data", "faults", "guards", "privacy", "simulation"}
+    | {"checkpoints", "runner"},
     "comparison": BASE | {"protocol", "algorithms", "metrics", "data", "disk", "runner"},
     "benchmark": BASE | {"protocol", "data", "models", "engine", "runner"},
     "cli": BASE

@@ -14,7 +14,9 @@ import numpy as np
 from flexcfl import seeds
 from flexcfl.protocol import Flags, Ids
 
-__all__ = ["Attendance", "Cohorts", "Policy"]
+__all__ = ["NEVER", "Attendance", "Cohorts", "Policy"]
+
+NEVER = 2**62  # the round in which a client arrives that nobody has heard of
 
 Policy: TypeAlias = Literal["uniform", "round-robin-then-uniform"]
 

@@ -7,7 +7,7 @@ import pytest
 from flwr.app import Context, Error, Message, RecordDict
 
 from flexcfl.errors import SettingsError
-from flexcfl.flower.joining import LIMIT, Joining
+from flexcfl.flower.joining import AGAIN, LIMIT, Joining
 from flexcfl.flower.post import Post
 from flexcfl.flower.records import Heading, Hosts, hosts_record, refusal
 from tests.flower.inprocess import InProcessGrid
@@ -35,6 +35,9 @@ class Meeting:
 
 def hosts(**changes: Any) -> RecordDict:
     return hosts_record(Hosts(**{**vars(HOSTS), **changes}))
+
+
+OTHERS = hosts(clients=np.array([3]))
 
 
 def test_every_node_is_asked_once() -> None:
@@ -101,13 +104,31 @@ def test_who_cannot_take_part_is_told_off(other: RecordDict | Error, why: str) -
 
 
 def test_a_number_too_many_of_nodes_is_fine() -> None:
-    meeting = Meeting(n1=hosts(), n2=hosts(), n3=hosts())
+    meeting = Meeting(n1=hosts(), n2=OTHERS, n3=OTHERS)
     assert [node for node, _ in meeting.joining.wait(HEADING, 2, 5.0)] == [1, 2, 3]
     assert meeting.grid.clock.now == 0
 
 
-def test_nodes_are_waited_for() -> None:
+def test_a_node_that_is_there_twice_counts_once() -> None:
     meeting = Meeting(n1=hosts(), n2=hosts())
+    with pytest.raises(SettingsError, match="After 5 s 1 of 2 nodes"):
+        meeting.joining.wait(HEADING, 2, 5.0)
+
+
+def test_who_could_not_take_part_is_asked_again_after_a_while_and_told_of_once() -> None:
+    meeting = Meeting(n1=hosts(), n2=refusal("A file is half written."))
+    for _ in range(3):
+        meeting.look()
+        meeting.grid.clock.sleep(AGAIN + 1)
+    assert len(meeting.remarks) == 1
+    meeting.answers[2] = OTHERS
+    meeting.look()
+    meeting.grid.clock.sleep(AGAIN + 1)
+    assert meeting.look() == [2]
+
+
+def test_nodes_are_waited_for() -> None:
+    meeting = Meeting(n1=hosts(), n2=OTHERS)
     meeting.grid.down = {2}
     meeting.grid.clock.alarm = lambda now: meeting.grid.down.clear() if now > 3 else None
     assert [node for node, _ in meeting.joining.wait(HEADING, 2, 5.0)] == [1, 2]

@@ -174,7 +174,8 @@ def test_who_migrates_is_sent_nothing_but_the_question(tmp_path: Path) -> None:
         assert arrays_of(message.content).keys() == {"clients"}
         plain = about(message.content)
         assert plain.keys() == {"heading", "kind", "local", "groups"}
-        assert plain["heading"].keys() == {"run", "session", "round", "experiment", "updates"}
+        names = {"run", "session", "round", "experiment", "updates", "lineage"}
+        assert plain["heading"].keys() == names
         # In words, too, there is no room for a model.
         assert len(handed_over(message)) < 4000
     sums = run.messages["wire_down_bytes"][run.messages["order"] == "migrate"].sum()

@@ -15,12 +15,14 @@ import pytest
 from flwr.app import Message
 from rich.console import Console
 
-from flexcfl.errors import DiskError
+from flexcfl.errors import DiskError, SettingsError
 from flexcfl.flower.recollection import RUNS
+from flexcfl.flower.records import MalformedError
 from flexcfl.flower.server import serve
 from flexcfl.protocol import CheckDrift, Local, Migrate, Place, Settle
+from flexcfl.runner.lock import locked
 from tests.flower.inprocess import InProcessGrid, shards
-from tests.flower.nodes import OWN, asked, columns, heading, lay, owners, points
+from tests.flower.nodes import OWN, SESSION, asked, columns, heading, lay, owners, points
 
 MINE = np.array([1, 5])
 ORIGIN, DIRECTIONS = np.zeros(20, dtype=np.float32), np.eye(2, 20, dtype=np.float32)
@@ -97,8 +99,32 @@ def test_another_session_goes_back_to_the_rounds_before(config: dict[str, Any]) 
     asked(Settle(MINE[:1]), config, heading(number=3))
     asked(Settle(MINE), config, heading(number=4))
     assert drifted(config, number=4) == [False, False]
-    assert drifted(config, number=4, session=ANOTHER) == [False, True]
-    assert drifted(config, number=4, session=ANOTHER) == [False, True]  # for good
+    after = {"session": ANOTHER, "lineage": {SESSION: 3}}
+    assert drifted(config, number=4, **after) == [False, True]
+    assert drifted(config, number=4, **after) == [False, True]  # for good
+
+
+def test_who_missed_the_round_that_was_held_again_does_not_know_the_first_one(
+    config: dict[str, Any],
+) -> None:
+    asked(Settle(MINE[:1]), config, heading(number=3))
+    asked(Settle(MINE), config, heading(number=4))  # after which the server crashed, and is in 5
+    lineage = {SESSION: 3}
+    assert drifted(config, number=5, session=ANOTHER, lineage=lineage) == [False, True]
+
+
+def test_an_order_that_comes_after_later_ones_is_refused(config: dict[str, Any]) -> None:
+    asked(Settle(MINE), config, heading(number=4))
+    with pytest.raises(MalformedError, match="of round 3, and this node is in round 4"):
+        asked(CheckDrift(MINE), config, heading(number=3))
+
+
+def test_one_order_at_a_time(config: dict[str, Any]) -> None:
+    asked(Settle(MINE), config)
+    (folder,) = Path(config["memory"]).glob("*/*")
+    with locked(folder), pytest.raises(SettingsError, match="Another process is at work"):
+        asked(CheckDrift(MINE), config)
+    assert drifted(config) == [False, False]
 
 
 def test_a_run_that_begins_anew_knows_nothing(config: dict[str, Any]) -> None:
@@ -172,7 +198,7 @@ def test_clients_go_back_with_a_server_that_crashed(tmp_path: Path, algorithm: s
     assert whole.folder is not None
     assert sum(map(int, column(whole.folder, "detected"))) > 2
     crashing, out = Crashing(shards(2, tmp_path / "b")), {"out": str(tmp_path / "run")}
-    for crash, left in enumerate((12, 4, 5)):
+    for crash, left in enumerate((9, 3, 4)):
         crashing.left = left
         with pytest.raises(CrashError):
             serve(crashing, {**out, "resume": True} if crash else {**told, **out}, quiet)

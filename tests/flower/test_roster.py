@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flexcfl.cohorts import Cohorts
-from flexcfl.flower.roster import NEVER, Roster
+from flexcfl.cohorts import NEVER, Cohorts
+from flexcfl.flower.roster import Roster
 
 CLIENTS = 6
 

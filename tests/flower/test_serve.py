@@ -11,7 +11,7 @@ import pytest
 from flwr.app import Message
 from rich.console import Console
 
-from flexcfl.errors import SettingsError
+from flexcfl.errors import SettingsError, TrainingError
 from flexcfl.protocol import numbers
 from flexcfl.runner.result import Run
 from tests.flower.inprocess import (
@@ -87,6 +87,37 @@ def test_a_node_that_vanishes_is_missing_from_then_on(tmp_path: Path) -> None:
     assert missing(run) == {2: [4, 5, 6, 7], 3: [4, 5, 6, 7], 4: [4, 5, 6, 7]}
     assert run.rounds["trained"].tolist() == [12, 8, 8, 8]
     assert run.rounds["cohort"].tolist() == [12] * 4
+
+
+def test_rounds_wait_while_no_node_is_there(tmp_path: Path, clock: Clock) -> None:
+    grid = Eventful(shards(2, tmp_path / "memory"), events={2: [("vanish", 100), ("vanish", 101)]})
+    clock.alarm = lambda now: grid.down.clear() if now > 100 else None
+    settings = {**FEDAVG, "network.time_limit": 1, "network.patience": 300}
+    run, _ = held(grid, settings, tmp_path / "run")
+    assert run.rounds["trained"].tolist() == [12, 0, 12, 12]
+    assert 100 < clock.now < 110
+
+
+def test_a_run_whose_nodes_do_not_come_back_ends_and_can_go_on(
+    tmp_path: Path, clock: Clock
+) -> None:
+    grid = Eventful(shards(2, tmp_path / "memory"), events={2: [("vanish", 100), ("vanish", 101)]})
+    settings = {**FEDAVG, "network.time_limit": 1, "network.patience": 60}
+    with pytest.raises(TrainingError, match="no node for 60 s before round 3: start them again"):
+        held(grid, settings, tmp_path / "run")
+    grid.down.clear()
+    run = resumed(grid, tmp_path / "run")
+    assert run.rounds["trained"][[0, 2, 3]].tolist() == [12] * 3
+
+
+def test_clients_that_never_came_are_not_counted(tmp_path: Path) -> None:
+    nodes = shards(3, tmp_path / "memory")
+    del nodes[102]
+    run, _ = held(InProcessGrid(nodes), {**FEDAVG, "run.cohort": 6}, tmp_path / "run")
+    assert run.summary["clients"] == 8
+    lines = (tmp_path / "run" / "clients.csv").read_text().splitlines()
+    assert lines[1] == "0,0,0,"
+    assert lines[-1] == "11,0,,"  # there is one model for all, also for who has not come
 
 
 def test_a_silent_node_is_waited_for_once_a_round(tmp_path: Path, clock: Clock) -> None:

@@ -15,6 +15,7 @@ from flexcfl.flower.post import Post
 from flexcfl.flower.records import Heading
 from flexcfl.flower.roster import Roster
 from flexcfl.flower.understanding import check_real, stand_in
+from flexcfl.privacy import Discretion
 from flexcfl.runner import toml
 from flexcfl.runner.experiment import Experiment
 from flexcfl.runner.own import Own
@@ -61,9 +62,13 @@ class Federated:
         """Return the clients on the nodes at the start of a run."""
         roster = prepared.cohorts
         assert isinstance(roster, Roster)  # of ``prepare``
-        limit = prepared.experiment.network.time_limit
-        heading = _heading(prepared.experiment)
-        return Network(self.post, roster, self._joining, heading, limit, self.remark)
+        experiment, clients = prepared.experiment, prepared.federation.clients
+        privacy, heading = experiment.privacy, _heading(experiment)
+        private = privacy.level != "none"
+        discretion = Discretion(privacy, clients, experiment.run.seed) if private else None
+        settings = experiment.network
+        world = (self.post, roster, self._joining, heading, settings, self.remark)
+        return Network(*world, discretion)
 
     def sizes(self, prepared: Prepared) -> str:
         """Return how many nodes there are: what they have only they know."""

@@ -20,6 +20,7 @@ __all__ = ["Joining", "Likeness"]
 
 PAUSE = 0.2
 LIMIT = 120.0  # seconds after which a node that has not answered is asked again
+AGAIN = 20.0  # seconds after which one that cannot take part is asked again
 
 Likeness: TypeAlias = tuple[int, tuple[int, ...], int]  # clients in all, shape, classes
 
@@ -39,6 +40,7 @@ class Joining:
     _greeted: set[int] = field(default_factory=set)
     _due: dict[str, int] = field(default_factory=dict)
     _sent: dict[str, float] = field(default_factory=dict)
+    _refused: dict[int, float] = field(default_factory=dict)
 
     def look(self, heading: Heading) -> list[tuple[int, Hosts]]:
         """Ask nodes that are new, and return those that have answered since the last look."""
@@ -61,14 +63,16 @@ class Joining:
         end = self.post.clock() + patience
         while True:
             found |= dict(self.look(heading))
-            if len(found) >= number:
+            # One that was started again may be there twice, until Flower notices.
+            there = len({hosts.clients.tobytes() for hosts in found.values()})
+            if there >= number:
                 return list(found.items())
             if self.post.clock() >= end:
                 break
             self.post.sleep(PAUSE)
         why = f" ({self.heard})" if self.heard else ""
         raise SettingsError(
-            f"After {patience:g} s {len(found)} of {number} nodes can take part{why}: start more "
+            f"After {patience:g} s {there} of {number} nodes can take part{why}: start more "
             "of them and look at what they say, lower network.nodes, or wait longer "
             "(network.patience)."
         )
@@ -78,8 +82,11 @@ class Joining:
             hosts = hosts_in(answer.opened())
             self._check_alike(hosts)
         except MalformedError as error:
-            self.heard = f"Node {answer.node} cannot take part: {error}"
-            self.remark(self.heard)
+            self._refused[answer.node] = self.post.clock()
+            sentence = f"Node {answer.node} cannot take part: {error}"
+            if sentence != self.heard:  # it may say so again and again
+                self.remark(sentence)
+            self.heard = sentence
             return None
         return answer.node, hosts
 
@@ -93,7 +100,11 @@ class Joining:
             )
 
     def _forget(self) -> None:
-        """Ask again whom nothing was heard of."""
+        """Ask again whom nothing was heard of, and after a while who could not take part."""
+        for node, at in list(self._refused.items()):
+            if self.post.clock() - at > AGAIN:
+                self._greeted.discard(node)
+                del self._refused[node]
         self._sent = {message: at for message, at in self._sent.items() if message in self._due}
         for message, at in list(self._sent.items()):
             if self.post.clock() - at > LIMIT:

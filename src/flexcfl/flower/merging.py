@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from flexcfl.flower.records import REPLIES, MalformedError, Returned
 from flexcfl.flower.wire import Share
+from flexcfl.guards.sense import MOST_EXAMPLES
 from flexcfl.protocol import Evaluate, Ids, Order, Received
 
 __all__ = ["Part", "merged", "part"]
 
 NOBODY = -1
-MOST_EXAMPLES = 2**40  # of a million clients with so many the sum is still a 64-bit number
 
 
 @dataclass(frozen=True, eq=False)

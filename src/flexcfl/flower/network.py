@@ -1,11 +1,12 @@
 """The clients of a run on a network: orders become messages to nodes, and answers one reply."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
+from flexcfl.errors import TrainingError
 from flexcfl.flower import wire
 from flexcfl.flower.joining import Joining
 from flexcfl.flower.merging import Part, merged, part
@@ -20,6 +21,7 @@ from flexcfl.flower.records import (
 )
 from flexcfl.flower.roster import Roster
 from flexcfl.flower.wire import Share
+from flexcfl.privacy import Discretion
 from flexcfl.protocol import (
     Executor,
     Ids,
@@ -30,24 +32,31 @@ from flexcfl.protocol import (
     Train,
     among,
 )
+from flexcfl.runner.network import Network as Settings
 from flexcfl.simulation import Divergence
 
 __all__ = ["Memory", "Network"]
 
 ReplyT = TypeVar("ReplyT")
 
+PAUSE = 1.0  # seconds between two looks for nodes while there is none
+LOST = 8  # updates that a client may have released in rounds that a crashed server has forgotten
+
 
 @dataclass(frozen=True, eq=False)
 class Memory:
     """What the server knows between two rounds beside the algorithm's state.
 
-    ``run`` is the name by which nodes know the run, ``arrival`` the round in which each client
-    arrived, ``released`` how many updates left each at most, and ``diverged`` the cohorts in a row
-    all of whose training did.
+    ``run`` is the name by which nodes know the run, ``sessions`` those of the processes that held
+    it, this one being the last, and ``until`` the round up to which each of them counts.
+    ``arrival`` is the round in which each client arrived, ``released`` how many updates left each
+    at most, and ``diverged`` counts the cohorts in a row all of whose training did.
     """
 
     number: int
     run: str
+    sessions: tuple[str, ...]
+    until: Ids
     arrival: Ids
     released: Ids
     diverged: int
@@ -57,15 +66,17 @@ class Memory:
 class Network:
     """A federation whose clients are on nodes: ``at(round)`` fulfils the orders of that round.
 
-    ``remark`` is told what a person should know, such as why a node does not answer.
+    ``remark`` is told what a person should know, such as why a node does not answer. ``discretion``
+    is that of the clients, where they have any: who has spent its budget releases nothing.
     """
 
     post: Post
     roster: Roster
     joining: Joining
     heading: Heading
-    time_limit: float
+    settings: Settings
     remark: Callable[[str], None]
+    discretion: Discretion | None = None
     divergence: Divergence = field(default_factory=Divergence)
     released: Ids = field(init=False)
 
@@ -73,13 +84,34 @@ class Network:
         self.released = np.zeros(len(self.roster.planned), dtype=np.int64)
 
     def at(self, number: int) -> Executor:
-        """Return the executor of round ``number``, with the nodes that are there by now."""
+        """Return the executor of round ``number``, with the nodes that are there by now.
+
+        A round in which there is none at all does not begin.
+        """
         self.heading = replace(self.heading, round=number)
+        self._look_round(number)
+        if not self.roster.nodes:
+            self._wait(number)
+        return _Round(self, number)
+
+    def _look_round(self, number: int) -> None:
         for node, hosts in self.joining.look(self.heading):
             self.roster.join(node, hosts.clients, number)
         for node in set(self.roster.nodes) - set(self.post.nodes()):
             self.roster.leave(node)
-        return _Round(self, number)
+
+    def _wait(self, number: int) -> None:
+        patience, clock = self.settings.patience, self.post.clock
+        self.remark(f"Round {number}: no node is there; they are waited for {patience:g} s.")
+        end = clock() + patience
+        while not self.roster.nodes:
+            if clock() >= end:
+                raise TrainingError(
+                    f"There was no node for {patience:g} s before round {number}: start them "
+                    "again, then go on with the run (resume)."
+                )
+            self.post.sleep(PAUSE)
+            self._look_round(number)
 
     def shifted(self, number: int) -> None:
         """Say that it is not known whose data changed: only clients see them."""
@@ -91,15 +123,24 @@ class Network:
 
     def memory(self) -> Memory:
         """Return all that is known after a round, which does not change with the network."""
-        arrival, released = self.roster.arrival.copy(), self.released.copy()
         heading = self.heading
-        return Memory(heading.round, heading.run, arrival, released, self.divergence.times)
+        counted = {**heading.lineage, heading.session: heading.round}
+        return Memory(
+            *(heading.round, heading.run, tuple(counted)),
+            np.fromiter(counted.values(), np.int64, len(counted)),
+            self.roster.arrival.copy(),
+            self.released.copy(),
+            self.divergence.times,
+        )
 
     def recall(self, memory: Memory) -> None:
         """Be as after the round of which this was remembered."""
-        self.heading = replace(self.heading, round=memory.number, run=memory.run)
+        lineage = dict(zip(memory.sessions, memory.until.tolist(), strict=True))
+        self.heading = replace(self.heading, round=memory.number, run=memory.run, lineage=lineage)
         self.roster.recall(memory.arrival, memory.number)
         self.released = memory.released.copy()
+        if self.settings.own_files:  # whose clients never take back what they have counted
+            self.released += LOST
         self.divergence.times = memory.diverged
 
 
@@ -122,12 +163,12 @@ class _Round:
     def __call__(self, order: Order[ReplyT]) -> ReplyT:
         """Have an order fulfilled, and return what came in as it was received."""
         asked, updates = self._divided(order), self.network.heading.updates
+        self._count(order, asked.values())
         parts: list[Part] = []
         traffic, late = Traffic(), 0
         for answer in self._answers(order, asked):
             mine = asked[answer.node]
             own = self._part(mine, answer)
-            self._count(order, mine.places if own is None else own.places)
             traffic += _traffic(mine.share.order, answer, own, updates)
             late += len(mine.places) if answer.late else 0
             parts += [] if own is None else [own]
@@ -156,7 +197,8 @@ class _Round:
             node: letter_record(Letter(network.heading, each.share.order))
             for node, each in asked.items()
         }
-        return network.post.exchange(message, contents, self.number, network.time_limit)
+        limit = network.settings.time_limit
+        return network.post.exchange(message, contents, self.number, limit)
 
     def _part(self, asked: _Asked, answer: Answer) -> Part | None:
         """Return what a node answered, or None, with a remark, where that is of no use."""
@@ -169,10 +211,15 @@ class _Round:
             self.network.remark(f"{where}: {error}")
             return None
 
-    def _count(self, order: Order[Any], places: Ids) -> None:
-        """Count the updates that left clients, or may have where nothing was heard of them."""
-        if isinstance(order, Train | Place | Migrate):
-            self.network.released[order.clients[np.unique(places[places >= 0])]] += 1
+    def _count(self, order: Order[Any], asked: Iterable[_Asked]) -> None:
+        """Count the updates that may leave clients, whether they will be heard of or not."""
+        discretion, released = self.network.discretion, self.network.released
+        if discretion is None or not isinstance(order, Train | Place | Migrate):
+            return
+        discretion.recall(released)
+        for each in asked:
+            clients = order.clients[each.places]
+            released[clients[~discretion.spent(clients)]] += 1
 
     def _look(self, order: Order[Any], reply: Any) -> None:
         """End a run whose training comes to nothing, unless that is on the word of a few."""

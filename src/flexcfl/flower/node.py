@@ -21,6 +21,8 @@ from flexcfl.simulation import Simulation
 
 __all__ = ["answer"]
 
+COMPUTING = (Train, Evaluate, Place, Choose, Migrate)  # other orders need no model
+
 
 def answer(
     content: RecordDict, config: Mapping[str, Any], remark: Callable[[str], None]
@@ -39,7 +41,11 @@ def answer(
         recollection.check()  # now, because it is for the end of a round that it is needed
         return hosts_record(host.hosts)
     check_order(order, host.clients)
-    return reply_record(_fulfilled(order, heading, host, recollection), heading.updates)
+    if isinstance(order, COMPUTING):
+        check_width(order, host.prepared.engine.parameters)
+    with recollection.held():
+        reply = _fulfilled(order, heading, host, recollection)
+    return reply_record(reply, heading.updates)
 
 
 def _fulfilled(
@@ -50,7 +56,9 @@ def _fulfilled(
     memory = recollection.recalled()
     if memory is not None:
         world.recall(memory)
-    _check_widths(order, world)
+    if isinstance(order, COMPUTING):
+        for kept in world.keepsakes.sent:  # which may be of a server with another model
+            check_width(kept, world.engine.parameters)
     executor = world.at(heading.round)
     if host.own:
         _beware(world, host, recollection)
@@ -58,13 +66,6 @@ def _fulfilled(
     if not isinstance(order, Evaluate):  # which changes nothing
         recollection.keep(world.memory())
     return reply
-
-
-def _check_widths(order: Order[Any], world: Simulation) -> None:
-    """Refuse to compute with vectors that are of another model, whenever they were sent."""
-    if isinstance(order, Train | Evaluate | Place | Choose | Migrate):  # others need no model
-        for sent in (order, *world.keepsakes.sent):
-            check_width(sent, world.engine.parameters)
 
 
 def _beware(world: Simulation, host: Hosted, recollection: Recollection) -> None:

@@ -13,7 +13,7 @@ from flexcfl.flower.records import LONGEST, MalformedError
 __all__ = ["Answer", "Post", "size"]
 
 PAUSE = 0.2  # seconds between two looks for answers
-AFTERWARDS = 60.0  # seconds that a message is valid beyond the limit, so that it is not cut short
+AFTERWARDS = 5.0  # seconds that a message is valid beyond the limit, so that it is not cut short
 
 
 @dataclass(frozen=True, eq=False)

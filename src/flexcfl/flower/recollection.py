@@ -1,12 +1,13 @@
 """What the clients of a node remember between messages, each of which is a new process.
 
 Kept in a folder of the node, written whole or not at all. A server that starts again after a crash
-has gone back to its last checkpoint: its session is another, and so do the clients go back.
+has gone back to its last checkpoint: its session is another, and so do the clients go back, to what
+they knew in rounds that still count.
 """
 
 import os
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,11 @@ from numpy.typing import NDArray
 
 from flexcfl.checkpoints import Checkpoint, Found, Store, UnfitError, flattened, rebuilt
 from flexcfl.errors import DiskError
-from flexcfl.flower.records import Heading
+from flexcfl.flower.records import Heading, MalformedError
 from flexcfl.flower.vetting import NAME
 from flexcfl.protocol import Ids
 from flexcfl.runner.folder import told
+from flexcfl.runner.lock import locked
 from flexcfl.simulation import Memory
 
 __all__ = ["Recollection"]
@@ -55,6 +57,16 @@ class Recollection:
         if not os.access(root, os.W_OK | os.X_OK):
             raise DiskError.of(root, "Permission denied")
 
+    def held(self) -> AbstractContextManager[None]:
+        """Hold the memory for one order, or say that an earlier one is still under way."""
+        run = self.folder.parent
+        with told(self.folder):
+            new = not run.is_dir()
+            self.folder.mkdir(parents=True, exist_ok=True)
+        if new:
+            _forget(run)
+        return locked(self.folder)
+
     def recalled(self) -> Memory | None:
         """Return what was known when the order was given; None where all of it is lost, or new."""
         with told(self.folder):
@@ -81,11 +93,7 @@ class Recollection:
         }
         # By its own number and not by the round, in which several orders may change what is known.
         number = 1 if self._found is None else self._found.checkpoint.round + 1
-        run = self.folder.parent
         with told(self.folder):
-            if not run.is_dir():
-                run.mkdir(parents=True)
-                _forget(run)
             self._store.save(Checkpoint(number, content, arrays))
 
     def _memory(self, found: Found | str) -> Memory | None:
@@ -108,11 +116,16 @@ class Recollection:
         self.remark(f"{sentence}; clients go on with what they knew before, or are placed anew")
 
     def _is_past(self, found: Found) -> bool:
-        """Whether something was known before this order: in its session, or in earlier rounds."""
-        content = found.checkpoint.content
+        """Whether something was known before this order: in its session, or in one that counts."""
+        content, heading = found.checkpoint.content, self.heading
         number, session = content["round"], content["session"]
-        earlier = type(number) is int and number < self.heading.round
-        return bool(session == self.heading.session or earlier)
+        if type(number) is not int or not isinstance(session, str):
+            return False
+        if session == heading.session and number > heading.round:
+            raise MalformedError(
+                f"the order is of round {heading.round}, and this node is in round {number} by now"
+            )
+        return session == heading.session or number <= heading.lineage.get(session, -1)
 
 
 def _check_size(memory: Memory, total: int) -> None:

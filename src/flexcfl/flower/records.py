@@ -5,7 +5,7 @@ What comes in is only read as what the protocol declares: arrays without pickles
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from math import prod
 from typing import Any
 
@@ -92,7 +92,8 @@ class Heading:
     """What stands above every order.
 
     ``run`` names the run, whose clients' memory goes by it, and ``session`` one process of its
-    server: another one has gone back to its checkpoint. ``experiment`` is TOML.
+    server. Where earlier ones have crashed, ``lineage`` says up to which round each of them counts:
+    the next one has gone back to its checkpoint. ``experiment`` is TOML.
     """
 
     run: str
@@ -100,6 +101,7 @@ class Heading:
     round: int
     experiment: str
     updates: str = "float32"
+    lineage: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

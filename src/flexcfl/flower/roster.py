@@ -5,12 +5,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from flexcfl.cohorts import Cohorts, Policy
+from flexcfl.cohorts import NEVER, Cohorts, Policy
 from flexcfl.protocol import Flags, Ids
 
-__all__ = ["NEVER", "Roster"]
+__all__ = ["Roster"]
 
-NEVER = 2**62  # the round in which a client arrives that nobody has heard of
 NOWHERE = -1
 
 

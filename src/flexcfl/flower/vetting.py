@@ -32,6 +32,9 @@ def check_heading(heading: Heading) -> None:
             raise MalformedError(f"{name!r:.40} is not the name of a run")
     if type(heading.round) is not int or not 0 <= heading.round <= MOST_ROUNDS:
         raise MalformedError(f"{heading.round!r:.40} is not the number of a round")
+    lineage = heading.lineage
+    if not isinstance(lineage, dict) or any(type(each) is not int for each in lineage.values()):
+        raise MalformedError("it does not say which sessions count")
     if not isinstance(heading.experiment, str) or heading.updates not in UPDATES:
         raise MalformedError("it does not say what the experiment is")
 

@@ -140,8 +140,9 @@ class _Course:
 
     def start(self, initial: Initial) -> Past:
         rng = seeds.generator(self.settings.seed, "start")
-        talk = self.algorithm.start(initial, self.cohorts.present(0), rng)
-        held = hold(talk, self.world.at(0), 0, self.guards)
+        executor, present = self.world.at(0), self.cohorts.present(0)
+        talk = self.algorithm.start(initial, present, rng)
+        held = hold(talk, executor, 0, self.guards)
         model_of = self.algorithm.serving(held.result).model_of
         members = figures.of_members(0, np.flatnonzero(model_of != NO_GROUP), model_of)
         spent = (held.ledger, held.seconds, tuple(members), held.refused)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from flexcfl import metrics
+from flexcfl.cohorts import NEVER
 from flexcfl.guards import REASONS
 from flexcfl.privacy import epsilon
 from flexcfl.protocol import NO_GROUP, Clustering, Serving
@@ -40,7 +41,7 @@ def summarised(
         "shift": "+".join(experiment.shift) or None,
         "seed": experiment.run.seed,
         "rounds": len(rounds),
-        "clients": federation.clients,
+        "clients": int(np.count_nonzero(prepared.cohorts.arrival != NEVER)),
         "parameters": prepared.engine.parameters,
         "accuracy": asdict(metrics.Accuracy.of(accuracy)),
         "honest": _accuracy([figures.honest_accuracy for figures in rounds]),

@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
+from flexcfl.cohorts import NEVER
 from flexcfl.protocol import NO_GROUP, Clustering, Ids
 
 __all__ = ["clients", "founders", "written"]
@@ -20,7 +21,8 @@ def clients(group_of: Ids, arrival: Ids, structure: Ids | None) -> str:
     """Return a line for every client: its group, the round it came in, and its true cluster."""
     groups = [None if group == NO_GROUP else group for group in group_of.tolist()]
     true = [None] * len(groups) if structure is None else structure.tolist()
-    rows = zip(range(len(groups)), groups, arrival.tolist(), true, strict=True)
+    came = [None if number == NEVER else number for number in arrival.tolist()]
+    rows = zip(range(len(groups)), groups, came, true, strict=True)
     return written([("client", "group", "arrival", "structure"), *rows])
 
 

@@ -99,7 +99,11 @@ def _hold(plan: Plan, console: Console, tick: Tick | None) -> None:
     what = f"Starting a SuperLink and {plan.nodes} SuperNode{'' if plan.nodes == 1 else 's'}"
     with _showing(console, what) as status, Federation(plan, console, _remark) as federation:
         stop = status.stop if status is not None else lambda: None
-        federation.run(tick, stop)
+        try:
+            federation.run(tick, stop)
+        except BaseException:
+            _leave_bar(console)
+            raise
     forget(plan.folder)
 
 
@@ -201,6 +205,13 @@ def _showing(console: Console, what: str) -> Iterator[Status | None]:
     spinner = "line" if console.options.ascii_only else "dots"
     with console.status(what, spinner=spinner) as status:
         yield status
+
+
+def _leave_bar(console: Console) -> None:
+    """Leave the line of a bar that nobody ends any more, and show the cursor that it hid."""
+    if console.is_terminal and not console.quiet:
+        console.show_cursor()
+        console.print()
 
 
 def _remark(text: str) -> None:

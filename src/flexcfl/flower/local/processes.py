@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ __all__ = ["Process", "Processes"]
 
 GUARD = Path(__file__).with_name("guard.py")
 PATIENCE = 10.0  # seconds for a process that was killed to be gone
+LINGERING = 1.0  # and for what it had started, of which only the system can tell
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +102,7 @@ class Processes:
                 os.killpg(each.pid, signal.SIGKILL)
         for each in processes:
             each.popen.wait(PATIENCE)
+            _await_end(each.pid)
             self._running.remove(each)
             self._tell(f"drop {each.pid}")
 
@@ -108,3 +111,12 @@ class Processes:
         with suppress(OSError):  # somebody has ended the guard
             self._guard.stdin.write(f"{line}\n".encode())
             self._guard.stdin.flush()
+
+
+def _await_end(group: int) -> None:
+    """Wait until nobody is left of a group that was killed, or only who is never asked after."""
+    end = time.monotonic() + LINGERING
+    with suppress(ProcessLookupError, PermissionError):
+        while time.monotonic() < end:
+            os.killpg(group, 0)
+            time.sleep(0.01)
