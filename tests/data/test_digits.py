@@ -1,6 +1,7 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn import datasets
 
 from flexcfl.data.digits import DigitsOptions, load_digits
 
@@ -41,3 +42,9 @@ def test_any_number_of_clients_up_to_that_of_the_images_can_be_had(clients: int,
     federation = load_digits(DigitsOptions("dirichlet", seed, clients, concentration=1e-3))
     assert federation.clients == clients
     assert federation.train.sizes.min() >= 1
+
+
+def test_they_are_those_of_scikit_learn() -> None:
+    federation, digits = load_digits(DigitsOptions()), datasets.load_digits()
+    np.testing.assert_array_equal(federation.x[:, 0], (digits.images / 16).astype(np.float32))
+    np.testing.assert_array_equal(federation.y, digits.target)
