@@ -34,7 +34,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         (["--nodes", "9", "--set", "data.clients=8", "--cohort", "2"], "lower --nodes"),
         (["--cohort", "500"], "A cohort of 500 is larger than"),
         (["--model", "cnm"], "cnm"),
-        (["--port", "99999"], "cannot have port 99999"),
+        (["--port", "99999"], "There is no port 99999"),
         (["nowhere.toml"], "'nowhere.toml' cannot be read"),
         (["--dataset", "mnist", "--data", "nowhere"], "nowhere"),
     ],
@@ -76,3 +76,16 @@ def test_without_flower_it_says_what_to_install(
 
     monkeypatch.setattr("flexcfl.flower.local.conduct.version", missing)
     assert "pip install 'flexcfl[flower]'" in refusal(capsys)
+
+
+def test_folders_of_ones_own_are_left_alone(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("logs", "nodes"):
+        (here / "mine" / name).mkdir(parents=True)
+        (here / "mine" / name / "precious").touch()
+    assert "'mine' exists already" in refusal(capsys, "--out", "mine")
+    assert len(list((here / "mine").rglob("precious"))) == 2
+
+
+@pytest.mark.parametrize("port", ["0", "65536"])
+def test_a_port_that_there_is_not_is_told(port: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert f"There is no port {port}: choose one from 1 to 65535" in refusal(capsys, "--port", port)

@@ -128,7 +128,7 @@ def test_a_silent_node_is_waited_for_once_a_round(tmp_path: Path, clock: Clock) 
     assert missing(run) == {2: [4, 5, 6, 7], 3: [4, 5, 6, 7]}
     assert missing(run, "evaluate") == {2: [4, 5, 6, 7], 3: [4, 5, 6, 7]}
     assert 100 <= clock.now < 102
-    why = "train: node 101 is left out: it did not answer within 50 s"
+    why = "train: node 101 (clients 4-7) is left out: it did not answer within 50 s"
     assert remarks == [f"Round 2, {why}", f"Round 3, {why}"]
 
 

@@ -99,7 +99,7 @@ def test_of_two_that_found_a_folder_empty_only_one_gets_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Both have looked before either claims: looking shows each of them an empty folder.
-    monkeypatch.setattr(places, "check_free", lambda path: None)
+    monkeypatch.setattr(places, "check_free", lambda path, but: None)
     out = tmp_path / "run"
     with claimed(out, EXPERIMENT):
         (out / "experiment.toml").write_text("the winner's")

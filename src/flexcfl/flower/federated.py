@@ -1,7 +1,7 @@
 """A run whose clients are on the nodes of a Flower grid: what the runner needs to hold it."""
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from flexcfl.privacy import Discretion
 from flexcfl.runner import toml
 from flexcfl.runner.experiment import Experiment
 from flexcfl.runner.own import Own
+from flexcfl.runner.places import LOGS, NODES
 from flexcfl.runner.prepare import Prepared, prepare
 
 __all__ = ["Federated"]
@@ -33,6 +34,7 @@ class Federated:
     post: Post = field(init=False)
     memory: type[Any] = Memory
     waiting: str = "Waiting for the nodes"
+    beside: Collection[str] = (LOGS, NODES)
     _joining: Joining = field(init=False)
     _nodes: int = 0
 

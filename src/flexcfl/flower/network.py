@@ -31,6 +31,7 @@ from flexcfl.protocol import (
     Traffic,
     Train,
     among,
+    spans,
 )
 from flexcfl.runner.network import Network as Settings
 from flexcfl.simulation import Divergence
@@ -207,8 +208,9 @@ class _Round:
             return part(share, asked.places, reply_in(order, answer.opened()), self.number)
         except MalformedError as error:
             self.absent.add(answer.node)
-            where = f"Round {self.number}, {order.kind}: node {answer.node} is left out"
-            self.network.remark(f"{where}: {error}")
+            node = f"node {answer.node} (clients {spans(order.clients)})"
+            where = f"Round {self.number}, {order.kind}"
+            self.network.remark(f"{where}: {node} is left out: {error}")
             return None
 
     def _count(self, order: Order[Any], asked: Iterable[_Asked]) -> None:

@@ -1,6 +1,6 @@
 """The folder of a run: claimed while it is free, given back if nothing came of the run."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -18,13 +18,13 @@ ROOT = Path("runs")
 
 
 @contextmanager
-def claimed(out: Path | None, experiment: Experiment) -> Iterator[Path]:
+def claimed(out: Path | None, experiment: Experiment, but: Collection[str] = ()) -> Iterator[Path]:
     """Make the folder of a run, ``out`` or by default a new one under ``runs``, and hold it.
 
-    An empty ``experiment.toml`` marks it as taken. If the block fails before a round is written
-    down, what was made is removed again.
+    It is empty ``but`` for folders of these names. An empty ``experiment.toml`` marks it as taken.
+    If the block fails before a round is written down, what was made is removed again.
     """
-    path, folders = places.made(out, ROOT / name(experiment))
+    path, folders = places.made(out, ROOT / name(experiment), but)
     try:
         _mark(path)
     except SettingsError:

@@ -50,13 +50,14 @@ def conduct(
     """
     resolved = resolve(layers, own)
     if isinstance(folder, Path):
-        check_free(folder)
+        check_free(folder, hosting.beside)
     prepared = _prepared(resolved, file, own, console, hosting)
     if folder is None:
         run = execute(prepared, _view(prepared, console), hosting=hosting)
     else:
         out = folder if isinstance(folder, Path) else None
-        with claimed(out, resolved.experiment) as path, _going_on(path, console, stoppable) as stop:
+        claim = claimed(out, resolved.experiment, hosting.beside)
+        with claim as path, _going_on(path, console, stoppable) as stop:
             view = _view(prepared, console)
             run = execute(prepared, view, RunFolder(path), stop, hosting=hosting)
     display.show(display.results(run), console)

@@ -1,5 +1,6 @@
 """Where the clients of a run are: in this process, or elsewhere."""
 
+from collections.abc import Collection
 from typing import Any, Protocol
 
 from flexcfl.drift import Watch
@@ -38,11 +39,13 @@ class Hosted(World, Protocol):
 class Hosting(Protocol):
     """Makes ready what a run needs, and its world.
 
-    ``memory`` is the type of what the world keeps, ``waiting`` what is shown until all is ready.
+    ``memory`` is the type of what the world keeps, ``waiting`` what is shown until all is ready,
+    ``beside`` are folders that its processes may have in that of a run before this begins.
     """
 
     memory: type[Any]
     waiting: str
+    beside: Collection[str]
 
     def prepare(self, experiment: Experiment, own: Own) -> Prepared:
         """Return the experiment with its clients, its model and its algorithm."""
@@ -62,6 +65,7 @@ class _Simulated:
 
     memory = Memory
     waiting = "Loading the data and the model"
+    beside: Collection[str] = ()
 
     def prepare(self, experiment: Experiment, own: Own) -> Prepared:
         return prepare(experiment, own)

@@ -3,7 +3,7 @@
 import itertools
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -28,16 +28,17 @@ CHECKPOINTS = "checkpoints"  # the folder within that of a run that is not finis
 LOGS, NODES = "logs", "nodes"
 
 
-def check_free(path: Path) -> None:
-    """Refuse a folder that holds something already, before any work is done for it."""
+def check_free(path: Path, but: Collection[str] = ()) -> None:
+    """Refuse a folder that holds something already, before any work is done for it.
+
+    What it may hold are folders of these names, of who has prepared it.
+    """
     with told(path):
-        used = path.exists() and not (path.is_dir() and _is_empty(path))
+        used = path.exists() and not (
+            path.is_dir() and all(each.name in but for each in path.iterdir())
+        )
     if used:
         raise SettingsError(taken(path))
-
-
-def _is_empty(path: Path) -> bool:
-    return {each.name for each in path.iterdir()} <= {LOGS, NODES}
 
 
 def named(parts: Iterable[str]) -> str:
@@ -46,13 +47,13 @@ def named(parts: Iterable[str]) -> str:
     return whole[:100].rstrip(".-") or "unnamed"
 
 
-def made(out: Path | None, default: Path) -> tuple[Path, list[Path]]:
+def made(out: Path | None, default: Path, but: Collection[str] = ()) -> tuple[Path, list[Path]]:
     """Make the folder ``out``, or else the first that is not there yet of a name with a number.
 
     It is returned with those that had to be made for it, innermost first.
     """
     if out is not None:
-        check_free(out)
+        check_free(out, but)
         return _made(out)
     parent, above = _made(default.parent)
     # Trying, not looking, so that what starts at the same moment gets folders of its own.

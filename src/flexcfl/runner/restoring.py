@@ -102,7 +102,8 @@ def restored(
             name = folder / CHECKPOINTS / f"round-{found.checkpoint.round}.json"
             remarks.append(f"'{name}' cannot be used: {error}")
     why = f" ({remarks[0]})" if remarks else ""
-    what = f"begin anew: flexcfl run {shlex.quote(str(folder / EXPERIMENT))}"
+    begin = "run" if prepared.experiment.network.nodes is None else "federate"
+    what = f"begin anew: flexcfl {begin} {shlex.quote(str(folder / EXPERIMENT))}"
     if prepared.own:
         same = " and ".join(prepared.own)
         what = f"begin anew with flexcfl.run, or give it the same {same} as before."
@@ -140,6 +141,7 @@ def _fitting(
     checkpoint = found.checkpoint
     content, arrays = checkpoint.content, checkpoint.arrays
     about = _about(content, arrays)
+    _check_hosting(content["world"], hosting)
     about.origin.check(origin)
     extents = {table.name: table.extent for table in about.tables}
     rows = reading.rows(folder, extents, checkpoint.round)
@@ -156,6 +158,16 @@ def _fitting(
     serving = _serving(prepared, state)
     past = Past(checkpoint.round, state, serving.model_of)
     return Restored(found, about, past, serving, memory, rows, tuple(remarks))
+
+
+def _check_hosting(world: Any, hosting: Hosting) -> None:
+    """Refuse to go on in this process with clients that are on nodes."""
+    if hosting is SIMULATED and isinstance(world, dict) and "sessions" in world:
+        raise SettingsError(
+            "The clients of this run are on nodes: go on where it was begun, with 'flexcfl resume' "
+            "on the machine of 'flexcfl federate', or with flwr run and resume=true "
+            "(docs/flower.md)."
+        )
 
 
 def _check_arrays(found: Found, prepared: Prepared) -> None:

@@ -27,5 +27,5 @@ def test_a_taken_port_is_refused_in_a_sentence() -> None:
 
 
 def test_a_port_that_does_not_exist_is_refused_in_a_sentence() -> None:
-    with pytest.raises(SettingsError, match="cannot have port 70000"):
+    with pytest.raises(SettingsError, match="There is no port 70000"):
         ports.check_free(70000)

@@ -35,7 +35,7 @@ def test_a_run_that_was_killed_before_its_beginning_makes_room(tmp_path: Path) -
     standing = Standing(path)
     standing.tidy()
     assert {each.name for each in path.iterdir()} == {"logs"}
-    made(path, tmp_path)  # for a run can begin here
+    made(path, tmp_path, ["logs"])  # for a run can begin here
     standing.give_up(folders)
     assert not path.exists()
 

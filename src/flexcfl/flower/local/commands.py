@@ -1,6 +1,7 @@
 """The programs of Flower that make a federation on this machine, and how each is called."""
 
 import os
+import shutil
 import sysconfig
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import tomli_w
 
+from flexcfl.errors import SettingsError
 from flexcfl.flower.local.ports import HOST
 
 if TYPE_CHECKING:
@@ -107,4 +109,12 @@ class Programs:
 
 
 def _program(name: str) -> str:
-    return str(Path(sysconfig.get_path("scripts")) / name)
+    """Return where a program of Flower is: beside this Python, or else wherever it is found."""
+    places = [sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)]
+    found = shutil.which(name, path=os.pathsep.join(places))
+    if found is None:
+        raise SettingsError(
+            f"Flower's program '{name}' is not found: install flexcfl[flower] into the environment "
+            "of this command, or put the folder of its programs on the PATH."
+        )
+    return found

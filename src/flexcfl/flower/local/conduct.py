@@ -53,6 +53,8 @@ def federate(
     layers = [Layer("file", toml.read(file))] if file else []
     spoken = _with_nodes([*layers, words], nodes)
     experiment = resolve([*layers, spoken]).experiment
+    if out is not None:
+        places.check_free(out)
     number = experiment.network.nodes or NODES
     with _showing(console, "Loading the data and the model"):
         _check(experiment, number)
@@ -76,6 +78,8 @@ def resume(
     with locked(path):  # or say that another process is at work in it
         pass
     number = experiment.network.nodes or NODES
+    with _showing(console, "Loading the data and the model"):
+        _check(experiment, number)
     plan = Plan(path, {"out": str(path), "resume": True}, number, settings=_settings(experiment))
     with _going_on(path, console, None):
         _hold(plan, console, tick)

@@ -159,7 +159,8 @@ class Federation:
             self.start_node(node)
 
     def _start_again(self, name: str, why: str) -> None:
-        self._count(name, why, "all is started again, and the run goes on from its checkpoint")
+        then = "goes on from its checkpoint" if self._standing.begun else "begins anew"
+        self._count(name, why, f"all is started again, and the run {then}")
         there = {*self.nodes, *self._due}
         self._processes.end_all()
         self._listener.hang_up()

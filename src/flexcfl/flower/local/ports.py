@@ -8,6 +8,7 @@ from flexcfl.errors import SettingsError
 __all__ = ["HOST", "check_free", "free", "is_open"]
 
 HOST = "127.0.0.1"
+MOST = 65535
 
 
 def free(number: int) -> list[int]:
@@ -23,16 +24,17 @@ def free(number: int) -> list[int]:
 
 def check_free(port: int) -> None:
     """Refuse a port that is taken, or that one may not have."""
+    if not 1 <= port <= MOST:
+        raise SettingsError(f"There is no port {port}: choose one from 1 to {MOST} with --port.")
     with socket.socket() as tried:
         # As a server does, who may have a port again at once that another has just given back.
         tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             tried.bind((HOST, port))
-        except (OSError, OverflowError) as error:
-            why = getattr(error, "strerror", None) or "ports go from 0 to 65535"
+        except OSError as error:
             raise SettingsError(
-                f"The SuperLink cannot have port {port} ({why}): choose another with --port, or "
-                "leave it out for one that is free."
+                f"The SuperLink cannot have port {port} ({error.strerror}): choose another with "
+                "--port, or leave it out for one that is free."
             ) from None
 
 
