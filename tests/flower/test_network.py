@@ -156,7 +156,7 @@ def test_a_node_that_cannot_be_understood_is_left_out_for_the_round(
     spoil, why = LEFT_OUT[case]
     spoiling = Spoiling(spoil)
     run, remarks = held(tmp_path, spoiling)
-    assert remarks.startswith(f"Round 1, train: node {BAD} is left out: ")
+    assert remarks.startswith(f"Round 1, train: node {BAD} (clients 4-7) is left out: ")
     assert why in remarks
     assert len(remarks.splitlines()) == 1
     assert missing(run, 1, "train") == missing(run, 1, "evaluate") == HOSTED.tolist()
