@@ -47,6 +47,7 @@ def settings(clients: int, rounds: int) -> dict[str, Any]:
         "data.name": "mnist",
         "data.partition": "classes",
         "data.clients": clients,
+        "data.classes_per_client": 5 if clients == NODES else 2,
         "algorithm.name": "flexcfl",
         "algorithm.groups": groups,
         "algorithm.alpha": max(clients // groups // 10, 2),
