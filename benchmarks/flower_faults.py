@@ -13,6 +13,7 @@ exclamation mark.
 
 import csv
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -61,6 +62,7 @@ from flwr.clientapp import ClientApp
 from flexcfl.flower.client import app as honest
 
 BEHAVIOUR = {behaviour}
+PAUSES = {"pause": 4, "sleep": 40}
 app = ClientApp()
 
 
@@ -69,8 +71,7 @@ def train(message, context):
     behaviour = BEHAVIOUR.get(context.node_config["partition-id"])
     if message.metadata.group_id != "1":
         behaviour = None
-    if behaviour == "sleep":
-        time.sleep(40)
+    time.sleep(PAUSES.get(behaviour, 0))
     reply = honest(message, context)
     if behaviour == "nan":
         arrays = reply.content["arrays"]
@@ -87,7 +88,10 @@ Moment = Callable[[Federation], int | None]
 
 
 def misbehaving(folder: Path, behaviour: Mapping[int, str]) -> Path:
-    """Make an app of ours some nodes of which ``sleep`` in the first round, or send ``nan``."""
+    """Make an app of ours with nodes that misbehave in the first round.
+
+    They ``pause``, so that there is time to kill them, ``sleep`` past the limit or send ``nan``.
+    """
     shutil.copytree(APP, folder, ignore=shutil.ignore_patterns("__pycache__"))
     client = folder / "flexcfl_app" / "client.py"
     client.write_text(CLIENT.replace("{behaviour}", repr(dict(behaviour))))
@@ -133,9 +137,12 @@ def at_work(federation: Federation, node: int) -> int | None:
     run = federation.plan.folder
     if node not in federation.nodes or not (run / CHECKPOINTS).exists() or done(run):
         return None
-    group = federation.nodes[node].pid
-    found = processes().items()
-    return next((pid for pid, (of, told) in found if of == group and "clientapp" in told), None)
+    told = {pid: words for pid, (_, words) in processes().items()}
+    port = re.search(r" --port (\d+) ", told.get(federation.nodes[node].pid, ""))
+    if port is None:
+        return None
+    apps = {pid: words for pid, words in told.items() if "flwr-clientapp" in words}
+    return next((pid for pid, words in apps.items() if f":{port[1]} " in words), None)
 
 
 def killed(pid: int) -> int:
@@ -199,8 +206,8 @@ class Fault:
 
 FAULTS: Mapping[str, Fault] = {
     "none": Fault(),
-    "SuperNode killed": Fault(kill_node),
-    "ClientApp killed": Fault(kill_client_app),
+    "SuperNode killed": Fault(kill_node, {0: "pause"}),
+    "ClientApp killed": Fault(kill_client_app, {1: "pause"}),
     "SuperLink killed": Fault(kill_superlink),
     "ServerApp killed": Fault(kill_server),
     "node sleeps past the limit": Fault(behaviour={2: "sleep"}),
@@ -219,7 +226,7 @@ def tried(fault: Fault, folder: Path) -> list[str]:
     start = time.monotonic()
     with Federation(plan, Console(quiet=True), again.append) as federation:
         federation.run(trouble)
-        groups = {each.pid for each in (federation.superlink, *federation.nodes.values())}
+        groups = set(federation.groups)
     seconds = time.monotonic() - start
     left = sum(group in groups for group, _ in processes().values())
     happened = fault.moment is None or bool(trouble.made)

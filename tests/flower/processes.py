@@ -20,7 +20,7 @@ QUIET = {
     "FLWR_TELEMETRY_ENABLED": "0",
     "FLWR_DISABLE_UPDATE_CHECK": "1",
     "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",
-    "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.05",  # a second each time otherwise
+    "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.2",  # a second each time otherwise
     "OMP_NUM_THREADS": "1",
     "COLUMNS": "200",  # so that no sentence is broken
     "NO_COLOR": "1",

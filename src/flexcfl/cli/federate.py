@@ -43,7 +43,7 @@ def federate(
     run goes on from its checkpoint, of which there is one after every round. What Flower's
     processes print is in the folder logs of the run, and who did not answer in missing.csv.
 
-    Ctrl-C ends all at once; 'flexcfl resume RUN' goes on, over as many nodes, without --tls.
+    Ctrl-C ends all at once; 'flexcfl resume RUN' goes on, over as many nodes and as safely.
     """
     from rich.console import Console
 

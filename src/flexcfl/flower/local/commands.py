@@ -1,7 +1,9 @@
 """The programs of Flower that make a federation on this machine, and how each is called."""
 
 import os
+import shlex
 import shutil
+import sys
 import sysconfig
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,19 +18,27 @@ from flexcfl.flower.local.ports import HOST
 if TYPE_CHECKING:
     from flexcfl.flower.certificates import Certificates
 
-__all__ = ["Programs", "environment"]
+__all__ = ["FORKED", "WARM", "Programs", "environment"]
 
 NAME = "here"  # of the connection that ``flwr`` finds in its folder
 CONNECTION = "config.toml"
+FORKED = ("flower-supernode", "flower-superexec", "flwr", "flwr-clientapp", "flwr-serverapp")
+STAND_IN = Path(__file__).with_name("standin.py")
+WARM = "warm"  # the folder of what is found before these programs
+# Not with -m, which Flower would take for the name of its programs; and as those are started, the
+# current folder is none to import from.
+START = (
+    "import sys; sys.path = [each for each in sys.path if each]; "
+    "from flexcfl.flower.local import warm; warm.main(*sys.argv[1:])"
+)
 
 
 def environment(home: Path, more: Mapping[str, str]) -> dict[str, str]:
     """Return what all of Flower's processes are told: to be quick, quiet and by themselves."""
-    scripts = sysconfig.get_path("scripts")
     return {
         **os.environ,
         # Flower starts its own programs by their names.
-        "PATH": os.pathsep.join([scripts, os.environ.get("PATH", os.defpath)]),
+        "PATH": _path(home),
         "FLWR_HOME": str(home),
         "FLWR_TELEMETRY_ENABLED": "0",
         "FLWR_DISABLE_UPDATE_CHECK": "1",
@@ -57,9 +67,9 @@ class Programs:
         where = ["--host", HOST, "--port", str(self.port), "--isolation", "process"]
         held = self.certificates
         if held is None:
-            return [_program("flower-superlink"), "--insecure", *where]
+            return [self._program("flower-superlink"), "--insecure", *where]
         return [
-            *(_program("flower-superlink"), "--enable-supernode-auth"),
+            *(self._program("flower-superlink"), "--enable-supernode-auth"),
             *("--ssl-ca-certfile", str(held.ca), "--ssl-certfile", str(held.certificate)),
             *("--ssl-keyfile", str(held.key), *where),
         ]
@@ -67,16 +77,28 @@ class Programs:
     def superexec(self) -> list[str]:
         """Return the command that starts the ``ServerApp`` when the SuperLink has one."""
         where = ["--runtime-api-address", self.address]
-        return [_program("flower-superexec"), *self._trust, *where]
+        return [self._program("flower-superexec"), *self._trust, *where]
 
     def supernode(self, node: int, port: int, config: Mapping[str, Any]) -> list[str]:
         """Return the command of a SuperNode."""
-        command = [_program("flower-supernode"), *self._trust, "--superlink", self.address]
+        command = [self._program("flower-supernode"), *self._trust, "--superlink", self.address]
         if self.certificates is not None:
             key = self.certificates.node_keys[node]
             command += ["--auth-supernode-private-key", str(key)]
         file = self._written(f"node-{node}.toml", config)
         return [*command, "--host", HOST, "--port", str(port), "--node-config", file]
+
+    def warm(self) -> list[str]:
+        """Return the command of the process whose forks are other programs, and put these there."""
+        folder = self.home / WARM
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        door = str(folder / "door")
+        for name in FORKED:
+            words = shlex.join([sys.executable, "-I", "-S", str(STAND_IN), door, name])
+            (folder / name).write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding="utf-8")
+            (folder / name).chmod(0o700)
+        return [sys.executable, "-c", START, door, *FORKED]
 
     def connect(self) -> None:
         """Write down for ``flwr`` where the SuperLink is."""
@@ -89,12 +111,21 @@ class Programs:
         """Return the command that lets a node in by its key."""
         assert self.certificates is not None
         key = self.certificates.node_public_keys[node]
-        return [_program("flwr"), "supernode", "register", str(key), NAME]
+        return [self._program("flwr"), "supernode", "register", str(key), NAME]
 
     def submit(self, app: Path, config: Mapping[str, Any]) -> list[str]:
         """Return the command that hands over an app with its configuration."""
         file = self._written("run.toml", config)
-        return [_program("flwr"), "run", str(app), NAME, "--run-config", file]
+        return [self._program("flwr"), "run", str(app), NAME, "--run-config", file]
+
+    def _program(self, name: str) -> str:
+        found = shutil.which(name, path=_path(self.home))
+        if found is None:
+            raise SettingsError(
+                f"Flower's program '{name}' is not found: install flexcfl[flower] into the "
+                "environment of this command, or put the folder of its programs on the PATH."
+            )
+        return found
 
     @property
     def _trust(self) -> Sequence[str]:
@@ -108,13 +139,7 @@ class Programs:
         return str(path)
 
 
-def _program(name: str) -> str:
-    """Return where a program of Flower is: beside this Python, or else wherever it is found."""
-    places = [sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)]
-    found = shutil.which(name, path=os.pathsep.join(places))
-    if found is None:
-        raise SettingsError(
-            f"Flower's program '{name}' is not found: install flexcfl[flower] into the environment "
-            "of this command, or put the folder of its programs on the PATH."
-        )
-    return found
+def _path(home: Path) -> str:
+    """Return where programs are looked for: what stands in, then beside this Python, then all."""
+    own = [str(home / WARM), sysconfig.get_path("scripts")]
+    return os.pathsep.join([*own, os.environ.get("PATH", os.defpath)])

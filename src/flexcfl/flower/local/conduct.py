@@ -80,7 +80,9 @@ def resume(
     number = experiment.network.nodes or NODES
     with _showing(console, "Loading the data and the model"):
         _check(experiment, number)
-    plan = Plan(path, {"out": str(path), "resume": True}, number, settings=_settings(experiment))
+    tls = Standing(path).registration.exists()
+    config = {"out": str(path), "resume": True}
+    plan = Plan(path, config, number, settings=_settings(experiment), tls=tls)
     with _going_on(path, console, None):
         _hold(plan, console, tick)
 

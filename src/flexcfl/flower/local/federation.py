@@ -1,6 +1,7 @@
 """A SuperLink and SuperNodes on this machine, watched while a run goes on and started again."""
 
 import os
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -19,7 +20,7 @@ from flexcfl.flower.local import ports
 from flexcfl.flower.local.commands import Programs, environment
 from flexcfl.flower.local.listening import GONE, Listener
 from flexcfl.flower.local.processes import Process, Processes
-from flexcfl.flower.local.standing import Standing
+from flexcfl.flower.local.standing import REGISTER, Standing
 from flexcfl.flower.screen import DONE, ERRORS, MISTAKE, OUTPUT, PID, Screen
 from flexcfl.runner import places
 
@@ -29,6 +30,8 @@ TICK = 0.2  # seconds between two looks at all processes
 STARTING = 120.0  # seconds within which a program has started, on whatever machine
 LONG = 70  # bytes of a folder's name, of which with a socket's own about 100 are possible
 RESTARTS = 5  # of one process without a finished round in between
+FORKS = sys.platform == "linux"  # elsewhere libraries of the system may not be forked
+WARM = "warm"  # the process of which others are forks
 LEASE = 62.0  # seconds after which the SuperLink lets a node that had a key come back
 
 Tick = Callable[["Federation"], None]
@@ -39,6 +42,7 @@ class Plan:
     """What federation is started: ``nodes`` of so many ``partitions`` of the clients.
 
     ``config`` is that of the app, and ``settings`` are those of every node beside its partition.
+    ``warm`` says whether processes are forks of one that has imported everything.
     """
 
     folder: Path
@@ -49,6 +53,7 @@ class Plan:
     app: Path = APP
     port: int | None = None
     tls: bool = False
+    warm: bool = FORKS
 
 
 @dataclass(eq=False)
@@ -66,6 +71,7 @@ class Federation:
     server: int | None = field(init=False, default=None)
     superlink: Process = field(init=False)
     _superexec: Process = field(init=False)
+    _warm: Process | None = field(init=False, default=None)
     _standing: Standing = field(init=False)
     _stack: ExitStack = field(init=False, default_factory=ExitStack)
     _restarts: Counter[str] = field(init=False, default_factory=Counter)
@@ -94,6 +100,11 @@ class Federation:
         traceback: TracebackType | None,
     ) -> None:
         self._stack.close()
+
+    @property
+    def groups(self) -> list[int]:
+        """The numbers of the groups of processes that belong to it now."""
+        return self._processes.groups
 
     def run(self, tick: Tick | None = None, begun: Callable[[], None] = lambda: None) -> None:
         """Start all, and return when the run is done, or raise what a person must know.
@@ -136,8 +147,8 @@ class Federation:
 
     def _watch(self) -> None:
         """Start again what has ended."""
-        for process in (self.superlink, self._superexec):
-            if process.end is not None:
+        for process in (self._warm, self.superlink, self._superexec):
+            if process is not None and process.end is not None:
                 self._start_again(process.name, process.end)
                 return
         if self.server is None and time.monotonic() - self._since > STARTING:
@@ -184,6 +195,8 @@ class Federation:
         self._programs = Programs(self._home, port, self._certificates)
         self.server, self._due, self.nodes = None, {}, {}
         self._programs.connect()
+        if self.plan.warm:
+            self._warm = self._processes.start(WARM, self._programs.warm())
         self.superlink = self._processes.start("superlink", self._programs.superlink())
         self._wait(lambda: ports.is_open(port), self.superlink)
         self._superexec = self._processes.start("server", self._programs.superexec())
@@ -201,7 +214,7 @@ class Federation:
 
     def _register(self) -> None:
         numbers = range(self.plan.partitions or self.plan.nodes)
-        self._finish("register", [self._programs.register(node) for node in numbers])
+        self._finish(REGISTER, [self._programs.register(node) for node in numbers])
 
     def _finish(self, name: str, commands: list[list[str]]) -> None:
         """Wait until commands are done, all at once; each takes seconds."""
@@ -240,7 +253,7 @@ def _private() -> "tempfile.TemporaryDirectory[str]":
 
 
 def _spelt(name: str) -> str:
-    words = {"superlink": "SuperLink", "server": "ServerApp"}
+    words = {"superlink": "SuperLink", "server": "ServerApp", WARM: "process behind all programs"}
     return words.get(name, name.replace("-", " "))
 
 

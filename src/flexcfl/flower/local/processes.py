@@ -72,6 +72,11 @@ class Processes:
             self._guard.stdin.close()
         self._guard.wait()
 
+    @property
+    def groups(self) -> list[int]:
+        """The numbers of the groups of all that were started and not ended here."""
+        return [each.pid for each in self._running]
+
     def start(self, name: str, command: Sequence[str]) -> Process:
         """Start a process, in a group of its own."""
         with (self.logs / f"{name}.log").open("ab") as log:

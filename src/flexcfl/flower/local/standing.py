@@ -13,7 +13,9 @@ from flexcfl.runner.folder import EXPERIMENT, ROUNDS, TABLES
 from flexcfl.runner.lock import locked
 from flexcfl.runner.places import CHECKPOINTS, LOGS, NODES
 
-__all__ = ["Standing"]
+__all__ = ["REGISTER", "Standing"]
+
+REGISTER = "register"  # what is done with the keys of nodes, only with TLS
 
 
 @dataclass(eq=False)
@@ -32,6 +34,11 @@ class Standing:
     def nodes(self) -> Path:
         """Where nodes keep what their clients remember."""
         return self.folder / NODES
+
+    @property
+    def registration(self) -> Path:
+        """Where is written how the keys of nodes were registered, if they have any."""
+        return self.logs / f"{REGISTER}.log"
 
     @property
     def begun(self) -> bool:
