@@ -49,7 +49,8 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     | {"aggregation", "guards", "faults", "privacy"},
     "flower": BASE
     | {"protocol", "cohorts", "data", "faults", "guards", "privacy", "simulation"}
-    | {"checkpoints", "runner"},
+    | {"checkpoints", "runner"}
+    | {"models", "engine"},  # which are there before anybody asks, in the process that forks
     "comparison": BASE | {"protocol", "algorithms", "metrics", "data", "disk", "runner"},
     "benchmark": BASE | {"protocol", "data", "models", "engine", "runner"},
     "cli": BASE

@@ -12,7 +12,6 @@ import socket
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from importlib import import_module
 from importlib.metadata import entry_points
 from threading import Thread
 from typing import Any, NoReturn, TypeAlias
@@ -21,8 +20,6 @@ __all__ = ["main"]
 
 Program: TypeAlias = Callable[[], Any]
 
-APPS = ("flexcfl.flower.client", "flexcfl.flower.server", "flexcfl.engine", "flexcfl.models")
-COMPILED = "flexcfl.engine.compiled"  # needs Numba, and is not used without it
 WAITING = 1000  # who may wait until everything is imported
 LONGEST = 65_536  # bytes of all words
 
@@ -44,13 +41,16 @@ def main(path: str, *names: str) -> None:
 
 def imported(names: tuple[str, ...]) -> Mapping[str, Program]:
     """Return programs by their names, with all imported that they and our apps need."""
+    import flexcfl.engine
+    import flexcfl.flower.client
+    import flexcfl.flower.server
+    import flexcfl.models
+
+    with suppress(ImportError):  # of Numba, without which it is not used
+        import flexcfl.engine.compiled  # noqa: F401
+
     found = entry_points(group="console_scripts")
-    programs = {name: found[name].load() for name in names}
-    for module in APPS:
-        import_module(module)
-    with suppress(ImportError):
-        import_module(COMPILED)
-    return programs
+    return {name: found[name].load() for name in names}
 
 
 def _work(asker: socket.socket, programs: Mapping[str, Program]) -> NoReturn:
