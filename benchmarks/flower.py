@@ -1,19 +1,21 @@
 """Flower beside the simulator: seconds and messages of a round, and what an empty message takes.
 
-    python benchmarks/flower.py [--data DIR] [--rounds 4]
+    python benchmarks/flower.py [--data DIR] [--rounds 6]
 
 Real processes on this machine: a SuperLink, four SuperNodes, and one process for every message.
-FlexCFL on MNIST, as long as nobody's data change; the start and the first round, in which clients
-are placed, are told by themselves. All take turns with nothing else running.
+FlexCFL on MNIST, whose groups all clients found, and nobody's data change; the start and the first
+round are told by themselves. All is held twice: as ``flexcfl federate`` does, where programs are
+forks of one process, and as on machines of their own, where each starts by itself.
 """
 
 import argparse
 import csv
 import json
+import os
 import statistics
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,11 +24,15 @@ from rich.console import Console
 
 import flexcfl
 from flexcfl.flower.local import Federation, Plan
-from flexcfl.flower.local.conduct import federate
-from flexcfl.runner.layers import spoken
 
 NODES = 4
 EMPTY = Path(__file__).parent / "flower_empty"
+WAYS = {"forks": True, "each by itself": False}  # and whether programs are forks
+WORK = ("training", "evaluation")
+HEAD = (
+    *("", "round, s", "its evaluation, s", "messages to a node", "so many empty ones, s"),
+    *("start and first round, s", "messages to a node", "framing"),
+)
 CASES = {"4 nodes x 1 client": 4, "4 nodes x 250 clients": 1000}
 
 
@@ -41,8 +47,8 @@ class Measured:
 
 
 def settings(clients: int, rounds: int) -> dict[str, Any]:
-    """Return an experiment in which everybody is placed in the first round or before it."""
-    groups = 2 if clients == NODES else 3
+    """Return an experiment in which everybody is placed before the first round."""
+    groups = 2 if clients == NODES else 4
     return {
         "data.name": "mnist",
         "data.partition": "classes",
@@ -50,47 +56,53 @@ def settings(clients: int, rounds: int) -> dict[str, Any]:
         "data.classes_per_client": 5 if clients == NODES else 2,
         "algorithm.name": "flexcfl",
         "algorithm.groups": groups,
-        "algorithm.alpha": max(clients // groups // 10, 2),
+        "algorithm.alpha": clients // groups,
         "run.cohort": min(clients, 20),
         "run.rounds": rounds,
         "shift.name": "none",
     }
 
 
-def on_flower(given: dict[str, Any], folder: Path) -> Measured:
+def held(plan: Plan) -> None:
+    """Hold the run of a plan on nodes of this machine."""
+    plan.folder.mkdir()
+    with Federation(plan, Console(quiet=True), _complain) as federation:
+        federation.run()
+
+
+def on_flower(given: Mapping[str, Any], folder: Path, data: str | None, warm: bool) -> Measured:
     """Run an experiment over nodes, and read what its folder says."""
-    words = spoken({}, given)
-    federate(None, words, Console(quiet=True), nodes=NODES, out=folder)
+    words = " ".join(f"{key}={value}" for key, value in given.items())
+    config = {"set": f"{words} network.nodes={NODES}", "out": str(folder)}
+    held(Plan(folder, config, NODES, settings={"data": data} if data else {}, warm=warm))
     timings = list(_rows(folder / "timings.csv"))
     counts = [0] * (len(timings) + 1)
     for row in _rows(folder / "messages.csv"):
         if row["order"] != "evaluate":
             counts[int(row["round"])] += int(row["messages"])
+    start, first, *others = counts  # the seconds of the start are those of the first round, too
     summary = json.loads((folder / "summary.json").read_text())
     return Measured(
         [float(row["training"]) for row in timings],
         [float(row["evaluation"]) for row in timings],
-        counts[1:],
+        [start + first, *others],
         summary["network"]["framing"],
     )
 
 
-def at_home(given: dict[str, Any]) -> list[float]:
-    """Run the same in the simulator, and return the seconds of its rounds."""
-    with tempfile.TemporaryDirectory() as folder:
-        flexcfl.run(set=given, out=Path(folder) / "run")
-        rows = list(_rows(Path(folder) / "run" / "timings.csv"))
-    return [float(row["training"]) + float(row["evaluation"]) for row in rows]
+def at_home(given: Mapping[str, Any], folder: Path, data: str | None) -> Measured:
+    """Run the same in the simulator."""
+    flexcfl.run(set=dict(given), data=data, out=folder)
+    rows = list(_rows(folder / "timings.csv"))
+    training, evaluation = ([float(row[name]) for row in rows] for name in WORK)
+    return Measured(training, evaluation, [0] * len(rows), 0.0)
 
 
-def empty(folder: Path) -> list[float]:
-    """Return the seconds of messages to all nodes without anything in them."""
-    folder.mkdir()
-    plan = Plan(folder, {"out": str(folder)}, NODES, app=EMPTY)
-    with Federation(plan, Console(quiet=True), _complain) as federation:
-        federation.run()
+def empty(folder: Path, warm: bool) -> float:
+    """Return the seconds of a message to all nodes without anything in it."""
+    held(Plan(folder, {"out": str(folder)}, NODES, app=EMPTY, warm=warm))
     seconds: list[float] = json.loads((folder / "seconds.json").read_text())
-    return seconds
+    return statistics.median(seconds[1:])
 
 
 def _complain(text: str) -> None:
@@ -105,34 +117,32 @@ def _rows(path: Path) -> Iterator[dict[str, str]]:
 def main() -> None:
     """Measure, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", help="where MNIST's files are looked for first")
-    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--data", type=os.path.abspath, help="where MNIST's files are looked for")
+    parser.add_argument("--rounds", type=int, default=6)
     asked = parser.parse_args()
+    print("| " + " | ".join(HEAD) + " |\n" + "|---" * len(HEAD) + "|", flush=True)
     with tempfile.TemporaryDirectory() as scratch:
-        nothing = statistics.median(empty(Path(scratch) / "empty")[1:])
-        print(f"an empty message to {NODES} nodes and back: {nothing:.1f} s")
+        nothing = {way: empty(Path(scratch) / way, warm) for way, warm in WAYS.items()}
         for name, clients in CASES.items():
-            given = settings(clients, asked.rounds)
-            if asked.data:
-                given["run.data"] = asked.data
-            measured = on_flower(given, Path(scratch) / str(clients))
-            home = at_home(given)
-            _tell(name, measured, home, nothing)
+            given, folder = settings(clients, asked.rounds), Path(scratch) / str(clients)
+            _tell(f"{name}, simulator", at_home(given, folder, asked.data), 0.0)
+            for way, warm in WAYS.items():
+                own = folder.with_name(f"{clients} {way}")
+                _tell(f"{name}, {way}", on_flower(given, own, asked.data, warm), nothing[way])
 
 
-def _tell(name: str, measured: Measured, home: list[float], nothing: float) -> None:
-    later = slice(1, None)
-    training = statistics.median(measured.training[later])
-    evaluation = statistics.median(measured.evaluation[later])
-    messages = statistics.median(measured.messages[later])
-    orders = messages / NODES
-    print(
-        f"{name}: {training:.1f} s a round and {evaluation:.1f} s for its evaluation (simulator: "
-        f"{statistics.median(home[later]):.3f} s for both); {messages:g} messages a round "
-        f"({orders:.2g} a node), of whose time empty messages would take "
-        f"{orders * nothing / training:.0%}; start and first round {measured.training[0]:.1f} s "
-        f"with {measured.messages[0]} messages; framing {measured.framing:.1%}"
+def _tell(name: str, measured: Measured, nothing: float) -> None:
+    """Print a line: the medians of all rounds but the first, and that one."""
+    training, evaluation, messages = (
+        statistics.median(each[1:])
+        for each in (measured.training, measured.evaluation, measured.messages)
     )
+    orders, first = messages / NODES, measured.messages[0] / NODES
+    cells = [
+        *(name, f"{training:.3g}", f"{evaluation:.3g}", f"{orders:g}", f"{orders * nothing:.3g}"),
+        *(f"{measured.training[0]:.3g}", f"{first:g}", f"{measured.framing:.1%}"),
+    ]
+    print("| " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 Every node is two processes of Flower, and one more for each message to it. Most of what these cost
 on one machine is that each imports Flower anew, and PyTorch if it trains. So for the programs of
 Flower others stand in (``standin.py``): they ask this process over a socket, whose fork then does
-what Flower's own program would. A fork ends if who has asked is gone.
+what Flower's own program would, in the environment of this process, which is that of all programs
+of a federation. A fork ends if who has asked is gone.
 """
 
 import os
