@@ -89,7 +89,7 @@ def test_bytes_are_those_of_the_models_and_figures_that_travel() -> None:
     assert choosing.down_bytes == 3 * 2 * 100 * 4
     origin, directions = np.zeros(100, np.float32), np.zeros((2, 100), np.float32)
     assert Place(clients, origin, directions, Local()).down_bytes == 3 * 3 * 100 * 4
-    assert Placed(clients, np.zeros(3, np.int64), np.zeros(3)).up_bytes == 3 * 2 * 8
+    assert Placed(clients, np.zeros(3, np.int64)).up_bytes == 3 * 8
     assert Keep(clients, origin, directions).down_bytes == 3 * 2 * 100 * 4
     assert Kept(clients).up_bytes == 0
     assert an_order(3, 100).down_bytes == 3 * 100 * 4

@@ -124,14 +124,14 @@ class Parabolas:
         return self._placed(order.clients[self._answering(order)], order.local)
 
     def _placed(self, clients: Ids, local: Local) -> Placed:
-        group_of, cosine = np.zeros(len(clients), np.int64), np.zeros(len(clients))
+        group_of = np.zeros(len(clients), np.int64)
         kept = [self.kept[client] for client in clients.tolist()]
         for origin, directions in {id(pair[1]): pair for pair in kept}.values():
             own = np.array([pair[1] is directions for pair in kept])
             updates = local.rate * (self.targets[clients[own]] - origin)
-            group_of[own], cosine[own] = best_aligned(updates.astype(np.float32), directions)
+            group_of[own], _ = best_aligned(updates.astype(np.float32), directions)
         self._remember(clients)
-        return Placed(clients, group_of, cosine)
+        return Placed(clients, group_of)
 
     def _keep(self, order: Keep) -> Kept:
         clients = order.clients[self._answering(order)]

@@ -93,7 +93,7 @@ def test_a_conversation_by_hand() -> None:
     assert order.clients.tolist() == [newcomer]
     assert order.origin is state.origin
     assert order.local.steps == 50
-    order = talk.send(Placed(np.array([newcomer]), np.array([1]), np.array([0.5])))
+    order = talk.send(Placed(np.array([newcomer]), np.array([1])))
     assert isinstance(order, Train)
     assert order.purpose == "training"
     assert order.clients.tolist() == cohort.tolist()

@@ -143,7 +143,7 @@ def test_who_has_lost_what_it_kept_is_placed_like_a_newcomer_when_it_is_chosen(
             return Checked(reply.clients, np.isin(reply.clients, lost))
         if isinstance(order, Migrate):
             nothing = np.full(len(reply.clients), NO_GROUP)
-            return Placed(reply.clients, nothing, np.zeros(len(reply.clients)))
+            return Placed(reply.clients, nothing)
         return reply
 
     after = advanced(algorithm, state, forgetful, COHORT, 9)

@@ -82,7 +82,7 @@ class Honest:
             case Evaluate():
                 return Evaluated(clients, clients / 10, clients, clients)
             case Place() | Migrate():
-                return Placed(clients, clients % 2, np.full(len(clients), 0.5))
+                return Placed(clients, clients % 2)
             case Choose():
                 return Chosen(clients, clients % 2)
             case CheckDrift():

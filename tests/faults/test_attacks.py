@@ -110,7 +110,6 @@ def test_draggers_claim_their_group_whenever_they_may_choose(group: int) -> None
     for kind in ("place", "migrate"):
         placed = received(world, orders(EVERYBODY)[kind]).reply
         assert set(placed.group_of[own]) == {group}
-        assert set(placed.cosine[own]) == {1.0}
     for kind in ("choose", "train-choosing"):
         chosen = received(world, orders(EVERYBODY)[kind]).reply
         assert set(chosen.model_of[own]) == {group}

@@ -66,7 +66,7 @@ def answer(order: Any) -> Any:
             chosen = number if isinstance(model_of, str) else model_of
             return Trained(clients, updates, clients * 10, real, chosen)
         case Place() | Migrate():
-            return Placed(clients, number, real)
+            return Placed(clients, number)
         case Keep() | Settle():
             return Kept(clients)
         case Choose():
@@ -339,7 +339,7 @@ def test_a_measured_loss_may_have_diverged_and_the_round_is_this_one() -> None:
     assert not beside(ORDERS[-1], content).rejected
 
 
-NAMES = ("clients", "updates", "examples", "loss", "model_of", "group_of", "cosine", "drifted")
+NAMES = ("clients", "updates", "examples", "loss", "model_of", "group_of", "drifted")
 DTYPES = st.one_of(
     arrays.scalar_dtypes(), st.sampled_from([np.dtype("i8"), np.dtype("f4"), np.dtype("f8")])
 )

@@ -11,21 +11,24 @@ from flwr.app import Array, ArrayRecord, Message, RecordDict
 from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects
 from flwr.supercore.inflatable.inflatable_utils import push_objects
 from numpy.typing import NDArray
+from rich.console import Console
 
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.flower.records import ABOUT, ARRAYS
+from flexcfl.flower.server import serve
 from flexcfl.protocol import Settle
 from flexcfl.runner.hosting import simulation
 from flexcfl.runner.prepare import Prepared, prepare
 from flexcfl.runner.result import Run
 from tests.flower.inprocess import SWAPS, InProcessGrid, served, shards
+from tests.flower.nodes import CLASSES, CLIENTS, OWN, SHAPE, lay, owners
 
 COUNT, REAL, FLAG = np.dtype(np.int64), np.dtype(np.float64), np.dtype(np.bool_)
 PARAMETERS = "parameters"
 Columns = Mapping[str, np.dtype[Any] | str]
 
 # All that may leave a node: one number of a kind for each client, and updates of models.
-PLACED: Columns = {"clients": COUNT, "group_of": COUNT, "cosine": REAL}
+PLACED: Columns = {"clients": COUNT, "group_of": COUNT}
 UP: Mapping[str, Columns] = {
     "query.hello": {"clients": COUNT},
     "train": {
@@ -94,10 +97,14 @@ def secrets(run: Run) -> set[bytes]:
         view = prepared.timeline.at(number)
         for client in range(federation.clients):
             for rows in (view.train[client], view.test[client]):
-                labels = federation.y[rows]
-                counts = np.bincount(labels, minlength=federation.classes)
-                found |= {*_ways(labels), *_ways(counts), *_ways(counts / counts.sum())}
+                found |= told_by(federation.y[rows], federation.classes)
     return found | {row.tobytes() for row in references(prepared, rounds)}
+
+
+def told_by(labels: NDArray[np.int64], classes: int) -> set[bytes]:
+    """Return what tells which labels a client has: themselves, their counts and their shares."""
+    counts = np.bincount(labels, minlength=classes)
+    return {*_ways(labels), *_ways(counts), *_ways(counts / counts.sum())}
 
 
 def references(prepared: Prepared, rounds: range) -> Iterator[NDArray[Any]]:
@@ -122,20 +129,40 @@ def found_in(messages: list[Message], patterns: set[bytes]) -> list[bytes]:
     return [each for each in patterns if each in whole]
 
 
-@pytest.mark.parametrize("name", ["flexcfl", "ifca-mig", "fesem-mig", "cfl", "flhc"])
+@pytest.mark.parametrize("name", sorted(ALGORITHMS))
 def test_nothing_of_the_data_leaves_a_node(name: str, tmp_path: Path) -> None:
     # With few examples a histogram would look like any other small numbers, such as hits.
     run, grid = held(name, tmp_path, {**SWAPS, "data.examples": 80})
     answers = replies(grid)
     for message in answers:
-        check_columns(message, run.summary["parameters"])
+        check_columns(
+            message, run.summary["parameters"], {"total": 40, "shape": [4], "classes": 10}
+        )
     assert not found_in(answers, secrets(run))
     expected = {"query.hello", "train", "evaluate"}
     expected |= {"query.drift"} if ALGORITHMS[name].migrates else set()
     assert expected <= {message.metadata.message_type for message in answers}
 
 
-def check_columns(message: Message, parameters: int) -> None:
+def test_nothing_of_a_clients_own_files_leaves_its_node(tmp_path: Path) -> None:
+    files = lay(tmp_path / "files")
+    grid = InProcessGrid(owners(files, tmp_path / "memory"))
+    config = {"experiment": OWN, "out": str(tmp_path / "run")}
+    run = serve(grid, config, Console(quiet=True))
+    hello = {"total": CLIENTS, "shape": list(SHAPE), "classes": CLASSES}
+    for message in replies(grid):
+        check_columns(message, run.summary["parameters"], hello)
+    patterns: set[bytes] = set()
+    for file in files.iterdir():
+        arrays = np.load(file)
+        examples = [*arrays["x_train"], *arrays["x_test"]]
+        patterns |= {each for row in examples for each in _ways(row)}
+        patterns |= told_by(arrays["y_train"], CLASSES)
+    assert len(patterns) > 100
+    assert not found_in(replies(grid), patterns)
+
+
+def check_columns(message: Message, parameters: int, hello: Mapping[str, Any]) -> None:
     content, kind = message.content, message.metadata.message_type
     assert set(content) == {ABOUT, ARRAYS}
     columns, plain = arrays_of(content), about(content)
@@ -146,7 +173,7 @@ def check_columns(message: Message, parameters: int) -> None:
         dtype = np.dtype(np.float32) if expected == PARAMETERS else expected
         assert (columns[name].dtype, columns[name].shape) == (dtype, (clients, *width)), name
     if kind == "query.hello":
-        assert plain == {"total": 40, "shape": [4], "classes": 10}
+        assert plain == hello
     else:
         assert plain == {"late": 0, "lists": {}}
     assert list(content.config_records[ABOUT]) == ["about"]
@@ -211,9 +238,10 @@ def test_the_traffic_is_what_was_handed_over(name: str, updates: str, tmp_path: 
     assert network["framing"] == round(lines[:, 3:].sum() / lines[:, 1:3].sum() - 1, 6)
 
 
-def test_framing_is_small_beside_a_large_model(tmp_path: Path) -> None:
+@pytest.mark.parametrize("nodes", [2, 8])
+def test_framing_is_small_beside_a_large_model(nodes: int, tmp_path: Path) -> None:
     large = {"data.features": 2600, "data.clients": 8, "run.cohort": 4, **SWAPS}
-    run, _ = held("flexcfl", tmp_path, large, nodes=2)
+    run, _ = held("flexcfl", tmp_path, large, nodes=nodes)
     assert run.summary["parameters"] * 4 > 100_000
     assert 0 < run.summary["network"]["framing"] < 0.05
 

@@ -335,18 +335,13 @@ THREE = CLIENTS[:3]
     [
         (
             Place(THREE, DIRECTIONS[0], DIRECTIONS, Local()),
-            Placed(THREE, np.array([1, 0, 1]), np.ones(3)),
+            Placed(THREE, np.array([1, 0, 1])),
             *("group_of", 2, "invalid"),
         ),
         (
             Migrate(THREE, Local(), 2),
-            Placed(THREE, np.array([1, 0, 1]), np.ones(3)),
+            Placed(THREE, np.array([1, 0, 1])),
             *("group_of", 10**6, "invalid"),
-        ),
-        (
-            Migrate(THREE, Local(), 2),
-            Placed(THREE, np.array([1, 0, 1]), np.ones(3)),
-            *("cosine", np.nan, "not_finite"),
         ),
         (Choose(THREE, MODELS), Chosen(THREE, np.array([1, 0, 2])), "model_of", 3, "invalid"),
         (CheckDrift(THREE), Checked(THREE, np.array([True, False, True])), "drifted", 2, "invalid"),
@@ -436,7 +431,7 @@ def test_what_is_only_like_a_number_is_none(name: str) -> None:
 
 
 def test_who_migrates_may_ask_to_be_placed_and_a_newcomer_may_not() -> None:
-    asking = Placed(THREE, np.array([1, NO_GROUP, 0]), np.zeros(3))
+    asking = Placed(THREE, np.array([1, NO_GROUP, 0]))
     assert admitted(Migrate(THREE, Local(), 2), asking, NUMBER, GUARDS).reply is asking
     place = Place(THREE, DIRECTIONS[0], DIRECTIONS, Local())
     assert admitted(place, asking, NUMBER, GUARDS).rejected == {"invalid": 1}

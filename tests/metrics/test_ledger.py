@@ -42,7 +42,7 @@ def trained(number: int) -> Trained:
 
 
 def placed(number: int) -> Placed:
-    return Placed(clients(number), clients(number) * 0, np.zeros(number))
+    return Placed(clients(number), clients(number) * 0)
 
 
 def evaluated(number: int) -> Evaluated:

@@ -92,7 +92,7 @@ class Ones:
                 hundred = np.full(len(order.clients), 100)
                 return Evaluated(order.clients, np.zeros(len(order.clients)), hits, hundred)
             if isinstance(order, Place):
-                return Placed(order.clients, order.clients % 2, np.ones(len(order.clients)))
+                return Placed(order.clients, order.clients % 2)
             if isinstance(order, CheckDrift):
                 return Checked(order.clients, np.isin(order.clients, self.moving))
             if isinstance(order, Settle):

@@ -196,7 +196,7 @@ def test_the_traffic_of_the_start_is_in_the_first_line() -> None:
         orders = [o for n, o in world.orders if n == each.figures.round]
         sent = [o for o in orders if isinstance(o, Train | Place)]
         assert each.figures.down_bytes == sum(o.down_bytes for o in sent) + down
-        placing = sum(len(o.clients) for o in orders if isinstance(o, Place)) * 16
+        placing = sum(len(o.clients) for o in orders if isinstance(o, Place)) * 8
         assert each.figures.up_bytes == 3 * (8 + 24) + placing + up
 
 

@@ -38,8 +38,7 @@ class Drag(Attackers):
     def altered(self, order: Order[Any], reply: Any, number: int, seed: int) -> Any:
         """Claim the group, be alike as founders, and push."""
         if isinstance(reply, Placed):
-            claimed = np.full_like(reply.group_of, self._claimed(order))
-            return replace(reply, group_of=claimed, cosine=np.ones_like(reply.cosine))
+            return replace(reply, group_of=np.full_like(reply.group_of, self._claimed(order)))
         if isinstance(reply, Chosen):
             return replace(reply, model_of=np.full_like(reply.model_of, self._claimed(order)))
         if isinstance(order, Train) and isinstance(reply, Trained):

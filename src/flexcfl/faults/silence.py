@@ -29,8 +29,8 @@ NOBODY, NOTHING = np.empty(0, dtype=np.int64), np.empty(0)
 REPLIES: Mapping[type[Order[Any]], Callable[[Any], Any]] = MappingProxyType(
     {
         Train: lambda order: Trained(NOBODY, order.models[:0], NOBODY, NOTHING, NOBODY),
-        Place: lambda order: Placed(NOBODY, NOBODY, NOTHING),
-        Migrate: lambda order: Placed(NOBODY, NOBODY, NOTHING),
+        Place: lambda order: Placed(NOBODY, NOBODY),
+        Migrate: lambda order: Placed(NOBODY, NOBODY),
         Keep: lambda order: Kept(NOBODY),
         Settle: lambda order: Kept(NOBODY),
         Choose: lambda order: Chosen(NOBODY, NOBODY),

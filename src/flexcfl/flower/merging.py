@@ -88,7 +88,7 @@ def _none(order: Any, name: str) -> NDArray[Any]:
     """Return what an empty column is like."""
     if name == "updates":
         return np.empty((0, order.models.shape[1]), dtype=np.float32)
-    kinds = {"loss": np.float64, "cosine": np.float64, "drifted": np.bool_}
+    kinds = {"loss": np.float64, "drifted": np.bool_}
     return np.empty(0, dtype=kinds.get(name, np.int64))
 
 

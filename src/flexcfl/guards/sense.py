@@ -14,7 +14,6 @@ __all__ = ["Readings", "finite", "readings"]
 
 Readings: TypeAlias = dict[str, NDArray[Any]]
 
-REAL = ("loss", "cosine")
 LARGEST = float(np.finfo(np.float32).max)  # a loss beyond it would make means infinite
 MOST_EXAMPLES = 2**40  # of a million clients with so many the sum is still a 64-bit number
 
@@ -25,7 +24,7 @@ def readings(order: Order[Any], reply: Any, review: Review) -> Readings:
     for name, sent in ((each.name, getattr(reply, each.name)) for each in fields(reply)):
         if len(sent) != len(review.clients):  # which is the executor's doing, and no client's
             raise ValueError(f"{len(review.clients)} clients answered, with {len(sent)} {name}")
-        if name in REAL:
+        if name == "loss":
             columns[name] = reals(sent)
         elif name not in ("clients", "updates"):
             columns[name] = _whole(order, name, sent, review)
@@ -33,11 +32,9 @@ def readings(order: Order[Any], reply: Any, review: Review) -> Readings:
 
 
 def finite(columns: Readings) -> Flags:
-    """Return whose losses and cosines are finite, and not beyond what float32 can hold."""
-    given = np.ones(len(columns["clients"]), dtype=np.bool_)
-    for name in set(REAL) & columns.keys():
-        given &= np.abs(columns[name]) <= LARGEST
-    return given
+    """Return whose losses, if there are any, are finite and not beyond what float32 can hold."""
+    losses = columns.get("loss", np.zeros(len(columns["clients"])))
+    return np.asarray(np.abs(losses) <= LARGEST)
 
 
 def _whole(order: Order[Any], name: str, sent: Any, review: Review) -> NDArray[Any]:

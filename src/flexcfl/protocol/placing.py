@@ -8,9 +8,6 @@ trains: it then remembers what its data are like, and later verdicts are on what
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from flexcfl.protocol.local import Local
 from flexcfl.protocol.orders import Order, check_models
 from flexcfl.protocol.vectors import (
@@ -39,7 +36,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """The group that each client chose, and the cosine of its update to that group's direction.
+    """The group that each client chose.
 
     Who no longer has what it was sent to keep answers ``NO_GROUP`` to ``Migrate``: it is to be
     placed as if it were new.
@@ -47,12 +44,11 @@ class Placed:
 
     clients: Ids
     group_of: Ids
-    cosine: NDArray[np.float64]
 
     @property
     def up_bytes(self) -> int:
-        """Two figures from every client that answered."""
-        return len(self.clients) * 2 * FIGURE_BYTES
+        """One figure from every client that answered."""
+        return len(self.clients) * FIGURE_BYTES
 
 
 @dataclass(frozen=True, eq=False)

@@ -247,18 +247,16 @@ class _Moment:
         Who keeps nothing asks to be placed, and until then remembers no data either.
         """
         clients = order.clients
-        group_of, cosine = np.full(len(clients), NO_GROUP, dtype=np.int64), np.zeros(len(clients))
+        group_of = np.full(len(clients), NO_GROUP, dtype=np.int64)
         for keepsake, own in self.simulation.keepsakes.divided(clients):
-            group_of[own], cosine[own] = self._aligned(clients[own], keepsake, order.local)
+            group_of[own] = self._aligned(clients[own], keepsake, order.local)
         self._remember(clients[group_of != NO_GROUP])
-        return Placed(order.clients, group_of, cosine)
+        return Placed(order.clients, group_of)
 
-    def _aligned(
-        self, clients: Ids, keepsake: Keepsake, local: Local
-    ) -> tuple[Ids, NDArray[np.float64]]:
+    def _aligned(self, clients: Ids, keepsake: Keepsake, local: Local) -> Ids:
         origin, first = keepsake.origin[np.newaxis], np.zeros(len(clients), dtype=np.int64)
         updates, _ = self._updates(clients, origin, first, local, "cold-start")
-        return best_aligned(updates, keepsake.directions)
+        return best_aligned(updates, keepsake.directions)[0]
 
     def _choose(self, order: Choose) -> Chosen:
         chosen = self._fitting(order.clients, order.models)
