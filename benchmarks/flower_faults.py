@@ -178,7 +178,16 @@ def kill_client_app(federation: Federation) -> int | None:
 
 def kill_superlink(federation: Federation) -> int | None:
     """Kill the SuperLink while the second round goes on."""
-    return killed(federation.superlink.pid) if done(federation.plan.folder) == 1 else None
+    return _kill_pillar(federation, "superlink")
+
+
+def kill_warm(federation: Federation) -> int | None:
+    """Kill the process of which all but the SuperLink are forks while the second round goes on."""
+    return _kill_pillar(federation, "warm")
+
+
+def _kill_pillar(federation: Federation, name: str) -> int | None:
+    return killed(federation.pillars[name].pid) if done(federation.plan.folder) == 1 else None
 
 
 def kill_server(federation: Federation) -> int | None:
@@ -210,6 +219,7 @@ FAULTS: Mapping[str, Fault] = {
     "ClientApp killed": Fault(kill_client_app, {1: "pause"}),
     "SuperLink killed": Fault(kill_superlink),
     "ServerApp killed": Fault(kill_server),
+    **({"process behind all programs killed": Fault(kill_warm)} if Plan.warm else {}),
     "node sleeps past the limit": Fault(behaviour={2: "sleep"}),
     "node sends NaN": Fault(behaviour={2: "nan"}),
     "node joins later": Fault(join, nodes=3),

@@ -5,10 +5,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from flower_faults import processes
 
 pytest.importorskip("flwr")
 
@@ -17,20 +19,34 @@ from tests.flower.processes import free_port
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.processes,
     pytest.mark.skipif(sys.platform != "linux", reason="only Linux forks what has libraries"),
 ]
 
 LIMIT = 60.0  # seconds for what takes a few
 
 
-def started(program: Path, *words: str) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [program, *words],
+@contextmanager
+def started(*words: str | Path) -> Iterator["subprocess.Popen[str]"]:
+    with subprocess.Popen(
+        words,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "NO_COLOR": "1", "FLWR_TELEMETRY_ENABLED": "0"},
-    )
+        start_new_session=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def until(there: Callable[[], bool]) -> None:
+    end = time.monotonic() + LIMIT
+    while not there():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 class Warm:
@@ -38,7 +54,7 @@ class Warm:
 
     def __init__(self, home: Path) -> None:
         self.folder = home / WARM
-        self.process = subprocess.Popen(Programs(home, 0).warm())
+        self.process = subprocess.Popen(Programs(home, 0).warm(), start_new_session=True)
 
     def forks(self) -> list[int]:
         """Return all that are forks now."""
@@ -50,11 +66,7 @@ class Warm:
 def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warm]:
     warm = Warm(tmp_path_factory.mktemp("home"))
     try:
-        end = time.monotonic() + LIMIT
-        while not (warm.folder / "door").exists():
-            assert time.monotonic() < end
-            assert warm.process.poll() is None
-            time.sleep(0.05)
+        until((warm.folder / "door").exists)
         yield warm
     finally:
         warm.process.kill()
@@ -62,10 +74,7 @@ def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warm]:
 
 
 def until_forks(warm: Warm, number: int) -> list[int]:
-    end = time.monotonic() + LIMIT
-    while len(warm.forks()) != number:
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    until(lambda: len(warm.forks()) == number)
     return warm.forks()
 
 
@@ -75,27 +84,56 @@ def until_forks(warm: Warm, number: int) -> list[int]:
 def test_a_fork_says_and_ends_as_the_program_itself(
     warm: Warm, name: str, word: str, code: int
 ) -> None:
-    real = started(Path(sys.executable).with_name(name), word)
-    fork = started(warm.folder / name, word)
-    assert fork.communicate(timeout=LIMIT) == real.communicate(timeout=LIMIT)
-    assert fork.returncode == real.returncode == code
+    with (
+        started(Path(sys.executable).with_name(name), word) as real,
+        started(warm.folder / name, word) as fork,
+    ):
+        assert fork.communicate(timeout=LIMIT) == real.communicate(timeout=LIMIT)
+        assert fork.returncode == real.returncode == code
 
 
-def lasting(warm: Warm) -> "subprocess.Popen[str]":
-    """Start a program that waits for somebody who never comes."""
-    there = ["--runtime-api-address", f"127.0.0.1:{free_port()}"]
-    return started(warm.folder / "flower-superexec", "--insecure", *there)
+def lasting(programs: Path) -> list[str | Path]:
+    """Return the words of a program that waits for somebody who never comes."""
+    there = f"127.0.0.1:{free_port()}"
+    return [programs / "flower-superexec", "--insecure", "--runtime-api-address", there]
 
 
 def test_a_fork_ends_with_who_has_asked_for_it(warm: Warm) -> None:
-    with lasting(warm) as asker:
+    with started(*lasting(warm.folder)) as asker:
         until_forks(warm, 1)
         asker.kill()
     until_forks(warm, 0)
 
 
+def test_a_fork_ends_with_who_has_started_the_program(warm: Warm) -> None:
+    with started("sh", "-c", '"$@" & wait', "sh", *lasting(warm.folder)) as starter:
+        until_forks(warm, 1)
+        starter.kill()
+        until_forks(warm, 0)
+
+
+def test_it_ends_with_all_forks_when_who_has_started_it_is_gone(tmp_path: Path) -> None:
+    programs = Programs(tmp_path, 0)
+    door, command = str(programs.door), programs.warm()
+    with started("sh", "-c", 'setsid "$@" & wait', "sh", *command) as starter:
+        until(programs.door.exists)
+        heads = [
+            pid for pid, (group, words) in processes().items() if group == pid and door in words
+        ]
+        (group,) = set(heads) - {starter.pid}
+        with started(*lasting(tmp_path / WARM)) as asker:
+            until(lambda: members(group) == 2)
+            starter.kill()
+            until(lambda: members(group) == 0)
+            assert asker.wait(LIMIT) == 1
+
+
+def members(group: int) -> int:
+    return sum(each == group for each, _ in processes().values())
+
+
 def test_who_has_asked_ends_with_a_fork_that_was_killed(warm: Warm) -> None:
-    with lasting(warm) as asker:
+    with started(*lasting(warm.folder)) as asker:
         (fork,) = until_forks(warm, 1)
         os.kill(fork, signal.SIGKILL)
         assert asker.wait(LIMIT) == 1

@@ -62,6 +62,11 @@ class Programs:
         """Where the SuperLink is."""
         return f"{HOST}:{self.port}"
 
+    @property
+    def door(self) -> Path:
+        """Where the process is asked whose forks are other programs, as soon as it is there."""
+        return self.home / WARM / "door"
+
     def superlink(self) -> list[str]:
         """Return the command of the SuperLink; its apps are started by a SuperExec of ours."""
         where = ["--host", HOST, "--port", str(self.port), "--isolation", "process"]
@@ -93,7 +98,7 @@ class Programs:
         folder = self.home / WARM
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        door = str(folder / "door")
+        door = str(self.door)
         for name in FORKED:
             words = shlex.join([sys.executable, "-I", "-S", str(STAND_IN), door, name])
             (folder / name).write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding="utf-8")

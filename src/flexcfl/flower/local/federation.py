@@ -31,7 +31,9 @@ STARTING = 120.0  # seconds within which a program has started, on whatever mach
 LONG = 70  # bytes of a folder's name, of which with a socket's own about 100 are possible
 RESTARTS = 5  # of one process without a finished round in between
 FORKS = sys.platform == "linux"  # elsewhere libraries of the system may not be forked
-WARM = "warm"  # the process of which others are forks
+# What all others need: who passes messages on, who starts the ServerApp, and, if processes are to
+# be forks, that of which they are.
+SUPERLINK, SERVER, WARM = "superlink", "server", "warm"
 LEASE = 62.0  # seconds after which the SuperLink lets a node that had a key come back
 
 Tick = Callable[["Federation"], None]
@@ -60,18 +62,16 @@ class Plan:
 class Federation:
     """The processes of a plan; ``remark`` is told of what had to be started again.
 
-    ``superlink`` and ``nodes`` are those that run, ``server`` is the number of the process of the
-    ``ServerApp``, None until it has begun.
+    ``nodes`` are those that run, and ``pillars``, by name, the processes without which they cannot.
+    ``server`` is the number of the process of the ``ServerApp``, None until it has begun.
     """
 
     plan: Plan
     console: Console
     remark: Callable[[str], None]
     nodes: dict[int, Process] = field(init=False, default_factory=dict)
+    pillars: dict[str, Process] = field(init=False, default_factory=dict)
     server: int | None = field(init=False, default=None)
-    superlink: Process = field(init=False)
-    _superexec: Process = field(init=False)
-    _warm: Process | None = field(init=False, default=None)
     _standing: Standing = field(init=False)
     _stack: ExitStack = field(init=False, default_factory=ExitStack)
     _restarts: Counter[str] = field(init=False, default_factory=Counter)
@@ -142,17 +142,17 @@ class Federation:
         elif what == GONE:
             if self._standing.finished:  # and only its last words are missing
                 return True
-            self._start_again("server", "before the run was done")
+            self._start_again(SERVER, "before the run was done")
         return what == DONE
 
     def _watch(self) -> None:
         """Start again what has ended."""
-        for process in (self._warm, self.superlink, self._superexec):
-            if process is not None and process.end is not None:
-                self._start_again(process.name, process.end)
+        for name, process in self.pillars.items():
+            if process.end is not None:
+                self._start_again(name, process.end)
                 return
         if self.server is None and time.monotonic() - self._since > STARTING:
-            self._start_again("server", f"not there after {STARTING:g} s")
+            self._start_again(SERVER, f"not there after {STARTING:g} s")
             return
         self._watch_nodes()
 
@@ -193,19 +193,28 @@ class Federation:
     def _start(self, nodes: set[int] | None = None) -> None:
         port = ports.free(1)[0] if self.plan.port is None else self.plan.port
         self._programs = Programs(self._home, port, self._certificates)
-        self.server, self._due, self.nodes = None, {}, {}
+        self.server, self._due, self.nodes, self.pillars = None, {}, {}, {}
         self._programs.connect()
         if self.plan.warm:
-            self._warm = self._processes.start(WARM, self._programs.warm())
-        self.superlink = self._processes.start("superlink", self._programs.superlink())
-        self._wait(lambda: ports.is_open(port), self.superlink)
-        self._superexec = self._processes.start("server", self._programs.superexec())
+            self._raise(WARM, self._programs.warm())
+        self._raise(SUPERLINK, self._programs.superlink())
+        self._wait(lambda: ports.is_open(port))
+        self._wait(lambda: not self.plan.warm or self._programs.door.exists())
+        self._raise(SERVER, self._programs.superexec())
         if self._certificates is not None:
             self._register()
         for node in sorted(nodes or range(self.plan.nodes)):
             self.start_node(node)
         self._submit()
         self._since = time.monotonic()
+
+    def _raise(self, pillar: str, command: list[str]) -> None:
+        self.pillars[pillar] = self._processes.start(pillar, command)
+
+    @property
+    def _stands(self) -> bool:
+        """Whether everything is there without which nothing else can be."""
+        return all(each.end is None for each in self.pillars.values())
 
     def _submit(self) -> None:
         resumed = {"out": str(self.plan.folder), "resume": True}
@@ -223,18 +232,16 @@ class Federation:
         failed = any(each.end != "exit code 0" for each in started)
         for each in started:
             self._processes.end(each)
-        if failed and self.superlink.end is None:
+        if failed and self._stands:
             raise TrainingError(
                 f"Flower does not take what is to {name}: see what it says in "
                 f"'{self._standing.logs}/{name}.log'."
             )
 
-    def _wait(self, there: Callable[[], bool], process: Process | None = None) -> None:
-        """Wait for something, as long as a process lives; that it died is seen later."""
+    def _wait(self, there: Callable[[], bool]) -> None:
+        """Wait for something, as long as what it needs is there; that it is not is seen later."""
         end = time.monotonic() + STARTING
-        while not there() and time.monotonic() < end:
-            if process is not None and process.end is not None:
-                return
+        while not there() and self._stands and time.monotonic() < end:
             time.sleep(TICK / 4)
 
     def _certified(self) -> Any:
@@ -253,7 +260,7 @@ def _private() -> "tempfile.TemporaryDirectory[str]":
 
 
 def _spelt(name: str) -> str:
-    words = {"superlink": "SuperLink", "server": "ServerApp", WARM: "process behind all programs"}
+    words = {SUPERLINK: "SuperLink", SERVER: "ServerApp", WARM: "process behind all programs"}
     return words.get(name, name.replace("-", " "))
 
 

@@ -3,21 +3,34 @@
 It needs nothing but Python, and so starts at once:
 
     python -I -S standin.py SOCKET PROGRAM [what the program takes]
+
+It ends with who has started it as well, so that a node that was killed takes along what it had
+started, and nothing of it is still at work when it is back.
 """
 
+import os
 import socket
 import sys
 
 __all__ = ["main"]
 
+LOOK = 0.2  # seconds after which is looked whether who has started this is still there
+
 
 def main(path: str, *words: str) -> int:
     """Hand over the words and this process's output, and return how the work ended."""
+    parent = os.getppid()
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as line:
         line.connect(path)
         socket.send_fds(line, ["\0".join(words).encode()], [0, 1, 2])
-        told = line.recv(16)
-    return int(told) if told else 1  # nothing is told by one that was killed
+        line.settimeout(LOOK)
+        while os.getppid() == parent:
+            try:
+                told = line.recv(16)
+            except TimeoutError:
+                continue
+            return int(told) if told else 1  # nothing is told by one that was killed
+    return 1
 
 
 if __name__ == "__main__":

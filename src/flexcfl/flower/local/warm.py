@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib.metadata import entry_points
+from pathlib import Path
 from threading import Thread
 from typing import Any, NoReturn, TypeAlias
 
@@ -23,21 +24,40 @@ Program: TypeAlias = Callable[[], Any]
 
 WAITING = 1000  # who may wait until everything is imported
 LONGEST = 65_536  # bytes of all words
+LOOK = 1.0  # seconds after which is looked whether who has started this is still there
 
 
 def main(path: str, *names: str) -> None:
-    """Import everything, and then fork for everybody who asks for one of these programs."""
+    """Import everything, and then fork for everybody who asks for one of these programs.
+
+    It heads a group of processes, that of all its forks, and they end with who has started it.
+    """
+    parent = os.getppid()
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
-        door.bind(path)
+        door.bind(f"{path}.new")
         door.listen(WAITING)
+        Path(f"{path}.new").rename(path)  # whoever finds it finds it open
         programs = imported(names)
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # so that nobody has to wait for forks
-        while True:
-            asker, _ = door.accept()
-            with asker:
-                if os.fork() == 0:
-                    door.close()
-                    _work(asker, programs)
+        door.settimeout(LOOK)
+        while os.getppid() == parent:
+            with suppress(TimeoutError):
+                asker, _ = door.accept()
+                with asker:
+                    _fork(door, asker, programs)
+    os.killpg(os.getpid(), signal.SIGKILL)
+
+
+def _fork(door: socket.socket, asker: socket.socket, programs: Mapping[str, Program]) -> None:
+    """Let a fork do what is asked for; where there can be none, the asker ends as after a kill."""
+    try:
+        fork = os.fork()
+    except OSError as error:
+        sys.stderr.write(f"There is no process for a program of Flower: {error}\n")
+        return
+    if fork == 0:
+        door.close()
+        _work(asker, programs)
 
 
 def imported(names: tuple[str, ...]) -> Mapping[str, Program]:
