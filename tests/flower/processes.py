@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +31,14 @@ def free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])
+
+
+def until(there: Callable[[], bool]) -> None:
+    """Wait for something."""
+    end = time.monotonic() + PATIENCE
+    while not there():
+        assert time.monotonic() < end
+        time.sleep(0.1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +116,13 @@ class Programs:
             for each in Path("/proc").iterdir()
             if each.name.isdigit() and mark in _environment(each)
         ]
+
+    def kill(self, folder: Path) -> None:
+        """Kill all that work in a folder, whoever has started them, as when a machine fails."""
+        for process in self.left():
+            with suppress(FileNotFoundError, ProcessLookupError):  # which has ended by itself
+                if Path(f"/proc/{process}/cwd").readlink() == folder:
+                    os.kill(process, signal.SIGKILL)
 
     def __enter__(self) -> "Programs":
         return self

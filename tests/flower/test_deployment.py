@@ -69,11 +69,19 @@ class Deployment:
         (self.server / "experiment.toml").write_text(STEPS["experiment"])
 
     def start(self) -> None:
-        superlink = self.step("server start", self.server)
-        superlink.until(RUNNING)
+        self.step("server start", self.server).until(RUNNING)
         self.done(self.step("server register", self.server))
-        for number, node in enumerate(self.nodes):
+        self.started = [
             self.step("node start", node, CLIENT=number, NODE_PORT=free_port())
+            for number, node in enumerate(self.nodes)
+        ]
+
+    def crash(self) -> None:
+        """Let the server's machine fail in the second round, and be there again."""
+        for node in self.started:
+            node.until("ROUND 2]")
+        self.programs.kill(self.server)
+        self.step("server start", self.server).until(RUNNING)
 
     def listed(self) -> list[str]:
         """Return how the server sees each node that it knows."""
@@ -138,14 +146,17 @@ def test_the_commands_of_the_page_make_a_federation_that_keeps_strangers_out(
         deployment.make_keys()
         deployment.write_files()
         deployment.start()
-        run = deployment.step("run", deployment.server)
+        deployment.step("run", deployment.server)
+        deployment.crash()
+        resumed = deployment.step("resume", deployment.server)
         uninvited = Uninvited(programs, tmp_path, deployment.server, deployment.port)
         uninvited.start()
         uninvited.start_late()
         uninvited.check()
-        deployment.done(run)
+        deployment.done(resumed)
         assert deployment.listed() == ["online", "online"]
-    check_run(deployment.server / "runs" / "first", run.said)
+    assert re.search(r"resumed +after round 1 of 2", resumed.said)
+    check_run(deployment.server / "runs" / "first", resumed.said)
     for node in deployment.nodes:
         assert any((node / "memory").rglob("*.json"))
 

@@ -4,8 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from flower_faults import processes
 pytest.importorskip("flwr")
 
 from flexcfl.flower.local.commands import FORKED, WARM, Programs
-from tests.flower.processes import free_port
+from tests.flower.processes import free_port, until
 
 pytestmark = [
     pytest.mark.slow,
@@ -40,13 +39,6 @@ def started(*words: str | Path) -> Iterator["subprocess.Popen[str]"]:
             yield process
         finally:
             process.kill()
-
-
-def until(there: Callable[[], bool]) -> None:
-    end = time.monotonic() + LIMIT
-    while not there():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 class Warm:
