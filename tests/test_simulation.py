@@ -1,7 +1,7 @@
 """The simulator: orders fulfilled in one process."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -224,6 +224,19 @@ def test_a_migration_is_the_placement_again_without_anything_being_sent(
     assert again.group_of.tolist() == placed.group_of.tolist()
     mixed = world.at(5)(Migrate(np.array([2, 4, 1, 0]), LOCAL, 2))
     assert mixed.group_of[1:].tolist() == placed.group_of.tolist()
+
+
+def test_whose_pre_training_diverges_has_no_group_to_name(
+    engine: Engine, federation: Federation, models: np.ndarray
+) -> None:
+    wild = replace(LOCAL, rate=1e30, l2=1e6)
+    world, clients = Simulation(engine, Timeline(federation), seed=7), np.array([4, 1])
+    directions = np.random.default_rng(0).normal(size=(3, models.shape[1])).astype(np.float32)
+    for order in (Place(clients, models[0], directions, wild), Migrate(clients, wild, 3)):
+        answered = world.at(5)(order)
+        assert answered.clients.tolist() == [4, 1]
+        assert answered.group_of.tolist() == [NO_GROUP, NO_GROUP]
+    assert NO_GROUP not in world.at(5)(Migrate(clients, LOCAL, 3)).group_of  # as it kept all
 
 
 def test_what_is_sent_again_is_kept_once(

@@ -129,7 +129,7 @@ class Parabolas:
         for origin, directions in {id(pair[1]): pair for pair in kept}.values():
             own = np.array([pair[1] is directions for pair in kept])
             updates = local.rate * (self.targets[clients[own]] - origin)
-            group_of[own], _ = best_aligned(updates.astype(np.float32), directions)
+            group_of[own] = best_aligned(updates.astype(np.float32), directions)
         self._remember(clients)
         return Placed(clients, group_of)
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics.pairwise import cosine_similarity
 
 from flexcfl.clustering import best_aligned, measures
-from flexcfl.protocol import Vectors
+from flexcfl.protocol import NO_GROUP, Vectors
 
 SEEDS = st.integers(0, 10**6)
 few_times = settings(max_examples=30)
@@ -23,12 +23,10 @@ def test_the_smallest_dissimilarity_wins(seed: int, block: int) -> None:
     updates, directions = vectors(seed, 6, 11), vectors(seed + 1, 4, 11)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measures, "BLOCK", block)
-        group_of, cosine = best_aligned(updates, directions)
+        group_of = best_aligned(updates, directions)
     expected = cosine_similarity(updates.astype(np.float64), directions.astype(np.float64))
     assert group_of.tolist() == ((1 - expected) / 2).argmin(axis=1).tolist()
-    np.testing.assert_allclose(cosine, expected.max(axis=1), atol=1e-12)
     assert group_of.dtype == np.int64
-    assert cosine.dtype == np.float64
 
 
 @few_times
@@ -36,39 +34,33 @@ def test_the_smallest_dissimilarity_wins(seed: int, block: int) -> None:
 def test_lengths_do_not_matter(seed: int, one: int, other: int) -> None:
     updates, directions = vectors(seed, 5, 8), vectors(seed + 1, 3, 8)
     scaled = updates * np.float32(2.0**one), directions * np.float32(2.0**other)
-    for found, expected in zip(
-        best_aligned(*scaled), best_aligned(updates, directions), strict=True
-    ):
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert best_aligned(*scaled).tolist() == best_aligned(updates, directions).tolist()
 
 
 def test_the_first_of_equals_is_taken() -> None:
     directions = np.array([[-1, 0], [2, 0], [5, 0]], np.float32)
-    group_of, cosine = best_aligned(np.array([[3, 0]], np.float32), directions)
-    assert (group_of.tolist(), cosine.tolist()) == ([1], [1.0])
+    assert best_aligned(np.array([[3, 0]], np.float32), directions).tolist() == [1]
 
 
 def test_a_zero_vector_has_cosine_zero() -> None:
     directions = np.array([[-1, 0], [0, 0]], np.float32)
-    group_of, cosine = best_aligned(np.array([[3, 0], [0, 0]], np.float32), directions)
-    assert (group_of.tolist(), cosine.tolist()) == ([1, 0], [0.0, 0.0])
+    group_of = best_aligned(np.array([[3, 0], [0, 0]], np.float32), directions)
+    assert group_of.tolist() == [1, 0]
 
 
 def test_small_numbers_count_beside_large_ones() -> None:
     # In float32 the ones would vanish beside 2**26, and the first direction would win.
     update = np.array([[2.0**13, 1, 1, 1]], np.float32)
     directions = np.array([[2.0**13, 1, 0, 0], [2.0**13, 1, 1, 0]], np.float32)
-    assert best_aligned(update, directions)[0].tolist() == [1]
+    assert best_aligned(update, directions).tolist() == [1]
 
 
 def test_nobody_to_place() -> None:
-    group_of, cosine = best_aligned(np.empty((0, 2), np.float32), np.ones((3, 2), np.float32))
-    assert (group_of.shape, cosine.shape) == ((0,), (0,))
+    assert best_aligned(np.empty((0, 2), np.float32), np.ones((3, 2), np.float32)).shape == (0,)
 
 
-@pytest.mark.parametrize("strange", [np.nan, np.inf])
-def test_the_cosine_of_an_update_that_is_not_finite_is_none(strange: float) -> None:
-    updates = np.array([[1, 0], [strange, 0]], np.float32)
-    _, cosine = best_aligned(updates, np.array([[0, 1], [1, 0]], np.float32))
-    assert cosine[0] == 1
-    assert np.isnan(cosine[1])
+@pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf])
+def test_an_update_that_is_not_finite_has_no_group(strange: float) -> None:
+    updates = np.array([[1, 0], [strange, 0], [2, strange], [strange, strange]], np.float32)
+    group_of = best_aligned(updates, np.array([[0, 1], [1, 0]], np.float32))
+    assert group_of.tolist() == [1, NO_GROUP, NO_GROUP, NO_GROUP]

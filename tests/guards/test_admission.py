@@ -434,7 +434,7 @@ def test_who_migrates_may_ask_to_be_placed_and_a_newcomer_may_not() -> None:
     asking = Placed(THREE, np.array([1, NO_GROUP, 0]))
     assert admitted(Migrate(THREE, Local(), 2), asking, NUMBER, GUARDS).reply is asking
     place = Place(THREE, DIRECTIONS[0], DIRECTIONS, Local())
-    assert admitted(place, asking, NUMBER, GUARDS).rejected == {"invalid": 1}
+    assert admitted(place, asking, NUMBER, GUARDS).rejected == {"not_finite": 1}
 
 
 def test_who_said_nothing_at_all_is_named() -> None:

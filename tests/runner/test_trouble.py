@@ -13,10 +13,12 @@ import flexcfl
 from flexcfl.aggregation import RULES
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.cohorts import Policy
+from flexcfl.data import Federation, by_owner, split
 from flexcfl.errors import SettingsError, TrainingError
 from flexcfl.faults import ATTACKS, Behaviour, Faults, Roles, SignFlip
 from flexcfl.faults.options import KINDS
 from flexcfl.guards import REASONS
+from flexcfl.protocol import NO_GROUP
 from flexcfl.runner.execute import execute
 from flexcfl.runner.own import Own
 from flexcfl.runner.result import Run
@@ -186,6 +188,20 @@ def test_accuracy_is_measured_though_some_never_find_a_group(policy: str) -> Non
         assert np.isnan(accuracy) == (len(seen) < CLIENTS)
     assert len(seen) == CLIENTS
     assert run.rounds["tested"][-1] < CLIENTS
+
+
+def test_a_newcomer_whose_training_diverges_is_in_no_group() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(200, 6)).astype(np.float32), rng.integers(3, size=200)
+    owner = np.arange(200) % 10
+    x[owner == 9] *= 1e30
+    train, test = split(by_owner(owner), test_share=0.2, rng=rng)
+    mine = Federation("mine", x, y, train, test, classes=3)
+    options: dict[str, Any] = {"rounds": 3, "cohort": 5, "groups": 2, "seed": 1}
+    run = flexcfl.run(dataset=mine, **options, set={"algorithm.alpha": 3})
+    assert run.group_of[9] == NO_GROUP
+    assert NO_GROUP not in run.group_of[:9]
+    assert run.rounds["rejected_not_finite"].sum() > 0
 
 
 def test_everybody_diverging_is_no_fault_of_a_client() -> None:

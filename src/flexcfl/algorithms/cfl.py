@@ -216,7 +216,7 @@ def _children(state: CflState, trained: Trained) -> Ids:
     for node in np.unique(trained.model_of):
         rows = np.flatnonzero(trained.model_of == node)
         first = state.first_child[node]
-        chosen, _ = best_aligned(trained.updates[rows], state.directions[first - 1 : first + 1])
+        chosen = best_aligned(trained.updates[rows], state.directions[first - 1 : first + 1])
         children[rows] = first + chosen
     return children
 

@@ -74,8 +74,7 @@ def nearest(updates: Vectors, directions: Vectors, metric: Metric) -> Ids:
     from scipy.spatial.distance import cdist
 
     if metric == "cosine":
-        group_of, _ = best_aligned(updates, directions)
-        return group_of
+        return best_aligned(updates, directions)
     name = "cityblock" if metric == "manhattan" else "sqeuclidean"
     columns = blocks(updates, directions)
     apart = _summed(cdist(updates[:, block], directions[:, block], name) for block in columns)

@@ -5,24 +5,22 @@ Shift", IEEE TPDS 2022, Eq. 8.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from flexcfl.clustering.measures import Matrix, blocks
-from flexcfl.protocol import Ids, Vectors
+from flexcfl.protocol import NO_GROUP, Ids, Vectors
 from flexcfl.threads import one_thread
 
 __all__ = ["best_aligned"]
 
 
-def best_aligned(updates: Vectors, directions: Vectors) -> tuple[Ids, NDArray[np.float64]]:
-    """Return, for each update, the group best aligned with it and the cosine to its direction.
+def best_aligned(updates: Vectors, directions: Vectors) -> Ids:
+    """Return, for each update, the group best aligned with it.
 
     The smallest (1 - cos) / 2 is the largest cosine; the first of equals is taken. A zero update
-    or direction has cosine 0 with everything; the cosine of an update that is not finite is NaN.
+    or direction has cosine 0 with everything; an update that is not finite has ``NO_GROUP``.
     """
     cosine = _cosines(updates, directions)
-    group_of = cosine.argmax(axis=1).astype(np.int64)
-    return group_of, cosine[np.arange(len(updates)), group_of]
+    return np.where(np.isnan(cosine).any(axis=1), NO_GROUP, cosine.argmax(axis=1))
 
 
 @one_thread

@@ -76,7 +76,7 @@ def admitted(
             kept, centre = judged(reply.updates, guards.founder_cosine, centre)
             reply = _kept(reply, review, kept)
     else:
-        review.refuse(~finite(columns), "not_finite")
+        review.refuse(~finite(order, columns), "not_finite")
         reply = _answers(reply, columns, review.rows())
     clipped = int(np.count_nonzero(shorter & review.stands))
     return Admission(reply, review.rejected(received.late), clipped, centre, silent)
@@ -89,7 +89,7 @@ def _trained(
     parameters = order.models.shape[1]
     length, fits = lengths(reply.updates, parameters)
     review.refuse(~fits, "shape")
-    review.refuse(~(np.isfinite(length) & finite(columns)), "not_finite")
+    review.refuse(~(np.isfinite(length) & finite(order, columns)), "not_finite")
     factor = None if guards.norm_bound == "none" else guards.norm_bound
     bound = longest(length[review.stands], order.models, factor)
     if guards.norm_action == "reject":

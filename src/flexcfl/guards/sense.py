@@ -31,8 +31,13 @@ def readings(order: Order[Any], reply: Any, review: Review) -> Readings:
     return columns
 
 
-def finite(columns: Readings) -> Flags:
-    """Return whose losses, if there are any, are finite and not beyond what float32 can hold."""
+def finite(order: Order[Any], columns: Readings) -> Flags:
+    """Return whose training came to something.
+
+    Losses are not beyond what float32 can hold, and a newcomer's update has led to a group.
+    """
+    if isinstance(order, Place):
+        return np.asarray(columns["group_of"] != NO_GROUP)
     losses = columns.get("loss", np.zeros(len(columns["clients"])))
     return np.asarray(np.abs(losses) <= LARGEST)
 
@@ -54,8 +59,8 @@ def _whole(order: Order[Any], name: str, sent: Any, review: Review) -> NDArray[A
 
 
 def _least(order: Order[Any]) -> int:
-    """Return the lowest number that a client may answer: who migrates may ask to be placed."""
-    return NO_GROUP if isinstance(order, Migrate) else 0
+    """Return the lowest number that a client may answer: some have no group to name."""
+    return NO_GROUP if isinstance(order, Place | Migrate) else 0
 
 
 def _groups(order: Order[Any]) -> int:

@@ -38,8 +38,8 @@ __all__ = [
 class Placed:
     """The group that each client chose.
 
-    Who no longer has what it was sent to keep answers ``NO_GROUP`` to ``Migrate``: it is to be
-    placed as if it were new.
+    Whose pre-training diverges has no group to name, ``NO_GROUP``; nor has, asked to ``Migrate``,
+    who no longer has what it was sent to keep: it is then to be placed as if it were new.
     """
 
     clients: Ids

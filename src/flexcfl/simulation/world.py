@@ -244,7 +244,8 @@ class _Moment:
     def _migrate(self, order: Migrate) -> Placed:
         """Let clients pre-train from the origin that they keep, and choose (Equation 8).
 
-        Who keeps nothing asks to be placed, and until then remembers no data either.
+        Who keeps nothing, or whose training diverges, has no group to name, and until then
+        remembers no data either.
         """
         clients = order.clients
         group_of = np.full(len(clients), NO_GROUP, dtype=np.int64)
@@ -256,7 +257,7 @@ class _Moment:
     def _aligned(self, clients: Ids, keepsake: Keepsake, local: Local) -> Ids:
         origin, first = keepsake.origin[np.newaxis], np.zeros(len(clients), dtype=np.int64)
         updates, _ = self._updates(clients, origin, first, local, "cold-start")
-        return best_aligned(updates, keepsake.directions)[0]
+        return best_aligned(updates, keepsake.directions)
 
     def _choose(self, order: Choose) -> Chosen:
         chosen = self._fitting(order.clients, order.models)
