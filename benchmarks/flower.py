@@ -9,17 +9,18 @@ forks of one process, and as on machines of their own, where each starts by itse
 """
 
 import argparse
-import csv
 import json
 import os
 import statistics
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from flower_faults import table
 from rich.console import Console
 
 import flexcfl
@@ -27,11 +28,11 @@ from flexcfl.flower.local import Federation, Plan
 
 NODES = 4
 EMPTY = Path(__file__).parent / "flower_empty"
-WAYS = {"forks": True, "each by itself": False}  # and whether programs are forks
-WORK = ("training", "evaluation")
+# And whether programs are forks, where they can be.
+WAYS = {"`flexcfl federate`": Plan.warm, "each program by itself": False}
 HEAD = (
-    *("", "round, s", "its evaluation, s", "messages to a node", "so many empty ones, s"),
-    *("start and first round, s", "messages to a node", "framing"),
+    *("", "a round, s", "its evaluation, s", "messages to a node", "so many empty ones, s"),
+    *("start and first round, s", "framing"),
 )
 CASES = {"4 nodes x 1 client": 4, "4 nodes x 250 clients": 1000}
 
@@ -65,37 +66,38 @@ def settings(clients: int, rounds: int) -> dict[str, Any]:
 
 def held(plan: Plan) -> None:
     """Hold the run of a plan on nodes of this machine."""
-    plan.folder.mkdir()
     with Federation(plan, Console(quiet=True), _complain) as federation:
         federation.run()
 
 
 def on_flower(given: Mapping[str, Any], folder: Path, data: str | None, warm: bool) -> Measured:
-    """Run an experiment over nodes, and read what its folder says."""
+    """Run an experiment over nodes."""
     words = " ".join(f"{key}={value}" for key, value in given.items())
     config = {"set": f"{words} network.nodes={NODES}", "out": str(folder)}
     held(Plan(folder, config, NODES, settings={"data": data} if data else {}, warm=warm))
-    timings = list(_rows(folder / "timings.csv"))
-    counts = [0] * (len(timings) + 1)
-    for row in _rows(folder / "messages.csv"):
-        if row["order"] != "evaluate":
-            counts[int(row["round"])] += int(row["messages"])
-    start, first, *others = counts  # the seconds of the start are those of the first round, too
-    summary = json.loads((folder / "summary.json").read_text())
-    return Measured(
-        [float(row["training"]) for row in timings],
-        [float(row["evaluation"]) for row in timings],
-        [start + first, *others],
-        summary["network"]["framing"],
-    )
+    return read(folder)
 
 
 def at_home(given: Mapping[str, Any], folder: Path, data: str | None) -> Measured:
     """Run the same in the simulator."""
     flexcfl.run(set=dict(given), data=data, out=folder)
-    rows = list(_rows(folder / "timings.csv"))
-    training, evaluation = ([float(row[name]) for row in rows] for name in WORK)
-    return Measured(training, evaluation, [0] * len(rows), 0.0)
+    return read(folder)
+
+
+def read(folder: Path) -> Measured:
+    """Return what the folder of a run says, in which the simulator has no messages."""
+    timings = table(folder / "timings.csv")
+    messages = [0] * (len(timings) + 1)  # from the start on, whose seconds are in the first round
+    for row in table(folder / "messages.csv"):
+        if row["order"] != "evaluate":
+            messages[int(row["round"])] += int(row["messages"])
+    summary = json.loads((folder / "summary.json").read_text())
+    return Measured(
+        [float(row["training"]) for row in timings],
+        [float(row["evaluation"]) for row in timings],
+        messages[1:],
+        (summary["network"] or {"framing": 0.0})["framing"],  # there is none in the simulator
+    )
 
 
 def empty(folder: Path, warm: bool) -> float:
@@ -109,11 +111,6 @@ def _complain(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-def _rows(path: Path) -> Iterator[dict[str, str]]:
-    with path.open(newline="") as file:
-        yield from csv.DictReader(file)
-
-
 def main() -> None:
     """Measure, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -122,13 +119,14 @@ def main() -> None:
     asked = parser.parse_args()
     print("| " + " | ".join(HEAD) + " |\n" + "|---" * len(HEAD) + "|", flush=True)
     with tempfile.TemporaryDirectory() as scratch:
-        nothing = {way: empty(Path(scratch) / way, warm) for way, warm in WAYS.items()}
+        folder = partial(tempfile.mkdtemp, dir=scratch)
+        nothing = {way: empty(Path(folder()), warm) for way, warm in WAYS.items()}
         for name, clients in CASES.items():
-            given, folder = settings(clients, asked.rounds), Path(scratch) / str(clients)
-            _tell(f"{name}, simulator", at_home(given, folder, asked.data), 0.0)
+            given = settings(clients, asked.rounds)
+            _tell(f"{name}, simulator", at_home(given, Path(folder()), asked.data), 0.0)
             for way, warm in WAYS.items():
-                own = folder.with_name(f"{clients} {way}")
-                _tell(f"{name}, {way}", on_flower(given, own, asked.data, warm), nothing[way])
+                measured = on_flower(given, Path(folder()), asked.data, warm)
+                _tell(f"{name}, {way}", measured, nothing[way])
 
 
 def _tell(name: str, measured: Measured, nothing: float) -> None:
@@ -137,10 +135,10 @@ def _tell(name: str, measured: Measured, nothing: float) -> None:
         statistics.median(each[1:])
         for each in (measured.training, measured.evaluation, measured.messages)
     )
-    orders, first = messages / NODES, measured.messages[0] / NODES
+    orders = messages / NODES
     cells = [
         *(name, f"{training:.3g}", f"{evaluation:.3g}", f"{orders:g}", f"{orders * nothing:.3g}"),
-        *(f"{measured.training[0]:.3g}", f"{first:g}", f"{measured.framing:.1%}"),
+        *(f"{measured.training[0]:.3g}", f"{measured.framing:.1%}"),
     ]
     print("| " + " | ".join(cells) + " |", flush=True)
 

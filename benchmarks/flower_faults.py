@@ -28,6 +28,8 @@ from rich.console import Console
 
 from flexcfl.flower import APP
 from flexcfl.flower.local import Federation, Plan
+from flexcfl.flower.local.commands import WARM
+from flexcfl.flower.local.federation import SUPERLINK
 from flexcfl.protocol import numbers
 from flexcfl.runner.folder import ROUNDS
 from flexcfl.runner.places import CHECKPOINTS
@@ -178,12 +180,12 @@ def kill_client_app(federation: Federation) -> int | None:
 
 def kill_superlink(federation: Federation) -> int | None:
     """Kill the SuperLink while the second round goes on."""
-    return _kill_pillar(federation, "superlink")
+    return _kill_pillar(federation, SUPERLINK)
 
 
 def kill_warm(federation: Federation) -> int | None:
     """Kill the process of which all but the SuperLink are forks while the second round goes on."""
-    return _kill_pillar(federation, "warm")
+    return _kill_pillar(federation, WARM)
 
 
 def _kill_pillar(federation: Federation, name: str) -> int | None:

@@ -24,7 +24,7 @@ NAME = "here"  # of the connection that ``flwr`` finds in its folder
 CONNECTION = "config.toml"
 FORKED = ("flower-supernode", "flower-superexec", "flwr", "flwr-clientapp", "flwr-serverapp")
 STAND_IN = Path(__file__).with_name("standin.py")
-WARM = "warm"  # the folder of what is found before these programs
+WARM = "warm"  # the process of which these are forks, and the folder of what stands in for them
 # Not with -m, which Flower would take for the name of its programs; and as those are started, the
 # current folder is none to import from.
 START = (

@@ -17,23 +17,21 @@ from rich.console import Console
 from flexcfl.errors import FlexcflError, TrainingError
 from flexcfl.flower import APP
 from flexcfl.flower.local import ports
-from flexcfl.flower.local.commands import Programs, environment
+from flexcfl.flower.local.commands import WARM, Programs, environment
 from flexcfl.flower.local.listening import GONE, Listener
 from flexcfl.flower.local.processes import Process, Processes
 from flexcfl.flower.local.standing import REGISTER, Standing
 from flexcfl.flower.screen import DONE, ERRORS, MISTAKE, OUTPUT, PID, Screen
 from flexcfl.runner import places
 
-__all__ = ["Federation", "Plan"]
+__all__ = ["SUPERLINK", "Federation", "Plan"]
 
 TICK = 0.2  # seconds between two looks at all processes
 STARTING = 120.0  # seconds within which a program has started, on whatever machine
 LONG = 70  # bytes of a folder's name, of which with a socket's own about 100 are possible
 RESTARTS = 5  # of one process without a finished round in between
 FORKS = sys.platform == "linux"  # elsewhere libraries of the system may not be forked
-# What all others need: who passes messages on, who starts the ServerApp, and, if processes are to
-# be forks, that of which they are.
-SUPERLINK, SERVER, WARM = "superlink", "server", "warm"
+SUPERLINK, SERVER = "superlink", "server"  # who passes messages on, and who starts the ServerApp
 LEASE = 62.0  # seconds after which the SuperLink lets a node that had a key come back
 
 Tick = Callable[["Federation"], None]
@@ -196,11 +194,11 @@ class Federation:
         self.server, self._due, self.nodes, self.pillars = None, {}, {}, {}
         self._programs.connect()
         if self.plan.warm:
-            self._raise(WARM, self._programs.warm())
-        self._raise(SUPERLINK, self._programs.superlink())
+            self._put_up(WARM, self._programs.warm())
+        self._put_up(SUPERLINK, self._programs.superlink())
         self._wait(lambda: ports.is_open(port))
         self._wait(lambda: not self.plan.warm or self._programs.door.exists())
-        self._raise(SERVER, self._programs.superexec())
+        self._put_up(SERVER, self._programs.superexec())
         if self._certificates is not None:
             self._register()
         for node in sorted(nodes or range(self.plan.nodes)):
@@ -208,7 +206,7 @@ class Federation:
         self._submit()
         self._since = time.monotonic()
 
-    def _raise(self, pillar: str, command: list[str]) -> None:
+    def _put_up(self, pillar: str, command: list[str]) -> None:
         self.pillars[pillar] = self._processes.start(pillar, command)
 
     @property
