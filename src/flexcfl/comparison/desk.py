@@ -14,7 +14,7 @@ from flexcfl.comparison.messages import Done, Message, Remark, Resumed, RoundDon
 from flexcfl.data import Federation
 from flexcfl.runner.claim import claimed
 from flexcfl.runner.execute import execute
-from flexcfl.runner.experiment import Experiment
+from flexcfl.runner.experiment import Data, Experiment
 from flexcfl.runner.folder import EXPERIMENT, ROUNDS, RunFolder, told
 from flexcfl.runner.keeping import done_with
 from flexcfl.runner.lock import LOCK, locked
@@ -36,17 +36,16 @@ REMAINS = {EXPERIMENT, f".{EXPERIMENT}{disk.PART}", LOCK, CHECKPOINTS}
 
 @dataclass
 class Desk:
-    """What is kept from one run to the next: the data, which are the same for all.
+    """What is kept from one run to the next: the data, while these stay the same.
 
-    ``own`` names what of the first run only the caller has; the data of later ones are those of
-    the first, whoever has loaded them. ``begun`` says that the last one could begin, and
-    ``hung_up`` that nobody waits for one any more.
+    ``federation`` is one of the caller's own, in place of what runs name. ``begun`` says that the
+    last run could begin, and ``hung_up`` that nobody waits for one any more.
     """
 
     federation: Federation | None
     hung_up: Event = field(default_factory=Event)
-    own: tuple[str, ...] | None = None
     begun: bool = False
+    _loaded: tuple[tuple[Data, Path | None], Federation] | None = None
 
     def do(self, task: Task, send: Send) -> None:
         """Do what is left to do of a run, and report its rounds and its end.
@@ -85,10 +84,14 @@ class Desk:
             raise KeyboardInterrupt
 
     def _prepared(self, experiment: Experiment) -> Prepared:
-        prepared = prepare(experiment, Own(self.federation))
-        self.federation = prepared.federation
-        self.own = prepared.own if self.own is None else self.own
-        return replace(prepared, own=self.own)
+        if self.federation is not None:
+            return prepare(experiment, Own(self.federation))
+        named = (experiment.data, experiment.run.data)
+        known = self._loaded[1] if self._loaded and self._loaded[0] == named else None
+        self._loaded = None  # two federations at once could be more than there is room for
+        prepared = prepare(experiment, Own(known))
+        self._loaded = (named, prepared.federation)
+        return replace(prepared, own=())  # whoever runs it again can load them, too
 
 
 @contextmanager

@@ -2,12 +2,34 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from flexcfl.errors import FlexcflError
 from flexcfl.runner.experiment import Experiment
 
-__all__ = ["Done", "Failed", "Faulty", "Message", "Remark", "Resumed", "RoundDone", "Task"]
+__all__ = [
+    *("Done", "Failed", "Faulty", "Message", "Remark", "Resumed", "RoundDone", "Task"),
+    "Work",
+]
+
+
+class Work(Protocol):
+    """A run that is to be carried out, as whoever carries it out knows it."""
+
+    @property
+    def experiment(self) -> Experiment:
+        """All of its settings."""
+        ...
+
+    @property
+    def folder(self) -> str:
+        """The name of its folder within that of all runs; no two have the same."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """What it is called where it fails."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,11 @@ class Planned:
         """The name of the run's folder within that of the comparison."""
         return f"{self.algorithm}-seed{self.seed}"
 
+    @property
+    def title(self) -> str:
+        """What the run is called where it fails."""
+        return f"'{self.algorithm}' with seed {self.seed}"
+
 
 def planned(
     algorithms: Sequence[str], seeds: int, given: Layer, federation: Federation | None = None

@@ -9,8 +9,16 @@ from queue import Empty, SimpleQueue
 from typing import TypeAlias
 
 from flexcfl.comparison.finished import is_finished, read_back
-from flexcfl.comparison.messages import Done, Failed, Faulty, Message, Remark, Resumed, RoundDone
-from flexcfl.comparison.plan import Planned
+from flexcfl.comparison.messages import (
+    Done,
+    Failed,
+    Faulty,
+    Message,
+    Remark,
+    Resumed,
+    RoundDone,
+    Work,
+)
 from flexcfl.comparison.process import GRACE, Inbox, Process, end, hang_up
 from flexcfl.data import Federation
 from flexcfl.errors import SettingsError, TrainingError
@@ -27,7 +35,7 @@ class Started:
 
 
 News: TypeAlias = Resumed | Remark | RoundDone | Done
-Event: TypeAlias = tuple[Planned, Started | News]
+Event: TypeAlias = tuple[Work, Started | News]
 
 
 def parcel(federation: Federation | None) -> bytes:
@@ -42,7 +50,7 @@ def parcel(federation: Federation | None) -> bytes:
 
 
 def carried_out(
-    runs: Sequence[Planned],
+    runs: Sequence[Work],
     jobs: int,
     federation: bytes,
     folder: Path | None,
@@ -55,7 +63,7 @@ def carried_out(
     asks to ``stop``, runs come to the end of their rounds, and this ends early. All processes are
     gone when this ends, when a run fails, and when this is closed.
     """
-    stop, waiting = stop or Stop(), deque[Planned]()
+    stop, waiting = stop or Stop(), deque[Work]()
     for run in runs:
         if folder and is_finished(folder / run.folder):
             yield run, read_back(folder / run.folder, run.experiment)
@@ -65,7 +73,7 @@ def carried_out(
 
 
 def _shared_out(
-    waiting: "deque[Planned]", jobs: int, federation: bytes, folder: Path | None, stop: Stop
+    waiting: "deque[Work]", jobs: int, federation: bytes, folder: Path | None, stop: Stop
 ) -> Generator[Event | None, None, None]:
     """Share out runs among processes, each of which gets the next when it is done with one."""
     inbox: Inbox = SimpleQueue()
@@ -98,23 +106,23 @@ def _shared_out(
         end(processes, GRACE if stop.asked is None else 0.0)
 
 
-def _given(process: Process, run: Planned, folder: Path | None) -> Event:
+def _given(process: Process, run: Work, folder: Path | None) -> Event:
     process.give(run, folder)
     return run, Started()
 
 
-def _checked(process: Process, run: Planned, message: Message | None) -> News:
+def _checked(process: Process, run: Work, message: Message | None) -> News:
     """Return good news, and raise the others."""
-    name = f"'{run.algorithm}' with seed {run.seed}"
     if message is None:
         raise TrainingError(
-            f"The process of {name} has ended before its time (exit code {process.wait(GRACE)}): "
-            "there may be too little memory, so try fewer processes (--jobs)."
+            f"The process of {run.title} has ended before its time "
+            f"(exit code {process.wait(GRACE)}): there may be too little memory, so try "
+            "fewer processes (--jobs)."
         )
     if isinstance(message, Failed) and not message.begun:
         raise message.kind(message.sentence)
     if isinstance(message, Failed):
-        raise message.kind(f"{name} failed: {message.sentence}")
+        raise message.kind(f"{run.title} failed: {message.sentence}")
     if isinstance(message, Faulty):
-        raise RuntimeError(f"{name} failed.\n\n{message.trace}")
+        raise RuntimeError(f"{run.title} failed.\n\n{message.trace}")
     return message

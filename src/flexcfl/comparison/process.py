@@ -13,8 +13,7 @@ from queue import SimpleQueue
 from time import monotonic
 from typing import Any, TypeAlias
 
-from flexcfl.comparison.messages import Message, Task
-from flexcfl.comparison.plan import Planned
+from flexcfl.comparison.messages import Message, Task, Work
 
 __all__ = ["Inbox", "Process", "cores", "end", "hang_up"]
 
@@ -41,7 +40,7 @@ class Process:
     """
 
     inbox: Inbox
-    run: Planned | None = None
+    run: Work | None = None
     _process: "subprocess.Popen[bytes]" = field(init=False)
     _reader: threading.Thread = field(init=False)
 
@@ -63,7 +62,7 @@ class Process:
             self._process.stdin.write(pickled)
             self._process.stdin.flush()
 
-    def give(self, run: Planned, folder: Path | None) -> None:
+    def give(self, run: Work, folder: Path | None) -> None:
         """Let it do a run, which leaves a folder of its own in ``folder``, if there is one."""
         self.run = run
         self.tell(pickle.dumps(Task(run.experiment, folder / run.folder if folder else None)))

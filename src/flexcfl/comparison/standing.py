@@ -8,7 +8,7 @@ from time import monotonic
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.comparison.messages import Done, Resumed, RoundDone
+from flexcfl.comparison.messages import Done, Resumed, RoundDone, Work
 from flexcfl.comparison.plan import Planned
 from flexcfl.comparison.pool import Event, Started
 
@@ -33,12 +33,14 @@ class Standing:
 
     def __post_init__(self) -> None:
         self.start = self.now()
+        self._algorithm = {run.folder: run.algorithm for run in self.runs}
 
     def take(self, event: Event) -> None:
         """Take note of an event."""
         run, what = event
+        algorithm = self._algorithm[run.folder]
         if isinstance(what, Started):
-            self._began.setdefault(run.algorithm, self.now())
+            self._began.setdefault(algorithm, self.now())
         elif isinstance(what, RoundDone):
             self._first = self.now() if self._first is None else self._first
             self._reached(run, what.number, what.accuracy)
@@ -47,12 +49,12 @@ class Standing:
             self._reached(run, what.number, what.accuracy)
         elif isinstance(what, Done):
             self.done += 1
-            self._ended[run.algorithm] = self.now()
+            self._ended[algorithm] = self.now()
             if what.before:
                 self._before[run.folder] = len(what.accuracy)
                 self._reached(run, len(what.accuracy), _last(what.accuracy))
 
-    def _reached(self, run: Planned, number: int, accuracy: float | None) -> None:
+    def _reached(self, run: Work, number: int, accuracy: float | None) -> None:
         self._rounds[run.folder] = number
         if accuracy is not None:  # otherwise the last one stays
             self._accuracy[run.folder] = accuracy
