@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from flexcfl.comparison.advance import clock
 from flexcfl.comparison.messages import Done, Resumed, RoundDone
 from flexcfl.comparison.plan import Planned, planned
 from flexcfl.comparison.pool import Event, Started
 from flexcfl.comparison.progress import shown
-from flexcfl.comparison.standing import Standing, clock
+from flexcfl.comparison.standing import Standing
 from flexcfl.runner.layers import spoken
 
 ROUNDS = 4
@@ -41,11 +42,11 @@ def test_rounds_accuracies_and_times_are_by_algorithm(runs: tuple[Planned, ...])
         standing.take(event)
     assert standing.algorithms() == ["fedavg", "ifca"]
     assert standing.rounds("fedavg") == (7, 8)
-    assert standing.rounds() == (7, 16)
+    assert sum(standing.advance.rounds.values()) == 7
     assert standing.accuracy("fedavg") == pytest.approx((0.4 + 0.2) / 2)
     assert standing.accuracy("ifca") is None
     assert standing.seconds("fedavg") == 10
-    assert standing.words() == "1 of 4 runs done after 0:10"  # too few rounds to judge by
+    assert standing.advance.words() == "1 of 4 runs done after 0:10"  # too few rounds to judge by
 
 
 def test_the_time_of_an_algorithm_stands_still_when_its_last_run_is_done(
@@ -97,8 +98,8 @@ def test_the_time_left_is_judged_by_rounds_and_not_by_the_start_of_processes() -
     for number in range(1, 52):
         time = 60.0 + number  # a minute to start, then a second a round
         standing.take((many[0], RoundDone(number, None)))
-        assert ("left" in standing.words()) == (number >= 20)
-    assert standing.words() == "0 of 2 runs done after 1:51, about 2:29 left"
+        assert ("left" in standing.advance.words()) == (number >= 20)
+    assert standing.advance.words() == "0 of 2 runs done after 1:51, about 2:29 left"
 
 
 def test_what_was_done_earlier_is_counted_but_not_judged_by() -> None:
@@ -110,14 +111,14 @@ def test_what_was_done_earlier_is_counted_but_not_judged_by() -> None:
     standing.take((many[0], Done({}, late, before=True)))
     standing.take((many[1], Started()))
     standing.take((many[1], Resumed(60, 0.5)))
-    assert standing.rounds() == (160, 400)
+    assert sum(standing.advance.rounds.values()) == 160
     assert (standing.accuracy("fedavg"), standing.accuracy("ifca")) == (0.75, 0.5)
-    assert standing.words() == "1 of 4 runs done after 0:00"
+    assert standing.advance.words() == "1 of 4 runs done after 0:00"
     for number in range(61, 82):
         time += 1
         standing.take((many[1], RoundDone(number, None)))
     assert standing.rounds("ifca") == (81, 200)
-    assert standing.words() == "1 of 4 runs done after 0:21, about 3:39 left"
+    assert standing.advance.words() == "1 of 4 runs done after 0:21, about 3:39 left"
 
 
 def test_runs_that_were_done_earlier_have_no_line_each(runs: tuple[Planned, ...]) -> None:

@@ -23,6 +23,7 @@ from flexcfl.cli.algorithms import algorithms as algorithms_command
 from flexcfl.cli.bench import bench as bench_command
 from flexcfl.cli.compare import compare as compare_command
 from flexcfl.cli.federate import federate as federate_command
+from flexcfl.cli.reproduce import reproduce as reproduce_command
 from flexcfl.cli.resume import resume as resume_command
 from flexcfl.cli.run import run as run_command
 from flexcfl.errors import FlexcflError, out_of_memory
@@ -58,6 +59,9 @@ app.command("resume", epilog="Example: flexcfl resume runs/flexcfl-digits-mclr-s
 )
 app.command("compare", epilog="Example: flexcfl compare fedavg flexcfl --dataset mnist --seeds 5")(
     compare_command
+)
+app.command("reproduce", epilog="Example: flexcfl reproduce table3 --only mnist-mclr --seeds 3")(
+    reproduce_command
 )
 app.command("algorithms", epilog="Example: flexcfl algorithms flexcfl")(algorithms_command)
 app.command("bench", epilog="Example: flexcfl bench --data DIR")(bench_command)

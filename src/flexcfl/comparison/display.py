@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from flexcfl.comparison.advance import clock
 from flexcfl.comparison.leaving import SVG
 from flexcfl.comparison.plan import Planned, own, shared
 from flexcfl.comparison.result import Comparison
-from flexcfl.comparison.standing import clock
 from flexcfl.comparison.table import Figure, Row
 from flexcfl.runner.display import Rows, named, plain, show
 

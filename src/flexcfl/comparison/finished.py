@@ -1,7 +1,7 @@
 """A run that is finished, read back from its folder; of damaged files nothing is believed."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +17,12 @@ from flexcfl.comparison.same import difference
 from flexcfl.errors import SettingsError
 from flexcfl.runner import conduct, reading, toml
 from flexcfl.runner.experiment import Experiment
+from flexcfl.runner.figures import Figures
 from flexcfl.runner.folder import EXPERIMENT, ROUNDS, SUMMARY, Extent
 from flexcfl.runner.keeping import tidy
+from flexcfl.runner.result import columns
 
-__all__ = ["is_finished", "read_back"]
+__all__ = ["curves", "is_finished", "read_back"]
 
 MOST_BYTES = 2**20  # a hundred times what a summary has
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -79,9 +81,20 @@ def read_back(path: Path, experiment: Experiment) -> Done:
     with _damage_told(path, SUMMARY):
         summary = _summary(disk.read(path / SUMMARY, MOST_BYTES + 1), experiment)
     with _damage_told(path, ROUNDS):
-        accuracy = _accuracy(path, experiment.run.rounds)
+        accuracy = _accuracy(_rounds(path, experiment.run.rounds))
     tidy(path)
     return Done(summary, accuracy, before=True)
+
+
+def curves(path: Path, rounds: int) -> Mapping[str, NDArray[Any]]:
+    """Return the figures of all rounds of a finished run, as one array for each figure."""
+    with _damage_told(path, ROUNDS):
+        return columns(Figures, _rounds(path, rounds))
+
+
+def _rounds(path: Path, rounds: int) -> Sequence[Figures]:
+    whole = {ROUNDS: Extent().plus(disk.read(path / ROUNDS))}
+    return reading.rows(path, whole, rounds)[ROUNDS]
 
 
 @contextmanager
@@ -116,9 +129,8 @@ def _summary(content: bytes, experiment: Experiment) -> dict[str, Any]:
     return summary
 
 
-def _accuracy(path: Path, rounds: int) -> NDArray[np.float64]:
-    whole = {ROUNDS: Extent().plus(disk.read(path / ROUNDS))}
-    accuracy = [figures.accuracy for figures in reading.rows(path, whole, rounds)[ROUNDS]]
+def _accuracy(figures: Sequence[Figures]) -> NDArray[np.float64]:
+    accuracy = [each.accuracy for each in figures]
     if not all(each is None or 0 <= each <= 1 for each in accuracy):
         raise ValueError(accuracy)
     return np.array(accuracy, dtype=np.float64)  # None becomes NaN

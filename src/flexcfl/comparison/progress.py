@@ -1,41 +1,32 @@
-"""A comparison while it goes on: a live table on a terminal, plain lines elsewhere."""
+"""What is shown of a comparison while it goes on, algorithm by algorithm."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from rich import box
 from rich.console import Console, Group
-from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from flexcfl.comparison.messages import Done
+from flexcfl.comparison.advance import clock
 from flexcfl.comparison.plan import Planned
 from flexcfl.comparison.pool import Event
-from flexcfl.comparison.standing import Standing, clock
+from flexcfl.comparison.standing import Standing
+from flexcfl.comparison.watching import View, watched
 
 __all__ = ["shown"]
 
-SILENCE = 10.0  # without a terminal, a line at least after so many seconds
 BAR = 20  # columns
 
 
 def shown(
     events: Iterator[Event | None], runs: Sequence[Planned], console: Console
 ) -> Iterator[Event]:
-    """Hand on the events, each once it is shown; a quiet console leaves even the output alone."""
-    if console.quiet:
-        return (event for event in events if event is not None)
-    return (_live if console.is_terminal else _lines)(events, Standing(runs), console)
-
-
-def _live(events: Iterator[Event | None], standing: Standing, console: Console) -> Iterator[Event]:
-    # It draws itself anew four times a second, and makes room for the results in the end.
-    with Live(console=console, get_renderable=lambda: _drawn(standing), transient=True):
-        for event in events:
-            if event is not None:
-                standing.take(event)
-                yield event
+    """Hand on the events, each once it is shown."""
+    standing = Standing(runs)
+    view = View(standing.take, partial(_drawn, standing), partial(_line, standing))
+    return watched(events, view, console)
 
 
 def _drawn(standing: Standing) -> Group:
@@ -51,20 +42,7 @@ def _drawn(standing: Standing) -> Group:
         table.add_row(
             name, f"{done}/{rounds}", bar, _accuracy(standing, name), _time(standing, name)
         )
-    return Group(table, Text(standing.words()))
-
-
-def _lines(events: Iterator[Event | None], standing: Standing, console: Console) -> Iterator[Event]:
-    last = standing.start
-    for event in events:
-        if event is not None:
-            standing.take(event)
-        over = event is not None and isinstance(event[1], Done) and not event[1].before
-        if over or standing.now() - last > SILENCE:
-            last = standing.now()
-            console.print(_line(standing), highlight=False, soft_wrap=True)
-        if event is not None:
-            yield event
+    return Group(table, Text(standing.advance.words()))
 
 
 def _line(standing: Standing) -> str:
@@ -73,7 +51,7 @@ def _line(standing: Standing) -> str:
     for name in standing.algorithms():
         done, rounds = standing.rounds(name)
         parts.append(f"{name} {done}/{rounds} {_accuracy(standing, name)}".rstrip())
-    return f"{standing.words()}: {', '.join(parts)}"
+    return f"{standing.advance.words()}: {', '.join(parts)}"
 
 
 def _accuracy(standing: Standing, algorithm: str) -> str:

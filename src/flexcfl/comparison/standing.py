@@ -5,16 +5,12 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from time import monotonic
 
-import numpy as np
-from numpy.typing import NDArray
-
-from flexcfl.comparison.messages import Done, Resumed, RoundDone, Work
+from flexcfl.comparison.advance import Advance
+from flexcfl.comparison.messages import Done
 from flexcfl.comparison.plan import Planned
 from flexcfl.comparison.pool import Event, Started
 
-__all__ = ["Standing", "clock"]
-
-ENOUGH = 20  # rounds from which on the time that is left can be guessed
+__all__ = ["Standing"]
 
 
 @dataclass
@@ -23,56 +19,36 @@ class Standing:
 
     runs: Sequence[Planned]
     now: Callable[[], float] = monotonic
-    done: int = 0
-    _rounds: dict[str, int] = field(default_factory=dict)
-    _before: dict[str, int] = field(default_factory=dict)  # rounds that had been done earlier
-    _accuracy: dict[str, float] = field(default_factory=dict)
     _began: dict[str, float] = field(default_factory=dict)
     _ended: dict[str, float] = field(default_factory=dict)
-    _first: float | None = None  # when a round was heard of for the first time
 
     def __post_init__(self) -> None:
-        self.start = self.now()
+        self.advance = Advance(self.runs, now=self.now)
         self._algorithm = {run.folder: run.algorithm for run in self.runs}
 
     def take(self, event: Event) -> None:
         """Take note of an event."""
         run, what = event
-        algorithm = self._algorithm[run.folder]
+        self.advance.take(event)
         if isinstance(what, Started):
-            self._began.setdefault(algorithm, self.now())
-        elif isinstance(what, RoundDone):
-            self._first = self.now() if self._first is None else self._first
-            self._reached(run, what.number, what.accuracy)
-        elif isinstance(what, Resumed):
-            self._before[run.folder] = what.number
-            self._reached(run, what.number, what.accuracy)
+            self._began.setdefault(self._algorithm[run.folder], self.now())
         elif isinstance(what, Done):
-            self.done += 1
-            self._ended[algorithm] = self.now()
-            if what.before:
-                self._before[run.folder] = len(what.accuracy)
-                self._reached(run, len(what.accuracy), _last(what.accuracy))
-
-    def _reached(self, run: Work, number: int, accuracy: float | None) -> None:
-        self._rounds[run.folder] = number
-        if accuracy is not None:  # otherwise the last one stays
-            self._accuracy[run.folder] = accuracy
+            self._ended[self._algorithm[run.folder]] = self.now()
 
     def algorithms(self) -> list[str]:
         """Return the algorithms, in the order asked for."""
         return list(dict.fromkeys(run.algorithm for run in self.runs))
 
-    def rounds(self, algorithm: str | None = None) -> tuple[int, int]:
-        """Return how many rounds are done and how many there are, of one algorithm or of all."""
-        runs = [run for run in self.runs if algorithm in (None, run.algorithm)]
-        done = sum(self._rounds.get(run.folder, 0) for run in runs)
+    def rounds(self, algorithm: str) -> tuple[int, int]:
+        """Return how many rounds of an algorithm are done and how many there are."""
+        runs = [run for run in self.runs if run.algorithm == algorithm]
+        done = sum(self.advance.rounds.get(run.folder, 0) for run in runs)
         return done, sum(run.experiment.run.rounds for run in runs)
 
     def accuracy(self, algorithm: str) -> float | None:
         """Return the accuracy now, the mean over the seeds that have one."""
-        folders = [run.folder for run in self.runs if run.algorithm == algorithm]
-        known = [self._accuracy[folder] for folder in folders if folder in self._accuracy]
+        found, folders = self.advance.accuracy, self._algorithm.items()
+        known = [found[name] for name, own in folders if own == algorithm and name in found]
         return fmean(known) if known else None
 
     def seconds(self, algorithm: str) -> float | None:
@@ -82,36 +58,3 @@ class Standing:
         done, rounds = self.rounds(algorithm)
         until = self._ended.get(algorithm, self.now()) if done == rounds else self.now()
         return until - self._began[algorithm]
-
-    def words(self) -> str:
-        """Return how far all of it is."""
-        passed = clock(self.now() - self.start)
-        return f"{self.done} of {len(self.runs)} runs done after {passed}{self._left()}"
-
-    def _left(self) -> str:
-        """Return about how long it will take, once there are rounds to judge by.
-
-        Processes take their time to start, which is not counted as work, and neither is what had
-        been done earlier.
-        """
-        done, rounds = self.rounds()
-        new = done - sum(self._before.values())
-        if self._first is None or new < ENOUGH or done >= rounds:
-            return ""
-        return f", about {clock((self.now() - self._first) * (rounds - done) / (new - 1))} left"
-
-
-def _last(accuracy: NDArray[np.float64]) -> float | None:
-    known = accuracy[~np.isnan(accuracy)]
-    return float(known[-1]) if len(known) else None
-
-
-def clock(seconds: float) -> str:
-    """Return a time in minutes and seconds, and hours where there are any.
-
-    >>> clock(75.2), clock(3675)
-    ('1:15', '1:01:15')
-    """
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -7,7 +7,7 @@ from typing import Any
 
 from flexcfl.runner import tables
 
-__all__ = ["COLUMNS", "Figure", "Row", "csv", "row"]
+__all__ = ["COLUMNS", "Figure", "Row", "csv", "row", "value"]
 
 # What a line of comparison.csv holds of a summary, by where it stands there.
 COLUMNS: Mapping[str, tuple[str, ...]] = {
@@ -75,19 +75,20 @@ class Row:
 def row(algorithm: str, summaries: Sequence[Mapping[str, Any]]) -> Row:
     """Return the row of an algorithm from the summaries of its runs, one for each seed."""
     names = [name for name in Row.__dataclass_fields__ if name != "algorithm"]
-    figures = {name: Figure.of(_value(each, name) for each in summaries) for name in names}
+    figures = {name: Figure.of(value(each, name) for each in summaries) for name in names}
     return Row(algorithm, **figures)
 
 
 def csv(summaries: Iterable[Mapping[str, Any]]) -> str:
     """Return a line for each run."""
     return tables.written(
-        [list(COLUMNS), *([_value(each, name) for name in COLUMNS] for each in summaries)]
+        [list(COLUMNS), *([value(each, name) for name in COLUMNS] for each in summaries)]
     )
 
 
-def _value(summary: Mapping[str, Any], name: str) -> Any:
-    value: Any = summary
+def value(summary: Mapping[str, Any], name: str) -> Any:
+    """Return what a summary has for a column."""
+    found: Any = summary
     for key in COLUMNS[name]:
-        value = None if value is None else value[key]
-    return value
+        found = None if found is None else found[key]
+    return found

@@ -16,6 +16,7 @@ __all__ = [
     "NODES",
     "check_free",
     "command",
+    "entered",
     "made",
     "named",
     "remove",
@@ -54,8 +55,8 @@ def made(out: Path | None, default: Path, but: Collection[str] = ()) -> tuple[Pa
     """
     if out is not None:
         check_free(out, but)
-        return _made(out)
-    parent, above = _made(default.parent)
+        return entered(out)
+    parent, above = entered(default.parent)
     # Trying, not looking, so that what starts at the same moment gets folders of its own.
     for number in itertools.count(1):
         candidate = parent / f"{default.name}-{number}"
@@ -66,7 +67,8 @@ def made(out: Path | None, default: Path, but: Collection[str] = ()) -> tuple[Pa
     return candidate, [candidate, *above]
 
 
-def _made(path: Path) -> tuple[Path, list[Path]]:
+def entered(path: Path) -> tuple[Path, list[Path]]:
+    """Make a folder unless it is there; it is returned with those that had to be made for it."""
     with told(path):
         missing = [folder for folder in (path, *path.parents) if not folder.exists()]
         try:

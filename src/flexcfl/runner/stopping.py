@@ -29,11 +29,12 @@ class Stop:
 class StoppedError(FlexcflError):
     """A run or a comparison has ended early, as it was asked to.
 
-    ``code`` is how a command ends by that signal.
+    ``further`` is how to go on, where that is not the command for its folder. ``code`` is how a
+    command ends by that signal.
     """
 
-    def __init__(self, how_far: str, folder: Path, stop: Stop) -> None:
-        super().__init__(f"Stopped {how_far}. To go on: {command(folder)}")
+    def __init__(self, how_far: str, folder: Path, stop: Stop, further: str | None = None) -> None:
+        super().__init__(f"Stopped {how_far}. To go on: {further or command(folder)}")
         self.code = 128 + (stop.asked or 0)
 
 

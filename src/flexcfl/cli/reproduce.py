@@ -1,0 +1,107 @@
+"""``flexcfl reproduce``: the tables and figures of the paper, made again."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flexcfl.cli import options
+
+__all__ = ["reproduce"]
+
+
+def reproduce(
+    target: Annotated[str | None, typer.Argument(metavar="[TARGET]", hidden=True)] = None,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME,...",
+            help="Which rows: mnist-mclr, mnist-mlp, mnist-cnn, femnist-mclr, femnist-mlp, "
+            "femnist-cnn, synthetic-mclr, fashion-mnist-cnn. [default: those of the paper]",
+        ),
+    ] = None,
+    seeds: Annotated[
+        int,
+        typer.Option(
+            metavar="N", help="How many seeds, counted from 0. [default: 1]", show_default=False
+        ),
+    ] = 1,
+    rounds: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Number of communication rounds; a table marks what has fewer than the paper's. "
+            "[default: 300]",
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="How many runs at once, each in a process of its own on one core. "
+            "[default: one per core]",
+        ),
+    ] = None,
+    choose: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="What the paper and its code leave open; may be repeated. The names are below.",
+        ),
+    ] = None,
+    data: options.Data = None,
+    out: Annotated[
+        Path,
+        typer.Option(
+            metavar="DIR",
+            help="The folder of all runs, tables and figures; what is finished in it is not run "
+            "again. [default: reproduction]",
+            show_default=False,
+        ),
+    ] = Path("reproduction"),
+    quiet: options.Quiet = False,
+) -> None:
+    """Make a table or a figure of the FlexCFL paper again, with the paper's numbers beside ours.
+
+    [TARGET] is table1, table2, table3, table4, figure-motivation, figure-accuracy, figure-shift,
+    figure-eta, figure-overhead, or one of ours: choices measures what each choice below does to
+    the paper's numbers, bound holds the convergence bound against measured divergence, beyond
+    compares one configuration of ours with the best of the tables. Without any, they are listed.
+
+    Each cell is a run folder, as 'flexcfl run' leaves it; tables and figures share cells, and those
+    that are finished are never run again. Ctrl-C ends the rounds that are under way; the same
+    command goes on. A table shows all that is finished in the folder: rows can be added one by one,
+    with more seeds or with fewer rounds. It is printed and written as text, Markdown and CSV, a
+    figure as SVG and PNG.
+
+    \b
+    --choose takes these, the default first:
+      pretraining=steps|epoch        50 mini-batches as in the code, or the paper's one epoch
+      first-model=pretrained|origin  where groups begin
+      sharing=convex|additive        inter-group aggregation of the code, or the paper's sum
+      averaging=simple|examples      how IFCA and FeSEM count the clients of a group
+      drift=label-share|wasserstein|wasserstein-counts|mmd  how clients notice drift
+      cohorts=paper|same             FedAvg and FedProx draw at random, or as the others do
+      l2=none|code                   the penalty on weights that the code has
+    """  # noqa: D301  (click reads the character as: keep these lines)
+    from rich.console import Console
+
+    from flexcfl.comparison.plan import check_number
+    from flexcfl.reproduction.choices import chosen
+    from flexcfl.reproduction.conduct import Asked, conduct
+    from flexcfl.reproduction.rows import ROUNDS
+    from flexcfl.reproduction.targets import TARGETS
+    from flexcfl.settings import assignments
+
+    console = Console(quiet=quiet)
+    if target is None:
+        for name, each in TARGETS.items():
+            console.print(f"{name:18}  {each.summary}", markup=False, highlight=False)
+        return
+    for name, number in (("seeds", seeds), ("jobs", jobs), ("rounds", rounds)):
+        if number is not None:
+            check_number(name, number)
+    rows = tuple(name.strip() for name in only.split(",") if name.strip()) if only else ()
+    given = chosen(assignments(choose or [], example="sharing=additive"))
+    asked = Asked(target, rows, seeds, rounds or ROUNDS, given, data)
+    conduct(asked, console, jobs=jobs, folder=out)

@@ -1,0 +1,157 @@
+"""A whole reproduction: the runs that are missing, then the table and the picture of all."""
+
+import io
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from flexcfl.comparison.finished import is_finished
+from flexcfl.comparison.messages import Done, Remark
+from flexcfl.comparison.pool import carried_out, parcel
+from flexcfl.comparison.process import cores
+from flexcfl.reproduction import origin
+from flexcfl.reproduction.cells import Cell, Result, finished
+from flexcfl.reproduction.choices import Chosen
+from flexcfl.reproduction.progress import shown
+from flexcfl.reproduction.rows import ROUNDS, Row, named
+from flexcfl.reproduction.targets import Found, Target, target_named
+from flexcfl.runner import places
+from flexcfl.runner.folder import write
+from flexcfl.runner.lock import locked
+from flexcfl.runner.stopping import Stop, StoppedError, listening
+
+__all__ = ["Asked", "conduct"]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be reproduced: ``only`` names rows, none of them for the usual ones."""
+
+    target: str
+    only: tuple[str, ...] = ()
+    seeds: int = 1
+    rounds: int = ROUNDS
+    chosen: Chosen = ()
+    data: Path | None = None
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """The rows that are asked for."""
+        target = target_named(self.target)
+        return named(self.only or target.usual or target.rows, target.rows)
+
+    def cells(self) -> list[Cell]:
+        """Return the runs that are asked for, seed by seed, what takes least time first."""
+        target = target_named(self.target)
+        rows = sorted(self.rows, key=lambda row: row.seconds)
+        return [
+            Cell(part.choosing(self.chosen or part.chosen), seed, self.rounds, self.data)
+            for row in rows
+            for seed in range(self.seeds)
+            for part in target.parts(row)
+        ]
+
+
+def conduct(asked: Asked, console: Console, *, jobs: int | None, folder: Path) -> Sequence[Path]:
+    """Carry out what is missing in ``folder``, and write and show what all of it gives.
+
+    Runs of the same target that are there from earlier are in the table as well.
+    """
+    cells = asked.cells()
+    for cell in cells:
+        cell.experiment  # noqa: B018  (whatever is wrong with it is told before a run begins)
+    made, new = places.entered(folder)
+    with _given_back(new), locked(made):
+        _run(cells, console, min(jobs or cores(), len(cells) or 1), folder)
+        return _left(asked, console, folder)
+
+
+def _run(cells: Sequence[Cell], console: Console, jobs: int, folder: Path) -> None:
+    missing = [cell for cell in cells if not is_finished(folder / cell.folder)]
+    if not missing:
+        return
+    before = len(cells) - len(missing)
+    words = f"{len(cells)} runs, {before} of them done before" if before else f"{len(cells)} runs"
+    console.print(f"{words}, {jobs} at a time, in '{folder}'", highlight=False, soft_wrap=True)
+    done = before
+    with listening() as stop:
+        with closing(carried_out(cells, jobs, parcel(None), folder, stop)) as events:
+            for _, what in shown(events, cells, console):
+                done += isinstance(what, Done) and not what.before
+                if isinstance(what, Remark):
+                    sys.stderr.write(f"{what.sentence}\n")
+        if done < len(cells):
+            raise _stopped(done, cells, folder, stop)
+
+
+def _stopped(done: int, cells: Sequence[Cell], folder: Path, stop: Stop) -> StoppedError:
+    how_far = f"with {done} of {len(cells)} runs complete"
+    return StoppedError(how_far, folder, stop, "give the same command again")
+
+
+@contextmanager
+def _given_back(new: Sequence[Path]) -> Iterator[None]:
+    """Remove again the folders that were made if nothing has come into them."""
+    try:
+        yield
+    except BaseException:
+        places.remove(new)
+        raise
+
+
+def _left(asked: Asked, console: Console, folder: Path) -> list[Path]:
+    target = target_named(asked.target)
+    results = _results(asked, target, folder)
+    found = Found(asked.rows, asked.data, results)
+    name = "-".join([asked.target, *(f"{choice}-{value}" for choice, value in asked.chosen)])
+    files = _sheets(asked, target, found, name, console) | _pictures(target, found, name)
+    for file, content in files.items():
+        write(folder, file, content)
+        console.print(f"written: {folder / file}", highlight=False, soft_wrap=True)
+    return [folder / file for file in files]
+
+
+def _results(asked: Asked, target: Target, folder: Path) -> list[Result]:
+    """Return every finished run of a target, also of rows and seeds that were not asked for."""
+    parts = [part for name in target.rows for part in target.parts(named([name], target.rows)[0])]
+    chosen = [part.choosing(asked.chosen) if asked.chosen else part for part in parts]
+    return [result for part in dict.fromkeys(chosen) for result in finished(folder, part)]
+
+
+def _sheets(
+    asked: Asked, target: Target, found: Found, name: str, console: Console
+) -> dict[str, bytes]:
+    if target.sheet is None:
+        return {}
+    sheet = target.sheet(found)
+    console.print(sheet.text(), markup=False, highlight=False, soft_wrap=True)
+    made = origin.told(asked.target, asked.chosen, found.results)
+    files = {
+        f"{name}.txt": sheet.text() + "".join(f"{line}\n" for line in made),
+        f"{name}.md": sheet.markdown() + "".join(f"- {line}\n" for line in made),
+        f"{name}.csv": sheet.csv(),
+    }
+    if found.results:
+        files[f"{name}-runs.csv"] = origin.runs(found.results)
+    return {file: text.encode() for file, text in files.items()}
+
+
+def _pictures(target: Target, found: Found, name: str) -> dict[str, bytes]:
+    if target.picture is None:
+        return {}
+    from matplotlib import style
+
+    from flexcfl.comparison.plot import STYLE
+
+    files = {}
+    with style.context(["default", STYLE, {"font.size": 9}]):
+        picture = target.picture(found)
+        for kind, metadata in (("svg", {"Date": None, "Title": name}), ("png", {})):
+            content = io.BytesIO()
+            picture.savefig(content, format=kind, dpi=150, metadata=metadata)
+            files[f"{name}.{kind}"] = content.getvalue()
+    return files

@@ -1,0 +1,82 @@
+"""What all figures are drawn with: panels, curves over rounds with their spread, and a key."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from flexcfl.comparison.plot import COLOURS, DASHES
+from flexcfl.reproduction.cells import Result
+from flexcfl.reproduction.methods import METHODS, Method
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["Look", "Panel", "curve", "grid", "key", "looks"]
+
+Look = tuple[str, str]  # colour and dashes
+
+# A method looks the same in all figures, and FlexCFL is the darkest.
+_FIXED: Mapping[str, Look] = {
+    "fedavg": ("#56B4E9", "-"),
+    "fedprox": ("#009E73", "-"),
+    "ifca": ("#E69F00", "-"),
+    "ifca-mig": ("#E69F00", "--"),
+    "fesem": ("#CC79A7", "-"),
+    "fesem-mig": ("#CC79A7", "--"),
+    "fedgroup": ("#0072B2", "-"),
+    "flexcfl": ("#000000", "-"),
+    "flexcfl-eta0.1": ("#D55E00", "-"),
+    "flexcfl-eta5": ("#D55E00", "--"),
+}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A column of ``rounds.csv``, what its axis is called, and what its values are times."""
+
+    column: str
+    label: str
+    scale: float = 1.0
+
+
+def looks(methods: Sequence[Method]) -> Mapping[str, Look]:
+    """Return the colour and dashes of each method; rates of sharing only have other colours."""
+    names = list(dict.fromkeys(method.name for method in methods))
+    if all(METHODS[name].algorithm == "flexcfl" if name in METHODS else True for name in names):
+        return {name: (COLOURS[place % len(COLOURS)], "-") for place, name in enumerate(names)}
+    spare = [(colour, dashes) for dashes in DASHES for colour in COLOURS]
+    return {name: _FIXED.get(name, spare[place]) for place, name in enumerate(names)}
+
+
+def grid(rows: int, columns: int, width: float = 4.4) -> "tuple[Figure, Any]":
+    """Return a figure with so many panels, as rows of axes."""
+    from matplotlib.figure import Figure
+
+    size = (max(width * columns, 5.0), 2.5 * rows + 0.4)
+    picture = Figure(figsize=size, layout="constrained")
+    return picture, picture.subplots(rows, columns, squeeze=False)
+
+
+def curve(
+    axes: "Axes", results: Sequence[Result], panel: Panel, look: Look, label: str = ""
+) -> None:
+    """Draw the mean over seeds as a line, in a band from the lowest to the highest."""
+    values = np.stack([panel.scale * result.rounds[panel.column] for result in results])
+    known = np.flatnonzero(~np.isnan(values).all(axis=0))
+    if not len(known):
+        return
+    colour, dashes = look
+    low, mean, high = (of(values[:, known], 0) for of in (np.nanmin, np.nanmean, np.nanmax))
+    if len(results) > 1:
+        axes.fill_between(known + 1, low, high, color=colour, alpha=0.18, linewidth=0)
+    axes.plot(known + 1, mean, dashes, color=colour, label=label, linewidth=1.1)
+    axes.set_xlim(0, values.shape[1])
+
+
+def key(axes: "Axes") -> None:
+    """Say which line is which method."""
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="lower right", fontsize=7.5, ncols=2, framealpha=0.8, edgecolor="none")

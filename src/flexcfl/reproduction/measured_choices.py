@@ -1,0 +1,81 @@
+"""What each legitimate choice does to the published numbers: a table of its own."""
+
+from collections.abc import Iterator, Sequence
+
+from flexcfl.reproduction import published
+from flexcfl.reproduction.cells import Part, Result
+from flexcfl.reproduction.choices import CHOICES, NO_SHIFT
+from flexcfl.reproduction.methods import METHODS
+from flexcfl.reproduction.rows import Row
+from flexcfl.reproduction.sheet import Entry, Sheet
+from flexcfl.reproduction.tables import READING, SHIFTS, score
+
+__all__ = ["choices", "choices_parts"]
+
+# Choice, value, and where it is measured: methods and shifts.
+MEASURED: Sequence[tuple[str, str, Sequence[str], Sequence[str]]] = (
+    ("pretraining", "epoch", ("flexcfl",), (NO_SHIFT, "swap-all")),
+    ("first-model", "origin", ("flexcfl",), (NO_SHIFT,)),
+    ("sharing", "additive", ("flexcfl-eta0.1",), (NO_SHIFT,)),
+    ("sharing", "additive", ("flexcfl-eta5",), ("swap-all", "swap-part")),
+    ("averaging", "examples", ("ifca", "fesem"), (NO_SHIFT,)),
+    ("drift", "wasserstein", ("flexcfl",), SHIFTS),
+    ("drift", "wasserstein-counts", ("flexcfl",), SHIFTS),
+    ("cohorts", "same", ("fedavg",), (NO_SHIFT,)),
+    ("l2", "code", ("fedavg", "ifca", "flexcfl"), (NO_SHIFT,)),
+)
+
+
+def choices_parts(row: Row) -> list[Part]:
+    """Return the parts with each choice, and those with the default beside them."""
+    pairs = [pair for *_, pair in _measured(row)]
+    return list(dict.fromkeys(part for pair in pairs for part in pair))
+
+
+def _measured(row: Row) -> Iterator[tuple[str, str, tuple[Part, Part]]]:
+    for choice, value, methods, shifts in MEASURED:
+        for method in methods:
+            for shift in shifts:
+                usual = Part(row, METHODS[method], shift)
+                yield choice, value, (usual, usual.choosing(((choice, value),)))
+
+
+def choices(results: Sequence[Result]) -> Sheet:
+    """Return for each choice the accuracy with it, without it, and the paper's."""
+    entries = [
+        entry
+        for row in dict.fromkeys(result.cell.part.row for result in results)
+        for entry in _entries(row, results)
+    ]
+    ordered = dict.fromkeys(entry.block for entry in entries)
+    notes = (
+        READING,
+        "Default is without the choice.",
+        *(f"{name} ({' or '.join(choice.values)}): {choice.what}." for name, choice in
+          CHOICES.items()),
+    )  # fmt: skip
+    by_block = [entry for block in ordered for entry in entries if entry.block == block]
+    return Sheet("Choices that the paper and its code leave, measured", by_block, notes)
+
+
+def _entries(row: Row, results: Sequence[Result]) -> Iterator[Entry]:
+    for choice, value, (usual, part) in _measured(row):
+        mine = [result for result in results if result.cell.part == part]
+        default = [result for result in results if result.cell.part == usual]
+        if mine and default:
+            shift = "no shift" if usual.shift == NO_SHIFT else usual.shift
+            block = f"{choice}={value}: {usual.method.label}, {shift}"
+            beside = {"default": score(default, "best"), "last ten": score(mine, "final")}
+            beside["default, last ten"] = score(default, "final")
+            yield Entry(block, _column(mine), score(mine, "best"), _paper(usual), beside)
+
+
+def _column(results: Sequence[Result]) -> str:
+    seeds = len(results)
+    return f"{results[0].cell.part.row.label}, {seeds} seed{'s' * (seeds > 1)}"
+
+
+def _paper(part: Part) -> float | None:
+    if part.shift == NO_SHIFT:
+        return published.ACCURACY[part.row.name].get(part.method.name)
+    return published.UNDER_SHIFT[part.row.name].get(part.method.name, {}).get(part.shift)

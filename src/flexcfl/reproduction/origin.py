@@ -1,0 +1,75 @@
+"""What made the figures: the commands, the versions and the machine."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from flexcfl.comparison import table
+from flexcfl.reproduction.cells import Cell, Result
+from flexcfl.reproduction.choices import Chosen
+from flexcfl.reproduction.rows import ROUNDS, ROWS
+from flexcfl.runner import tables
+
+__all__ = ["command", "runs", "told"]
+
+
+def told(target: str, chosen: Chosen, results: Sequence[Result]) -> list[str]:
+    """Return sentences on the commands that give these results, and on what computed them."""
+    from flexcfl.benchmark.machine import machine  # torch comes along with it
+
+    versions = dict.fromkeys(_versions(result.summary) for result in results)
+    commands = [f"`{each}`" for each in _commands(target, chosen, results)]
+    by = [f"Computed by {' and by '.join(versions)}."] if versions else []
+    return [f"Made by {' and '.join(commands)}.", *by, f"This machine: {machine()}."]
+
+
+def _versions(summary: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in summary["versions"].items())
+
+
+def _commands(target: str, chosen: Chosen, results: Sequence[Result]) -> list[str]:
+    """Return one command for all rows that have the same seeds and rounds."""
+    seeds: dict[tuple[str, int], int] = {}
+    for result in results:
+        key = (_row(result.cell), result.cell.rounds)
+        seeds[key] = max(seeds.get(key, 0), result.cell.seed + 1)
+    groups: dict[tuple[int, int], list[str]] = {}
+    for (row, rounds), number in seeds.items():
+        groups.setdefault((rounds, number), []).append(row)
+    return [command(target, rows, *how, chosen) for how, rows in groups.items()] or [
+        command(target)
+    ]
+
+
+def _row(cell: Cell) -> str:
+    """Return the name of the row as --only takes it: Table 1 has variants of one."""
+    name = cell.part.row.name
+    return next(row for row in ROWS if name == row or name.startswith(f"{row}-"))
+
+
+def command(
+    target: str,
+    rows: Sequence[str] = (),
+    rounds: int = ROUNDS,
+    seeds: int = 1,
+    chosen: Chosen = (),
+) -> str:
+    """Return the command that reproduces rows of a target."""
+    words = [f"flexcfl reproduce {target}"]
+    words += [f"--only {','.join(rows)}"] if rows else []
+    words += [f"--seeds {seeds}"] if seeds > 1 else []
+    words += [f"--rounds {rounds}"] if rounds != ROUNDS else []
+    words += [f"--choose {name}={value}" for name, value in chosen]
+    return " ".join(words)
+
+
+def runs(results: Sequence[Result]) -> str:
+    """Return a line for each run: of what it is, and its own figures."""
+    names = [name for name in table.COLUMNS if name not in ("algorithm", "honest_best",
+             "honest_final", "epsilon")]  # fmt: skip
+    head = ["setting", "method", "rounds", *names]
+    lines = [
+        [result.cell.part.setting, result.cell.part.name, result.cell.rounds]
+        + [table.value(result.summary, name) for name in names]
+        for result in results
+    ]
+    return tables.written([head, *lines])

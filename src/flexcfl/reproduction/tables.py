@@ -1,0 +1,149 @@
+"""The paper's tables: which runs each consists of, and what it shows of them.
+
+Duan et al.: Flexible Clustered Federated Learning for Client-Level Data Distribution Shift. IEEE
+TPDS 2022, Tables 1 to 4.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from flexcfl.comparison.table import Figure
+from flexcfl.reproduction import published
+from flexcfl.reproduction.cells import Part, Result
+from flexcfl.reproduction.choices import NO_SHIFT
+from flexcfl.reproduction.methods import METHODS
+from flexcfl.reproduction.rows import CLASSES, ROUNDS, Row, motivation
+from flexcfl.reproduction.sheet import Entry, Sheet
+
+__all__ = [
+    *("SHIFTS", "accuracies", "by_setting", "figure", "heading", "score"),
+    *("table1", "table1_parts", "table3", "table3_parts", "table4", "table4_parts"),
+]
+
+SHIFTS = ("swap-all", "swap-part", "incremental")
+READING = (
+    "Accuracy in %: ours is the maximum over rounds, which is the paper's score, as mean and "
+    "standard deviation over the seeds; last ten is the mean of the last ten rounds, because the "
+    "maximum flatters methods that fluctuate."
+)
+
+
+def table1_parts(_row: Row) -> list[Part]:
+    """Return FedAvg on MNIST with 1, 3, 5 and 10 classes a client."""
+    return [Part(motivation(classes), METHODS["fedavg"]) for classes in CLASSES]
+
+
+def table3_parts(row: Row) -> list[Part]:
+    """Return eight methods on a row, or those of them for which the paper has a figure."""
+    known = published.ACCURACY[row.name]
+    # With 100 clients all would be founders, and nobody would be left to be placed at random.
+    return [Part(row, METHODS[name]) for name, figure in known.items() if figure is not None]
+
+
+def table4_parts(row: Row) -> list[Part]:
+    """Return six methods on a row under each of three shifts."""
+    methods = published.UNDER_SHIFT[row.name]
+    return [Part(row, METHODS[name], shift) for shift in SHIFTS for name in methods]
+
+
+def table1(results: Sequence[Result]) -> Sheet:
+    """Return how the discrepancy and the accuracy depend on the classes of a client."""
+    entries = [entry for found in by_setting(results) for entry in _motivation(found)]
+    notes = (
+        "Discrepancy is Equation 3, over all rounds; accuracies are in %, and last ten is the mean "
+        "of the last ten rounds.",
+    )
+    return Sheet("Table 1: FedAvg on MNIST-MCLR, E = 20, by classes per client", entries, notes)
+
+
+def _motivation(results: Sequence[Result]) -> Iterator[Entry]:
+    classes = int(str(results[0].cell.part.row.settings["data.classes_per_client"]))
+    paper, block = published.MOTIVATION[classes], heading(results)
+    last = {"last ten": score(results, "final")}
+    yield Entry(block, "discrepancy, mean", _of(results, "discrepancy", "mean"), paper[0], {}, 3)
+    spread = _of(results, "discrepancy", "variance")
+    yield Entry(block, "variance", spread, paper[1], {}, None)
+    yield Entry(block, "accuracy, max", score(results, "best"), paper[2], last)
+    yield Entry(block, "median", score(results, "median"), paper[3])
+    yield Entry(block, "rounds to 85 %", _of(results, "rounds_to", "0.85"), paper[4], {}, 0)
+
+
+def table3(results: Sequence[Result]) -> Sheet:
+    """Return the accuracy of eight methods without a shift."""
+
+    def paper(part: Part) -> float | None:
+        return published.ACCURACY[part.row.name].get(part.method.name)
+
+    entries = accuracies(results, paper)
+    return Sheet("Table 3: accuracy without a shift", entries, (READING,), scores=True)
+
+
+def table4(results: Sequence[Result]) -> Sheet:
+    """Return the accuracy of six methods under three shifts."""
+
+    def paper(part: Part) -> float | None:
+        return published.UNDER_SHIFT[part.row.name].get(part.method.name, {}).get(part.shift)
+
+    entries = accuracies(results, paper)
+    return Sheet("Table 4: accuracy under three shifts", entries, (READING,), scores=True)
+
+
+def accuracies(results: Iterable[Result], paper: Callable[[Part], float | None]) -> list[Entry]:
+    """Return the best accuracy of each method beside the paper's, and that of the last rounds."""
+    return [
+        Entry(
+            heading(found),
+            mine[0].cell.part.method.label,
+            score(mine, "best"),
+            paper(mine[0].cell.part),
+            {"last ten": score(mine, "final")},
+        )
+        for found in by_setting(results)
+        for mine in _by_method(found)
+    ]
+
+
+def by_setting(results: Iterable[Result]) -> list[list[Result]]:
+    """Return results in groups of the same row, shift and number of rounds, whole runs first."""
+
+    def rank(result: Result) -> tuple[bool, str]:
+        return (result.cell.rounds != ROUNDS, "")
+
+    ordered = sorted(results, key=rank)
+    groups: dict[tuple[str, int], list[Result]] = {}
+    for result in ordered:
+        groups.setdefault((result.cell.part.setting, result.cell.rounds), []).append(result)
+    return list(groups.values())
+
+
+def _by_method(results: Sequence[Result]) -> list[list[Result]]:
+    ordered = groupby(results, key=lambda result: result.cell.part)
+    return [list(found) for _, found in ordered]
+
+
+def heading(results: Sequence[Result]) -> str:
+    """Return the name of a setting, with its seeds, and its rounds where they are not all."""
+    cell = results[0].cell
+    shift = [] if cell.part.shift == NO_SHIFT else [cell.part.shift]
+    seeds = len({result.cell.seed for result in results})
+    words = [cell.part.row.label, *shift, f"{seeds} seed{'s' * (seeds > 1)}"]
+    short = [] if cell.rounds == ROUNDS else [f"only {cell.rounds} rounds"]
+    return ", ".join([*words, *short])
+
+
+def score(results: Sequence[Result], which: str) -> Figure:
+    """Return an accuracy in %: ``best``, ``final`` or ``median``."""
+    return figure(results, lambda summary: summary["accuracy"][which], 100)
+
+
+def _of(results: Sequence[Result], table: str, key: str) -> Figure:
+    return figure(results, lambda summary: summary[table][key])
+
+
+def figure(
+    results: Sequence[Result], of: Callable[[Mapping[str, Any]], float | None], scale: float = 1
+) -> Figure:
+    """Return mean and spread over seeds of what is taken from each summary."""
+    values = [of(result.summary) for result in results]
+    return Figure.of(None if value is None else scale * value for value in values)
