@@ -53,6 +53,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     | {"checkpoints", "runner"}
     | {"models", "engine"},  # which are there before anybody asks, in the process that forks
     "comparison": BASE | {"protocol", "algorithms", "metrics", "data", "disk", "runner"},
+    "reproduction": BASE | {"protocol", "data", "metrics", "runner", "comparison", "convergence"},
     "benchmark": BASE | {"protocol", "data", "models", "engine", "runner"},
     "cli": BASE
     | {"protocol", "algorithms", "metrics", "data", "shifts", "runner", "comparison"}

@@ -5,11 +5,12 @@ TPDS 2022, Section 4.
 """
 
 from flexcfl.convergence.descent import Descent, descend, group_loss, shares_of
-from flexcfl.convergence.divergence import Divergence, kept
+from flexcfl.convergence.divergence import PROVED, Divergence, kept
 from flexcfl.convergence.measure import measure
 from flexcfl.convergence.regression import Examples, gradient, lipschitz, loss, smoothness
 
 __all__ = [
+    "PROVED",
     "Descent",
     "Divergence",
     "Examples",

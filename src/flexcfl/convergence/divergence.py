@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from flexcfl.convergence.regression import Numbers
 from flexcfl.protocol import Ids
 
-__all__ = ["Divergence", "kept"]
+__all__ = ["PROVED", "Divergence", "kept"]
+
+PROVED = ("lemma", "own", "convex", "groups", "theorem", "shared")  # see kept
 
 ROUNDING = 1e-9  # relative, for equalities that float64 does not keep to the last digit
 NOTHING = 1e-12  # and absolute, for what should be zero
@@ -27,13 +29,14 @@ class Divergence:
     :math:`|w_e^k - v_e|`, ``groups`` the distances of the groups' models from their virtual ones,
     ``gaps`` the distances of their losses, ``shared_gaps`` the same after additive inter-group
     aggregation with ``eta_g``. ``shares`` are the clients' parts of their group's examples,
-    ``group_shares`` the groups' parts of all.
+    ``group_shares`` the groups' parts of all; ``smoothnesses`` and ``deltas`` are the clients'
+    own constants.
     """
 
     rate: float
     eta_g: float
-    smoothness: float
     lipschitz: float
+    smoothnesses: Numbers
     group_of: Ids
     shares: Numbers
     group_shares: Numbers
@@ -49,10 +52,14 @@ class Divergence:
         return np.arange(len(self.clients))
 
     @property
+    def smoothness(self) -> float:
+        """The one L of Assumption 3: the largest over clients."""
+        return float(self.smoothnesses.max())
+
+    @property
     def growth(self) -> Numbers:
         r"""What the bounds have in common, for every epoch: :math:`((\eta L + 1)^e - 1) / L`."""
-        growth: Numbers = np.expm1(self.epochs * np.log1p(self.rate * self.smoothness))
-        return growth / self.smoothness
+        return self._growth(np.array([self.smoothness]))[:, 0]
 
     @property
     def client_bounds(self) -> Numbers:
@@ -60,15 +67,20 @@ class Divergence:
         return np.outer(self.growth, self.deltas)
 
     @property
+    def own_bounds(self) -> Numbers:
+        """Lemma 2 with every client's own L, which is all that its proof needs."""
+        return self._growth(self.smoothnesses) * self.deltas
+
+    @property
     def convex_bounds(self) -> Numbers:
         r"""What Lemma 2 could say: :math:`e \eta \delta_k`, for every epoch and client.
 
         Its proof never uses Assumption 1. A step on a convex loss with a rate of at most 2 / L
         brings no two models further apart, so only the difference of the gradients adds to the
-        distance. With a larger rate that is not so, and there are no such bounds: NaN.
+        distance. A client for whose own L the rate is larger has no such bound: NaN.
         """
-        rate = self.rate if self.rate <= 2 / self.smoothness else np.nan
-        return np.outer(rate * self.epochs, self.deltas)
+        rates = np.where(self.rate * self.smoothnesses <= 2, self.rate, np.nan)
+        return np.outer(self.epochs, rates * self.deltas)
 
     @property
     def group_deltas(self) -> Numbers:
@@ -111,6 +123,12 @@ class Divergence:
         """Theorem 1 with inter-group aggregation as the paper prints it, without that M."""
         return self.gap_bounds + self._moved
 
+    def _growth(self, smoothnesses: Numbers) -> Numbers:
+        # In logarithms, because the power and 1 are nearly equal where L is small.
+        exponents = np.outer(self.epochs, np.log1p(self.rate * smoothnesses))
+        growth: Numbers = np.expm1(exponents) / smoothnesses
+        return growth
+
     @property
     def _moved(self) -> float:
         return self.eta_g * (len(self.group_shares) - 1)
@@ -119,11 +137,13 @@ class Divergence:
 def kept(divergence: Divergence) -> dict[str, bool]:
     """Tell which of the inequalities hold for everybody, in every epoch.
 
-    The first four have to; ``printed`` and ``averaged`` are the paper's own words where those are
-    not what its proof shows.
+    Those of ``PROVED`` have to. ``printed`` and ``averaged`` are the paper's own words where they
+    are not what its proof shows.
     """
     pairs = {
         "lemma": (divergence.clients, divergence.client_bounds),
+        "own": (divergence.clients, divergence.own_bounds),
+        "convex": (divergence.clients, np.nan_to_num(divergence.convex_bounds, nan=np.inf)),
         "groups": (divergence.groups, divergence.group_bounds),
         "theorem": (divergence.gaps, divergence.gap_bounds),
         "shared": (divergence.shared_gaps, divergence.shared_bounds),

@@ -18,15 +18,15 @@ __all__ = ["measure"]
 
 def measure(
     groups: Sequence[Sequence[Examples]],
-    models: Sequence[Numbers],
+    models: Numbers,
     rate: float,
     epochs: int,
     eta_g: float = 0.0,
 ) -> Divergence:
     """Train the members of all groups for some epochs, each group from its model, and compare.
 
-    L and M are the largest over all clients, as the assumptions ask; they hold for the groups too,
-    whose losses are means of their clients'.
+    ``models`` has a row for each group. L and M are the largest over all clients, as the
+    assumptions ask; they hold for the groups too, whose losses are means of their clients'.
     """
     descents = [
         descend(members, model, rate, epochs) for members, model in zip(groups, models, strict=True)
@@ -37,8 +37,8 @@ def measure(
     return Divergence(
         rate=rate,
         eta_g=eta_g,
-        smoothness=max(smoothness(member) for member in everybody),
         lipschitz=max(lipschitz(member) for member in everybody),
+        smoothnesses=np.array([smoothness(member) for member in everybody]),
         group_of=np.repeat(np.arange(len(groups)), [len(members) for members in groups]),
         shares=np.concatenate([shares_of(members) for members in groups]),
         group_shares=sizes / sizes.sum(),
