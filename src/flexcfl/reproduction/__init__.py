@@ -1,0 +1,1 @@
+"""The paper's evidence, made again: every table and figure by one command."""
