@@ -31,6 +31,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "disk": set(),
     "checkpoints": {"disk"},
     "clustering": {"errors", "protocol", "threads"},
+    "convergence": {"protocol", "aggregation", "threads"},
     "cohorts": {"errors", "seeds", "protocol"},
     "metrics": {"errors", "protocol"},
     "shifts": {"errors", "seeds", "settings", "protocol", "data"},
@@ -52,6 +53,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     | {"checkpoints", "runner"}
     | {"models", "engine"},  # which are there before anybody asks, in the process that forks
     "comparison": BASE | {"protocol", "algorithms", "metrics", "data", "disk", "runner"},
+    "reproduction": BASE | {"protocol", "data", "metrics", "runner", "comparison", "convergence"},
     "benchmark": BASE | {"protocol", "data", "models", "engine", "runner"},
     "cli": BASE
     | {"protocol", "algorithms", "metrics", "data", "shifts", "runner", "comparison"}
@@ -82,6 +84,7 @@ PURE = {
     "metrics",
     "algorithms",
     "clustering",
+    "convergence",
     "shifts",
     "drift",
     "guards",

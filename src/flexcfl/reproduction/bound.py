@@ -1,0 +1,213 @@
+"""The convergence bound on real clients: measured divergence beside it, over local epochs.
+
+Duan et al.: Flexible Clustered Federated Learning for Client-Level Data Distribution Shift. IEEE
+TPDS 2022, Section 4, which the paper leaves without a measurement.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexcfl.comparison.plot import COLOURS, STYLE
+from flexcfl.convergence import Divergence, Examples, measure
+from flexcfl.data import DATASETS
+from flexcfl.runner import Run, run
+from flexcfl.seeds import generator
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["Measured", "draw", "measured", "rows"]
+
+RATES = (0.03, 0.01, 0.003, 0.001)  # the paper's for MNIST, and smaller ones
+ETA_G = 0.1  # the paper's, in its Table 3
+SIZE = (9.4, 6.4)  # inches: about 900 pixels wide
+ROUNDED = 1e-12  # smaller gaps are none
+MEASURED, LEMMA, LINEAR, PRINTED, ALONE = *COLOURS[:4], COLOURS[5]
+
+Row: TypeAlias = dict[str, int | float | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """One round of the groups of a run, with several rates: a divergence for each of them."""
+
+    dataset: str
+    rounds: int
+    seed: int
+    divergences: tuple[Divergence, ...]
+
+
+def measured(
+    data: Path | None,
+    dataset: str = "mnist",
+    rounds: int = 50,
+    seed: int = 0,
+    *,
+    clients: int = 20,
+    rates: Sequence[float] = RATES,
+    epochs: int = 20,
+) -> Measured:
+    """Let FlexCFL find groups and train their models, and measure one more round of full batches.
+
+    Of each group some clients take part, as many as in a cohort. All constants are those of these.
+    """
+    trained = run(
+        dataset=dataset,
+        model="mclr",
+        algorithm="flexcfl",
+        rounds=rounds,
+        shift="none",
+        seed=seed,
+        data=data,
+        set={"run.evaluate_every": rounds},
+    )
+    groups = _members(trained, data, clients, generator(seed, "bound"))
+    models = np.stack(trained.models).astype(np.float64)
+    found = [measure(groups, models, rate, epochs, ETA_G) for rate in rates]
+    return Measured(dataset, rounds, seed, tuple(found))
+
+
+def rows(found: Measured) -> list[Row]:
+    """Return what was measured beside its bounds: a row for every rate, group and epoch."""
+    return [
+        _row(divergence, group, int(epoch))
+        for divergence in found.divergences
+        for group in range(len(divergence.group_shares))
+        for epoch in divergence.epochs
+    ]
+
+
+def draw(found: Measured) -> "Figure":
+    """Draw the clients' divergence for every rate, and below what becomes of it and the reason."""
+    # Here, because it takes a second to import.
+    from matplotlib import style
+    from matplotlib.figure import Figure
+
+    with style.context(["default", STYLE]):
+        figure = Figure(figsize=SIZE, layout="constrained")
+        above, below = figure.subfigures(2, 1, squeeze=False)[:, 0]
+        panels = np.atleast_1d(above.subplots(1, len(found.divergences), sharey=True))
+        for axes, divergence in zip(panels, found.divergences, strict=True):
+            _distances(axes, divergence)
+        figure.suptitle(_title(found), fontsize=11)
+        panels[0].set_ylabel("distance of a client's model\nfrom the virtual group model")
+        left, right = below.subplots(1, 2)
+        _losses(left, found.divergences[-1])
+        _ratios(right, found.divergences)
+        handles, labels = panels[-1].get_legend_handles_labels()
+        above.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
+    return figure
+
+
+def _title(found: Measured) -> str:
+    first = found.divergences[0]
+    return (
+        f"{found.dataset}, MCLR after {found.rounds} rounds: {len(first.groups[0])} groups, "
+        f"{len(first.deltas)} clients, L from {first.smoothnesses.min():.0f} to "
+        f"{first.smoothness:.0f}, M = {first.lipschitz:.0f}"
+    )
+
+
+def _members(
+    trained: Run, data: Path | None, clients: int, rng: np.random.Generator
+) -> list[list[Examples]]:
+    chosen = trained.experiment.data
+    federation = DATASETS[chosen.name].load(chosen.options, data)
+    groups = []
+    for group in range(len(trained.models)):
+        members = np.flatnonzero(trained.group_of == group)
+        drawn = np.sort(rng.choice(members, min(clients, len(members)), replace=False))
+        own = [federation.train[int(client)] for client in drawn]
+        groups.append([Examples.of(federation.x[each], federation.y[each]) for each in own])
+    return groups
+
+
+def _row(found: Divergence, group: int, epoch: int) -> Row:
+    own = found.group_of == group
+    largest, bound = found.clients[epoch, own].max(), found.client_bounds[epoch, own].max()
+    figures = {
+        "rate": found.rate,
+        "divergence_largest": largest,
+        "divergence_mean": found.shares[own] @ found.clients[epoch, own],
+        "bound": bound,
+        "ratio": bound / largest if largest else None,
+        "bound_own_smoothness": found.own_bounds[epoch, own].max(),
+        "group_divergence": found.groups[epoch, group],
+        "group_bound": found.group_bounds[epoch, group],
+        "group_bound_averaged_delta": found.averaged_bounds[epoch, group],
+        "loss_gap": found.gaps[epoch, group],
+        "loss_gap_bound": found.gap_bounds[epoch, group],
+        "shared_loss_gap": found.shared_gaps[epoch, group],
+        "shared_bound_printed": found.printed_bounds[epoch, group],
+        "shared_bound_corrected": found.shared_bounds[epoch, group],
+    }
+    plain = {name: None if each is None else float(each) for name, each in figures.items()}
+    return {"group": group, "epoch": epoch, **plain}
+
+
+def _distances(axes: "Axes", found: Divergence) -> None:
+    epochs = found.epochs[1:]
+    largest = np.median(found.client_bounds[1:], axis=1)
+    axes.plot(
+        epochs, largest, ":", color="black", label="Lemma 2 with one L, the steepest client's"
+    )
+    _spread(axes, found.own_bounds, LEMMA, "Lemma 2 with each client's own L")
+    calm = found.rate * found.smoothnesses <= 2
+    if calm.any():
+        linear = np.median(found.convex_bounds[1:, calm], axis=1)
+        label = r"$e\,\eta\,\delta_k$, by convexity, where $\eta \leq 2/L_k$"
+        axes.plot(epochs, linear, "--", color=LINEAR, label=label)
+    _spread(axes, found.clients, MEASURED, "measured (bands: four fifths of the clients)")
+    axes.set_title(rf"$\eta$ = {found.rate:g}", size=10)
+    axes.set(xlabel="local epoch", yscale="log", xlim=(0, epochs[-1]), ylim=(1e-4, 1e6))
+    axes.locator_params("x", nbins=4, integer=True)
+
+
+def _spread(axes: "Axes", values: NDArray[np.float64], colour: str, label: str) -> None:
+    """Draw the median client as a line, in a band without a tenth of them at either end."""
+    low, middle, high = np.quantile(values[1:], (0.1, 0.5, 0.9), axis=1)
+    epochs = np.arange(1, len(values))
+    axes.fill_between(epochs, low, high, color=colour, alpha=0.18, linewidth=0)
+    axes.plot(epochs, middle, color=colour, label=label)
+
+
+def _losses(axes: "Axes", found: Divergence) -> None:
+    """Draw the largest gap of a group and the largest bounds, with and without sharing."""
+    lines = {
+        "bound with sharing, corrected": (found.shared_bounds, LEMMA, "-"),
+        "bound with sharing, as printed": (found.printed_bounds, PRINTED, "--"),
+        "bound without sharing": (found.gap_bounds, LINEAR, ":"),
+        "measured with sharing": (found.shared_gaps, MEASURED, "-"),
+        "measured without": (found.gaps, ALONE, "-"),
+    }
+    for label, (values, colour, dashes) in lines.items():
+        largest = values.max(axis=1)
+        drawn = np.where(largest > ROUNDED, largest, np.nan)
+        axes.plot(found.epochs, drawn, dashes, color=colour, label=label)
+    top = 1e5 * found.shared_bounds.max()  # leaves room for the names
+    axes.set_title(
+        rf"losses, the largest of the groups: $\eta$ = {found.rate:g}, $\eta_g$ = {found.eta_g:g}",
+        size=10,
+    )
+    axes.set(xlabel="local epoch", ylabel="gap between losses", yscale="log", ylim=(1e-6, top))
+    axes.locator_params("x", integer=True)
+    axes.legend(frameon=False, fontsize=8, loc="upper left")
+
+
+def _ratios(axes: "Axes", divergences: Sequence[Divergence]) -> None:
+    """Draw how loose the bound is for each client: it is the curvature that makes it so."""
+    for found, colour in zip(divergences, COLOURS, strict=False):
+        middle = len(found.epochs) // 2
+        moved = found.clients[middle] > ROUNDED  # a client alone in its group is not moved apart
+        ratios = found.own_bounds[middle, moved] / found.clients[middle, moved]
+        steep = found.rate * found.smoothnesses[moved]
+        axes.plot(steep, ratios, "o", color=colour, markersize=3, label=f"{found.rate:g}")
+    axes.set_title(f"how loose Lemma 2 is for each client, e = {middle}", size=10)
+    axes.set(xlabel=r"$\eta\,L_k$, its own", ylabel="bound / measured", xscale="log", yscale="log")
+    axes.legend(title=r"$\eta$", frameon=False)
