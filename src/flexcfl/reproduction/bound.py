@@ -6,6 +6,7 @@ TPDS 2022, Section 4, which the paper leaves without a measurement.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -13,22 +14,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexcfl.comparison.plot import COLOURS, STYLE
-from flexcfl.convergence import Divergence, Examples, measure
+from flexcfl.comparison.table import Figure
+from flexcfl.convergence import PROVED, Divergence, Examples, kept, measure
 from flexcfl.data import DATASETS
-from flexcfl.runner import Run, run
+from flexcfl.reproduction.sheet import Entry, Sheet
+from flexcfl.runner import Run, run, tables
 from flexcfl.seeds import generator
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Picture
 
-__all__ = ["Measured", "draw", "measured", "rows"]
+__all__ = ["Measured", "csv", "draw", "measured", "rows", "sheet"]
 
 RATES = (0.03, 0.01, 0.003, 0.001)  # the paper's for MNIST, and smaller ones
 ETA_G = 0.1  # the paper's, in its Table 3
 SIZE = (9.4, 6.4)  # inches: about 900 pixels wide
 ROUNDED = 1e-12  # smaller gaps are none
 MEASURED, LEMMA, LINEAR, PRINTED, ALONE = *COLOURS[:4], COLOURS[5]
+
+SHOWN = (1, 5, 10, 20)  # epochs
+READING = (
+    "Distance between a client's model and the virtual group model after e local epochs of full "
+    "batches, of the client for which it is largest, with its bounds; by convexity is e times the "
+    "rate times delta, which holds where the rate is at most 2 / L of that client."
+)
 
 Row: TypeAlias = dict[str, int | float | None]
 
@@ -83,7 +93,41 @@ def rows(found: Measured) -> list[Row]:
     ]
 
 
-def draw(found: Measured) -> "Figure":
+def csv(found: Measured) -> str:
+    """Return the rows as CSV."""
+    lines = rows(found)
+    return tables.written([list(lines[0]), *(list(line.values()) for line in lines)])
+
+
+def sheet(found: Measured) -> Sheet:
+    """Return the largest divergence of a client beside its bounds, after some epochs."""
+    entries = [
+        _entry(divergence, int(epoch))
+        for divergence in found.divergences
+        for epoch in divergence.epochs
+        if epoch in SHOWN
+    ]
+    held = {name: all(kept(each)[name] for each in found.divergences) for name in PROVED}
+    words = f"Held everywhere: {', '.join(name for name, good in held.items() if good) or 'none'}."
+    title = f"The bound of Lemma 2: {_title(found)}"
+    return Sheet(title, entries, (READING, words), ours="measured")
+
+
+def _entry(found: Divergence, epoch: int) -> Entry:
+    """Return the client that has gone farthest, and what bounds it."""
+    farthest = int(found.clients[epoch].argmax())
+    lines = {
+        "Lemma 2": found.client_bounds,
+        "with its own L": found.own_bounds,
+        "by convexity": found.convex_bounds,
+    }
+    values = {name: float(each[epoch, farthest]) for name, each in lines.items()}
+    beside = {name: Figure(None if isnan(each) else each, None) for name, each in values.items()}
+    largest = Figure(float(found.clients[epoch, farthest]), None)
+    return Entry((f"rate {found.rate:g}",), f"e = {epoch}", largest, None, beside, None)
+
+
+def draw(found: Measured) -> "Picture":
     """Draw the clients' divergence for every rate, and below what becomes of it and the reason."""
     # Here, because it takes a second to import.
     from matplotlib import style

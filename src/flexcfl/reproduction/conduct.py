@@ -2,15 +2,17 @@
 
 import io
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from flexcfl.comparison.finished import is_finished
 from flexcfl.comparison.messages import Done, Remark
+from flexcfl.comparison.plot import STYLE
 from flexcfl.comparison.pool import carried_out, parcel
 from flexcfl.comparison.process import cores
 from flexcfl.reproduction import origin
@@ -18,11 +20,14 @@ from flexcfl.reproduction.cells import Cell, Result, finished
 from flexcfl.reproduction.choices import Chosen
 from flexcfl.reproduction.progress import shown
 from flexcfl.reproduction.rows import ROUNDS, Row, named
-from flexcfl.reproduction.targets import Found, Target, target_named
+from flexcfl.reproduction.targets import Found, Made, Target, target_named
 from flexcfl.runner import places
 from flexcfl.runner.folder import write
 from flexcfl.runner.lock import locked
 from flexcfl.runner.stopping import Stop, StoppedError, listening
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["Asked", "conduct"]
 
@@ -106,9 +111,11 @@ def _given_back(new: Sequence[Path]) -> Iterator[None]:
 def _left(asked: Asked, console: Console, folder: Path) -> list[Path]:
     target = target_named(asked.target)
     results = _results(asked, target, folder)
-    found = Found(asked.rows, asked.data, results)
+    made = target.make(Found(asked.rows, asked.data, results))
+    if made.sheet:
+        console.print(made.sheet.text(), markup=False, highlight=False, soft_wrap=True)
     name = "-".join([asked.target, *(f"{choice}-{value}" for choice, value in asked.chosen)])
-    files = _sheets(asked, target, found, name, console) | _pictures(target, found, name)
+    files = {f"{name}{ending}": content for ending, content in _files(asked, made, results, name)}
     for file, content in files.items():
         write(folder, file, content)
         console.print(f"written: {folder / file}", highlight=False, soft_wrap=True)
@@ -122,36 +129,28 @@ def _results(asked: Asked, target: Target, folder: Path) -> list[Result]:
     return [result for part in dict.fromkeys(chosen) for result in finished(folder, part)]
 
 
-def _sheets(
-    asked: Asked, target: Target, found: Found, name: str, console: Console
-) -> dict[str, bytes]:
-    if target.sheet is None:
-        return {}
-    sheet = target.sheet(found)
-    console.print(sheet.text(), markup=False, highlight=False, soft_wrap=True)
-    made = origin.told(asked.target, asked.chosen, found.results)
-    files = {
-        f"{name}.txt": sheet.text() + "".join(f"{line}\n" for line in made),
-        f"{name}.md": sheet.markdown() + "".join(f"- {line}\n" for line in made),
-        f"{name}.csv": sheet.csv(),
-    }
-    if found.results:
-        files[f"{name}-runs.csv"] = origin.runs(found.results)
-    return {file: text.encode() for file, text in files.items()}
+def _files(
+    asked: Asked, made: Made, results: Sequence[Result], name: str
+) -> Iterator[tuple[str, bytes]]:
+    """Yield what is written, by the ending of its name."""
+    if made.sheet:
+        by = origin.told(asked.target, asked.chosen, results)
+        yield ".txt", (made.sheet.text() + "".join(f"{line}\n" for line in by)).encode()
+        yield ".md", (made.sheet.markdown() + "".join(f"- {line}\n" for line in by)).encode()
+        yield ".csv", made.sheet.csv().encode()
+    if made.sheet and results:
+        yield "-runs.csv", origin.runs(results).encode()
+    yield from ((f"-{ending}.csv", text.encode()) for ending, text in made.files.items())
+    if made.draw:
+        yield from _pictures(made.draw, name)
 
 
-def _pictures(target: Target, found: Found, name: str) -> dict[str, bytes]:
-    if target.picture is None:
-        return {}
-    from matplotlib import style
+def _pictures(draw: "Callable[[], Figure]", title: str) -> Iterator[tuple[str, bytes]]:
+    from matplotlib import style  # here, because it takes a second to import
 
-    from flexcfl.comparison.plot import STYLE
-
-    files = {}
     with style.context(["default", STYLE, {"font.size": 9}]):
-        picture = target.picture(found)
-        for kind, metadata in (("svg", {"Date": None, "Title": name}), ("png", {})):
+        picture = draw()
+        for kind, metadata in (("svg", {"Date": None, "Title": title}), ("png", {})):
             content = io.BytesIO()
             picture.savefig(content, format=kind, dpi=150, metadata=metadata)
-            files[f"{name}.{kind}"] = content.getvalue()
-    return files
+            yield f".{kind}", content.getvalue()

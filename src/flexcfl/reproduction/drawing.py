@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Look", "Panel", "curve", "grid", "key", "looks"]
+__all__ = ["Look", "Panel", "curve", "cut", "grid", "key", "looks"]
 
 Look = tuple[str, str]  # colour and dashes
+MARGIN = 0.2  # below what is drawn, as a part of its height
 
 # A method looks the same in all figures, and FlexCFL is the darkest.
 _FIXED: Mapping[str, Look] = {
@@ -35,11 +36,16 @@ _FIXED: Mapping[str, Look] = {
 
 @dataclass(frozen=True)
 class Panel:
-    """A column of ``rounds.csv``, what its axis is called, and what its values are times."""
+    """A column of ``rounds.csv``, what its axis is called, and what its values are times.
+
+    One that is ``settled`` shows how it goes on, and not how it begins.
+    """
 
     column: str
     label: str
     scale: float = 1.0
+    logarithmic: bool = False
+    settled: bool = False
 
 
 def looks(methods: Sequence[Method]) -> Mapping[str, Look]:
@@ -74,6 +80,17 @@ def curve(
         axes.fill_between(known + 1, low, high, color=colour, alpha=0.18, linewidth=0)
     axes.plot(known + 1, mean, dashes, color=colour, label=label, linewidth=1.1)
     axes.set_xlim(0, values.shape[1])
+    if panel.logarithmic:
+        axes.set_yscale("log")
+
+
+def cut(axes: "Axes", results: Sequence[Result], panel: Panel) -> None:
+    """Leave out what lies below all that the second half of the rounds has."""
+    values = [panel.scale * result.rounds[panel.column] for result in results]
+    late = np.concatenate([each[len(each) // 2 :] for each in values])
+    if panel.settled and not np.isnan(late).all():
+        low, high = np.nanmin(late), np.nanmax(np.concatenate(values))
+        axes.set_ylim(low - MARGIN * (high - low), high + MARGIN * (high - low) / 3)
 
 
 def key(axes: "Axes") -> None:

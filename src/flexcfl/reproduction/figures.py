@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from flexcfl.comparison.table import Figure as Mean
 from flexcfl.reproduction import published
 from flexcfl.reproduction.cells import Part, Result
-from flexcfl.reproduction.drawing import Panel, curve, grid, key, looks
+from flexcfl.reproduction.drawing import Panel, curve, cut, grid, key, looks
 from flexcfl.reproduction.methods import METHODS, Method, sharing
 from flexcfl.reproduction.rows import Row
 from flexcfl.reproduction.sheet import Entry, Sheet
@@ -38,10 +38,15 @@ SENDING = (
     "flexcfl-eta5",
 )
 PANELS = (
-    Panel("accuracy", "accuracy in %", 100),
-    Panel("loss", "training loss"),
+    Panel("accuracy", "accuracy in %", 100, settled=True),
+    Panel("loss", "training loss", logarithmic=True),
     Panel("discrepancy", "discrepancy"),
 )
+
+
+def title(results: Sequence[Result]) -> str:
+    """Return what a panel is of."""
+    return ", ".join(heading(results))
 
 
 def _rates() -> list[Method]:
@@ -79,7 +84,7 @@ def motivation(results: Sequence[Result]) -> "Figure":
         left, right = axes[0][place], axes[0][place].twinx()
         curve(left, found, Panel("accuracy", "accuracy in %", 100), ("#000000", "-"))
         curve(right, found, Panel("discrepancy", "discrepancy"), ("#0072B2", "-"))
-        left.set(title=heading(found), xlabel="round", ylim=(50, 95))
+        left.set(title=title(found), xlabel="round", ylim=(50, 95))
         right.set(ylim=(0, 2.5))
         right.grid(visible=False)
         right.tick_params(axis="y", labelcolor="#0072B2")
@@ -111,7 +116,7 @@ def _columns(columns: Sequence[Sequence[Result]], panels: Sequence[Panel] = PANE
         for number, panel in enumerate(panels):
             _draw(axes[number][place], found, panel, last=number == len(panels) - 1)
             axes[number][place].set_ylabel(panel.label if place == 0 else "")
-        axes[0][place].set_title(heading(found))
+        axes[0][place].set_title(title(found))
         key(axes[0][place])
     return picture
 
@@ -126,7 +131,7 @@ def shift(results: Sequence[Result]) -> "Figure":
         for found in settings:
             number = SHIFTS.index(found[0].cell.part.shift)
             _draw(axes[number][place], found, PANELS[0], last=number == len(SHIFTS) - 1)
-            axes[number][place].set_title(heading(found))
+            axes[number][place].set_title(title(found))
             axes[number][place].set_ylabel(PANELS[0].label if place == 0 else "")
         key(axes[0][place])
     return picture
@@ -136,6 +141,7 @@ def _draw(axes: "Axes", results: Sequence[Result], panel: Panel, last: bool) -> 
     for method, look in looks([result.cell.part.method for result in results]).items():
         mine = [result for result in results if result.cell.part.method.name == method]
         curve(axes, mine, panel, look, mine[0].cell.part.method.label)
+    cut(axes, results, panel)
     axes.set_xlabel("round" if last else "")
 
 
@@ -155,7 +161,7 @@ def overhead(results: Sequence[Result]) -> "Figure":
             bars.barh(place, sent.mean or 0, color=colour, height=0.7)
             text = f"x{sent.mean:.2f}, {best.mean:.1f} %" if best.mean else f"x{sent.mean:.2f}"
             bars.text((sent.mean or 0) + 0.05, place, text, va="center", size=9)
-        bars.set(title=heading(found), yticks=range(len(labels)), yticklabels=labels)
+        bars.set(title=title(found), yticks=range(len(labels)), yticklabels=labels)
         bars.set_xlim(0, bars.get_xlim()[1] * 1.18)
         bars.invert_yaxis()
         bars.grid(visible=False, axis="y")
@@ -172,7 +178,7 @@ def overhead_sheet(results: Sequence[Result]) -> Sheet:
         for name in dict.fromkeys(result.cell.part.method.name for result in found):
             mine = [result for result in found if result.cell.part.method.name == name]
             beside = {"accuracy, best": score(mine, "best"), "last ten": score(mine, "final")}
-            label, sent = mine[0].cell.part.method.label, _transfers(mine)
+            label, sent = mine[0].cell.part.method.short, _transfers(mine)
             entries.append(Entry(heading(found), label, sent, paper.get(name), beside, 2))
     notes = ("Transfers of models in all rounds as a multiple of FedAvg's; accuracies in %.",)
     return Sheet("Communication under shift", entries, notes)

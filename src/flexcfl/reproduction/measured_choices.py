@@ -64,7 +64,7 @@ def _entries(row: Row, results: Sequence[Result]) -> Iterator[Entry]:
         default = [result for result in results if result.cell.part == usual]
         if mine and default:
             shift = "no shift" if usual.shift == NO_SHIFT else usual.shift
-            block = f"{choice}={value}: {usual.method.label}, {shift}"
+            block = (f"{choice}={value}", usual.method.label, shift)
             beside = {"default": score(default, "best"), "last ten": score(mine, "final")}
             beside["default, last ten"] = score(default, "final")
             yield Entry(block, _column(mine), score(mine, "best"), _paper(usual), beside)

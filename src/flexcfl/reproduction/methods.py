@@ -15,6 +15,11 @@ class Method:
     algorithm: str
     settings: Mapping[str, object] = field(default_factory=dict, hash=False)
 
+    @property
+    def short(self) -> str:
+        """The name at the head of a column."""
+        return self.label.rpartition(", ")[2]
+
 
 def sharing(rate: float) -> Method:
     """Return FlexCFL with inter-group aggregation at this rate."""

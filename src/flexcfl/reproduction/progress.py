@@ -61,7 +61,7 @@ class _Matrix:
             return words
         part, best = self.last.part, self.best.get(self.last.folder)
         accuracy = "" if best is None else f" {best:.1%}"
-        return f"{words}: {part.setting}, {part.name}, seed {self.last.seed}{accuracy}"
+        return f"{words}; last {part.setting}, {part.name}, seed {self.last.seed}{accuracy}"
 
     def drawn(self) -> Group:
         """Return the matrix; on a low terminal, settings that are finished are left out."""

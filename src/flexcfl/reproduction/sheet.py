@@ -3,6 +3,7 @@
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from rich import box
 from rich.console import Console
@@ -13,7 +14,7 @@ from flexcfl.runner import tables
 
 __all__ = ["Entry", "Sheet"]
 
-OURS, PAPER, DIFFERENCE = "ours", "paper", "difference"
+OURS, SPREAD, PAPER, DIFFERENCE = "ours", "spread", "paper", "difference"
 WIDE = 1000  # more than any table is wide
 UNKNOWN = "-"
 
@@ -22,10 +23,11 @@ UNKNOWN = "-"
 class Entry:
     """One figure: ours over the seeds, the paper's where it has one, and further ones of ours.
 
-    ``digits`` is how many decimals are shown, None for three that count.
+    ``block`` are the words that say what it is of, one to a line. ``digits`` is how many decimals
+    are shown, None for three digits that count.
     """
 
-    block: str
+    block: tuple[str, ...]
     column: str
     ours: Figure
     paper: float | None = None
@@ -38,48 +40,46 @@ class Entry:
         known = self.paper is not None and self.ours.mean is not None
         return self.ours.mean - self.paper if known else None  # type: ignore[operator]
 
-    def line(self, what: str) -> Figure:
+    def line(self, what: str) -> float | None:
         """Return the figure of a line, by its name."""
-        paper, difference = Figure(self.paper, None), Figure(self.difference, None)
-        return {OURS: self.ours, PAPER: paper, DIFFERENCE: difference, **self.beside}.get(
-            what, Figure(None, None)
-        )
+        own = {OURS: self.ours.mean, SPREAD: self.ours.spread, PAPER: self.paper}
+        others = {name: figure.mean for name, figure in self.beside.items()}
+        return {**own, DIFFERENCE: self.difference, **others}.get(what)
 
     def shown(self, what: str) -> str:
         """Return a figure as it is printed."""
         figure = self.line(what)
-        if figure.mean is None:
-            return UNKNOWN
-        spread = "" if figure.spread is None else f" ±{self._number(figure.spread)}"
-        return f"{self._number(figure.mean, sign=what == DIFFERENCE)}{spread}"
+        return UNKNOWN if figure is None else self._number(figure, sign=what == DIFFERENCE)
 
     def _number(self, value: float, sign: bool = False) -> str:
         plus = "+" if sign else ""
         form = f"{plus},.{self.digits}f" if self.digits is not None else f"{plus}.3g"
-        return format(value, form)
+        text = format(value, form)
+        return text.replace("-", plus, 1) if not text.strip("-0.,") else text  # no minus nought
 
 
 @dataclass(frozen=True)
 class Sheet:
     """Entries in blocks of lines, with a title and with notes on how to read it.
 
-    Where entries are ``scores``, the largest of each block is marked.
+    Where entries are ``scores``, the largest of each block is marked. ``ours`` is what the line of
+    our figures is called.
     """
 
     title: str
     entries: Sequence[Entry]
     notes: Sequence[str] = ()
     scores: bool = False
+    ours: str = OURS
 
     @property
     def columns(self) -> list[str]:
         """The columns, in the order in which they first come."""
         return list(dict.fromkeys(entry.column for entry in self.entries))
 
-    def text(self, notes: bool = True) -> str:
+    def text(self) -> str:
         """Return the table for a terminal or a plain file."""
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), title=self.title)
-        table.title_justify, table.title_style = "left", ""
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
         for number, name in enumerate(["", "", *self.columns]):
             table.add_column(name, justify="right" if number > 1 else "left", no_wrap=True)
         for line in self._lines("{}"):
@@ -87,7 +87,7 @@ class Sheet:
         screen = io.StringIO()
         Console(file=screen, width=WIDE, color_system=None).print(table)
         lines = [line.rstrip() for line in screen.getvalue().splitlines()]
-        return "\n".join([*lines, *(self.notes if notes else ())]) + "\n"
+        return "\n".join([self.title, "", *lines, "", *self.notes]) + "\n"
 
     def markdown(self) -> str:
         """Return the table as Markdown."""
@@ -99,29 +99,34 @@ class Sheet:
 
     def csv(self) -> str:
         """Return a line for each figure."""
-        head = ("block", "column", "figure", "mean", "spread")
+        head = ("block", "column", "figure", "value")
         figures = [
-            (entry.block, entry.column, what, entry.line(what).mean, entry.line(what).spread)
+            (", ".join(entry.block), entry.column, self._named(what), entry.line(what))
             for entry in self.entries
             for what in self._whats(entry.block)
-            if entry.line(what).mean is not None
+            if entry.line(what) is not None
         ]
         return tables.written([head, *figures])
 
-    def _whats(self, block: str) -> list[str]:
+    def _named(self, what: str) -> str:
+        return self.ours if what == OURS else what
+
+    def _whats(self, block: tuple[str, ...]) -> list[str]:
+        """Return the lines that a block has: of our own figures and the paper's all that it has."""
         mine = [entry for entry in self.entries if entry.block == block]
-        paper = [PAPER, DIFFERENCE] if any(entry.paper is not None for entry in mine) else []
-        return [OURS, *paper, *dict.fromkeys(what for entry in mine for what in entry.beside)]
+        optional = [SPREAD, PAPER, DIFFERENCE]
+        known = [what for what in optional if any(each.line(what) is not None for each in mine)]
+        return [OURS, *known, *dict.fromkeys(what for entry in mine for what in entry.beside)]
 
     def _lines(self, marked: str) -> Iterator[list[str]]:
         for block in dict.fromkeys(entry.block for entry in self.entries):
-            by_column = {entry.column: entry for entry in self.entries if entry.block == block}
-            most = max((entry.ours.mean or 0.0 for entry in by_column.values()), default=0.0)
-            for number, what in enumerate(self._whats(block)):
-                cells = []
-                for name in self.columns:
-                    entry = by_column.get(name)
-                    text = entry.shown(what) if entry else ""
-                    best = self.scores and entry and what == OURS and entry.ours.mean == most
-                    cells.append(marked.format(text) if best else text)
-                yield [block if number == 0 else "", what, *cells]
+            mine = {entry.column: entry for entry in self.entries if entry.block == block}
+            most = max(entry.ours.mean or 0.0 for entry in mine.values())
+            best = [name for name, entry in mine.items() if self.scores and entry.ours.mean == most]
+            for words, what in zip_longest(block, self._whats(block), fillvalue=""):
+                cells = [mine[name].shown(what) if name in mine and what else ""
+                         for name in self.columns]  # fmt: skip
+                if what == OURS:
+                    cells = [marked.format(cell) if name in best else cell
+                             for name, cell in zip(self.columns, cells, strict=True)]  # fmt: skip
+                yield [words, self._named(what), *cells]

@@ -35,4 +35,4 @@ def _counted(row: Row, data: Path | None) -> Iterator[Entry]:
     names = ("clients", "examples", "parameters")
     found = (federation.clients, examples, prepared.engine.parameters)
     for name, ours, paper in zip(names, found, published.SIZES[row.name], strict=True):
-        yield Entry(row.label, name, Figure(ours, None), paper, {}, 0)
+        yield Entry((row.label,), name, Figure(ours, None), paper, {}, 0)

@@ -25,7 +25,8 @@ SHIFTS = ("swap-all", "swap-part", "incremental")
 READING = (
     "Accuracy in %: ours is the maximum over rounds, which is the paper's score, as mean and "
     "standard deviation over the seeds; last ten is the mean of the last ten rounds, because the "
-    "maximum flatters methods that fluctuate."
+    "maximum flatters methods that fluctuate. RCC and RAC are FlexCFL with random centres and with "
+    "random placement, eta_g is FlexCFL with inter-group aggregation at that rate."
 )
 
 
@@ -94,7 +95,7 @@ def accuracies(results: Iterable[Result], paper: Callable[[Part], float | None])
     return [
         Entry(
             heading(found),
-            mine[0].cell.part.method.label,
+            mine[0].cell.part.method.short,
             score(mine, "best"),
             paper(mine[0].cell.part),
             {"last ten": score(mine, "final")},
@@ -106,11 +107,7 @@ def accuracies(results: Iterable[Result], paper: Callable[[Part], float | None])
 
 def by_setting(results: Iterable[Result]) -> list[list[Result]]:
     """Return results in groups of the same row, shift and number of rounds, whole runs first."""
-
-    def rank(result: Result) -> tuple[bool, str]:
-        return (result.cell.rounds != ROUNDS, "")
-
-    ordered = sorted(results, key=rank)
+    ordered = sorted(results, key=lambda result: result.cell.rounds != ROUNDS)
     groups: dict[tuple[str, int], list[Result]] = {}
     for result in ordered:
         groups.setdefault((result.cell.part.setting, result.cell.rounds), []).append(result)
@@ -122,14 +119,13 @@ def _by_method(results: Sequence[Result]) -> list[list[Result]]:
     return [list(found) for _, found in ordered]
 
 
-def heading(results: Sequence[Result]) -> str:
-    """Return the name of a setting, with its seeds, and its rounds where they are not all."""
+def heading(results: Sequence[Result]) -> tuple[str, ...]:
+    """Return the words for a setting: its row, shift, seeds, and its rounds if they are fewer."""
     cell = results[0].cell
     shift = [] if cell.part.shift == NO_SHIFT else [cell.part.shift]
     seeds = len({result.cell.seed for result in results})
-    words = [cell.part.row.label, *shift, f"{seeds} seed{'s' * (seeds > 1)}"]
     short = [] if cell.rounds == ROUNDS else [f"only {cell.rounds} rounds"]
-    return ", ".join([*words, *short])
+    return (cell.part.row.label, *shift, f"{seeds} seed{'s' * (seeds > 1)}", *short)
 
 
 def score(results: Sequence[Result], which: str) -> Figure:
