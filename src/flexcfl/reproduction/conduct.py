@@ -20,6 +20,7 @@ from flexcfl.reproduction.cells import Cell, Result, finished
 from flexcfl.reproduction.choices import Chosen
 from flexcfl.reproduction.progress import shown
 from flexcfl.reproduction.rows import ROUNDS, Row, named
+from flexcfl.reproduction.sheet import Sheet
 from flexcfl.reproduction.targets import Found, Made, Target, target_named
 from flexcfl.runner import places
 from flexcfl.runner.folder import write
@@ -113,13 +114,22 @@ def _left(asked: Asked, console: Console, folder: Path) -> list[Path]:
     results = _results(asked, target, folder)
     made = target.make(Found(asked.rows, asked.data, results))
     if made.sheet:
-        console.print(made.sheet.text(), markup=False, highlight=False, soft_wrap=True)
+        _show(made.sheet, console)
     name = "-".join([asked.target, *(f"{choice}-{value}" for choice, value in asked.chosen)])
     files = {f"{name}{ending}": content for ending, content in _files(asked, made, results, name)}
     for file, content in files.items():
         write(folder, file, content)
         console.print(f"written: {folder / file}", highlight=False, soft_wrap=True)
     return [folder / file for file in files]
+
+
+def _show(sheet: Sheet, console: Console) -> None:
+    console.print(sheet.drawn(), markup=False, highlight=False, soft_wrap=True)
+    console.print()
+    for note in sheet.notes:  # folded where there is a terminal, and else one line each
+        folded = console.is_terminal
+        console.print(note, markup=False, highlight=False, soft_wrap=not folded)
+    console.print()
 
 
 def _results(asked: Asked, target: Target, folder: Path) -> list[Result]:

@@ -70,7 +70,7 @@ class _Matrix:
         if len(settings) > self.console.height - ROOM:
             settings = [name for name in settings if not self._complete(name)]
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-        table.add_column("best so far, in %")
+        table.add_column("how far, and best in %")
         for name in names:
             table.add_column(name, justify="right")
         for setting in settings[: self.console.height - ROOM]:

@@ -78,7 +78,11 @@ class Sheet:
         return list(dict.fromkeys(entry.column for entry in self.entries))
 
     def text(self) -> str:
-        """Return the table for a terminal or a plain file."""
+        """Return the table for a plain file."""
+        return "\n".join([self.drawn(), "", *self.notes]) + "\n"
+
+    def drawn(self) -> str:
+        """Return the table for a terminal, without its notes."""
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
         for number, name in enumerate(["", "", *self.columns]):
             table.add_column(name, justify="right" if number > 1 else "left", no_wrap=True)
@@ -87,7 +91,7 @@ class Sheet:
         screen = io.StringIO()
         Console(file=screen, width=WIDE, color_system=None).print(table)
         lines = [line.rstrip() for line in screen.getvalue().splitlines()]
-        return "\n".join([self.title, "", *lines, "", *self.notes]) + "\n"
+        return "\n".join([self.title, "", *lines])
 
     def markdown(self) -> str:
         """Return the table as Markdown."""
