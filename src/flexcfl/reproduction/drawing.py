@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexcfl.comparison.plot import COLOURS, DASHES
 from flexcfl.reproduction.cells import Result
-from flexcfl.reproduction.methods import METHODS, Method
+from flexcfl.reproduction.methods import Method
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Look", "Panel", "curve", "cut", "grid", "key", "looks"]
+__all__ = ["LOOKS", "Look", "Panel", "curve", "cut", "grid", "key", "looks"]
 
 Look = tuple[str, str]  # colour and dashes
 MARGIN = 0.2  # below what is drawn, as a part of its height
 
-# A method looks the same in all figures, and FlexCFL is the darkest.
-_FIXED: Mapping[str, Look] = {
+# A method looks the same in all figures, and FlexCFL is the darkest. The colours are Okabe and
+# Ito's, and two of Tol's, which colour-blind people can tell apart.
+LOOKS: Mapping[str, Look] = {
     "fedavg": ("#56B4E9", "-"),
     "fedprox": ("#009E73", "-"),
     "ifca": ("#E69F00", "-"),
@@ -30,7 +30,9 @@ _FIXED: Mapping[str, Look] = {
     "fedgroup": ("#0072B2", "-"),
     "flexcfl": ("#000000", "-"),
     "flexcfl-eta0.1": ("#D55E00", "-"),
+    "flexcfl-eta1": ("#882255", "-"),
     "flexcfl-eta5": ("#D55E00", "--"),
+    "flexcfl-eta10": ("#999933", "-"),
 }
 
 
@@ -49,12 +51,8 @@ class Panel:
 
 
 def looks(methods: Sequence[Method]) -> Mapping[str, Look]:
-    """Return the colour and dashes of each method; rates of sharing only have other colours."""
-    names = list(dict.fromkeys(method.name for method in methods))
-    if all(METHODS[name].algorithm == "flexcfl" if name in METHODS else True for name in names):
-        return {name: (COLOURS[place % len(COLOURS)], "-") for place, name in enumerate(names)}
-    spare = [(colour, dashes) for dashes in DASHES for colour in COLOURS]
-    return {name: _FIXED.get(name, spare[place]) for place, name in enumerate(names)}
+    """Return the colour and dashes of each method, in the order in which they first come."""
+    return {method.name: LOOKS[method.name] for method in methods}
 
 
 def grid(rows: int, columns: int, width: float = 4.4) -> "tuple[Figure, Any]":
@@ -93,7 +91,14 @@ def cut(axes: "Axes", results: Sequence[Result], panel: Panel) -> None:
         axes.set_ylim(low - MARGIN * (high - low), high + MARGIN * (high - low) / 3)
 
 
-def key(axes: "Axes") -> None:
-    """Say which line is which method."""
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(loc="lower right", fontsize=7.5, ncols=2, framealpha=0.8, edgecolor="none")
+def key(picture: "Figure") -> None:
+    """Say below all panels which line is which method."""
+    lines = [axes.get_legend_handles_labels() for axes in picture.axes]
+    found = {
+        label: handle
+        for handles, labels in lines
+        for handle, label in zip(handles, labels, strict=True)
+    }
+    picture.legend(
+        found.values(), found, loc="outside lower center", ncols=len(found), frameon=False
+    )

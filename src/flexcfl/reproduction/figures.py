@@ -117,7 +117,7 @@ def _columns(columns: Sequence[Sequence[Result]], panels: Sequence[Panel] = PANE
             _draw(axes[number][place], found, panel, last=number == len(panels) - 1)
             axes[number][place].set_ylabel(panel.label if place == 0 else "")
         axes[0][place].set_title(title(found))
-        key(axes[0][place])
+    key(picture)
     return picture
 
 
@@ -133,7 +133,7 @@ def shift(results: Sequence[Result]) -> "Figure":
             _draw(axes[number][place], found, PANELS[0], last=number == len(SHIFTS) - 1)
             axes[number][place].set_title(title(found))
             axes[number][place].set_ylabel(PANELS[0].label if place == 0 else "")
-        key(axes[0][place])
+    key(picture)
     return picture
 
 

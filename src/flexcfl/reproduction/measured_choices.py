@@ -50,19 +50,26 @@ def choices(results: Sequence[Result]) -> Sheet:
     ordered = dict.fromkeys(entry.block for entry in entries)
     notes = (
         READING,
-        "Default is without the choice.",
+        "Chosen is with the choice at the left, default is without it, over the same seeds.",
         *(f"{name} ({' or '.join(choice.values)}): {choice.what}." for name, choice in
           CHOICES.items()),
     )  # fmt: skip
     by_block = [entry for block in ordered for entry in entries if entry.block == block]
-    return Sheet("Choices that the paper and its code leave, measured", by_block, notes)
+    title = "Choices that the paper and its code leave, measured"
+    return Sheet(title, by_block, notes, ours="chosen")
 
 
 def _entries(row: Row, results: Sequence[Result]) -> Iterator[Entry]:
     for choice, value, (usual, part) in _measured(row):
         mine = [result for result in results if result.cell.part == part]
-        default = [result for result in results if result.cell.part == usual]
-        if mine and default:
+        # Over the same seeds, for of the default there may be more.
+        pairs = {(result.cell.seed, result.cell.rounds) for result in mine}
+        default = [
+            result
+            for result in results
+            if result.cell.part == usual and (result.cell.seed, result.cell.rounds) in pairs
+        ]
+        if mine and len(default) == len(mine):
             shift = "no shift" if usual.shift == NO_SHIFT else usual.shift
             block = (f"{choice}={value}", usual.method.label, shift)
             beside = {"default": score(default, "best"), "last ten": score(mine, "final")}

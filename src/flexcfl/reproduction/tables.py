@@ -17,7 +17,7 @@ from flexcfl.reproduction.rows import CLASSES, ROUNDS, Row, motivation
 from flexcfl.reproduction.sheet import Entry, Sheet
 
 __all__ = [
-    *("SHIFTS", "accuracies", "by_setting", "figure", "heading", "score"),
+    *("SHIFTS", "accuracies", "by_method", "by_setting", "figure", "heading", "score"),
     *("table1", "table1_parts", "table3", "table3_parts", "table4", "table4_parts"),
 ]
 
@@ -101,7 +101,7 @@ def accuracies(results: Iterable[Result], paper: Callable[[Part], float | None])
             {"last ten": score(mine, "final")},
         )
         for found in by_setting(results)
-        for mine in _by_method(found)
+        for mine in by_method(found)
     ]
 
 
@@ -114,7 +114,8 @@ def by_setting(results: Iterable[Result]) -> list[list[Result]]:
     return list(groups.values())
 
 
-def _by_method(results: Sequence[Result]) -> list[list[Result]]:
+def by_method(results: Sequence[Result]) -> list[list[Result]]:
+    """Return the results of a setting in groups of the same method."""
     ordered = groupby(results, key=lambda result: result.cell.part)
     return [list(found) for _, found in ordered]
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from flexcfl.errors import SettingsError, unknown
 from flexcfl.reproduction import bound, figures, tables
+from flexcfl.reproduction.beyond import ROWS as BEYOND
+from flexcfl.reproduction.beyond import beyond, beyond_parts
 from flexcfl.reproduction.cells import Part, Result
 from flexcfl.reproduction.measured_choices import choices, choices_parts
 from flexcfl.reproduction.rows import ROWS, Row
@@ -136,6 +138,12 @@ TARGETS: Mapping[str, Target] = {
         _table(choices),
         choices_parts,
         usual=LINEAR,
+    ),
+    "beyond": Target(
+        "one configuration of ours beside the best method of each row",
+        BEYOND,
+        _table(beyond),
+        beyond_parts,
     ),
     "bound": Target("the convergence bound beside measured divergence", ("mnist-mclr",), _bound),
 }
