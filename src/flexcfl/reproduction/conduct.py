@@ -15,13 +15,14 @@ from flexcfl.comparison.messages import Done, Remark
 from flexcfl.comparison.plot import STYLE
 from flexcfl.comparison.pool import carried_out, parcel
 from flexcfl.comparison.process import cores
+from flexcfl.errors import SettingsError
 from flexcfl.reproduction import origin
-from flexcfl.reproduction.cells import Cell, Result, finished
+from flexcfl.reproduction.cells import Cell, Part, Result, finished
 from flexcfl.reproduction.choices import Chosen
 from flexcfl.reproduction.progress import shown
 from flexcfl.reproduction.rows import ROUNDS, Row, named
 from flexcfl.reproduction.sheet import Sheet
-from flexcfl.reproduction.targets import Found, Made, Target, target_named
+from flexcfl.reproduction.targets import Found, Made, target_named
 from flexcfl.runner import places
 from flexcfl.runner.folder import write
 from flexcfl.runner.lock import locked
@@ -50,15 +51,22 @@ class Asked:
         target = target_named(self.target)
         return named(self.only or target.usual or target.rows, target.rows)
 
+    def parts(self, row: Row) -> list[Part]:
+        """Return what the target needs of a row, with what was chosen."""
+        parts = target_named(self.target).parts(row)
+        if not self.chosen:
+            return list(parts)
+        if any(part.chosen for part in parts):
+            raise SettingsError(f"'{self.target}' makes all choices itself: leave --choose out.")
+        return [part.choosing(self.chosen) for part in parts]
+
     def cells(self) -> list[Cell]:
         """Return the runs that are asked for, seed by seed, what takes least time first."""
-        target = target_named(self.target)
-        rows = sorted(self.rows, key=lambda row: row.seconds)
         return [
-            Cell(part.choosing(self.chosen or part.chosen), seed, self.rounds, self.data)
-            for row in rows
+            Cell(part, seed, self.rounds, self.data)
+            for row in sorted(self.rows, key=lambda row: row.seconds)
             for seed in range(self.seeds)
-            for part in target.parts(row)
+            for part in self.parts(row)
         ]
 
 
@@ -111,7 +119,7 @@ def _given_back(new: Sequence[Path]) -> Iterator[None]:
 
 def _left(asked: Asked, console: Console, folder: Path) -> list[Path]:
     target = target_named(asked.target)
-    results = _results(asked, target, folder)
+    results = _results(asked, folder)
     made = target.make(Found(asked.rows, asked.data, results))
     if made.sheet:
         _show(made.sheet, console)
@@ -132,11 +140,11 @@ def _show(sheet: Sheet, console: Console) -> None:
     console.print()
 
 
-def _results(asked: Asked, target: Target, folder: Path) -> list[Result]:
+def _results(asked: Asked, folder: Path) -> list[Result]:
     """Return every finished run of a target, also of rows and seeds that were not asked for."""
-    parts = [part for name in target.rows for part in target.parts(named([name], target.rows)[0])]
-    chosen = [part.choosing(asked.chosen) if asked.chosen else part for part in parts]
-    return [result for part in dict.fromkeys(chosen) for result in finished(folder, part)]
+    target = target_named(asked.target)
+    parts = [part for row in named(target.rows, target.rows) for part in asked.parts(row)]
+    return [result for part in dict.fromkeys(parts) for result in finished(folder, part)]
 
 
 def _files(
