@@ -15,6 +15,7 @@ from flexcfl.comparison.messages import Done, Remark
 from flexcfl.comparison.plot import STYLE
 from flexcfl.comparison.pool import carried_out, parcel
 from flexcfl.comparison.process import cores
+from flexcfl.errors import SettingsError
 from flexcfl.reproduction import origin
 from flexcfl.reproduction.cells import Cell, Result, finished
 from flexcfl.reproduction.choices import Chosen
@@ -52,12 +53,17 @@ class Asked:
     def cells(self) -> list[Cell]:
         """Return the runs that are asked for, seed by seed, what takes least time first."""
         target = target_named(self.target)
-        rows = sorted(self.rows, key=lambda row: row.seconds)
+        parts = [target.parts(row) for row in sorted(self.rows, key=lambda row: row.seconds)]
+        every = [part for several in parts for part in several]
+        if self.chosen and (not every or any(part.chosen for part in every)):
+            raise SettingsError(
+                f"There is nothing to choose for '{self.target}': leave --choose out."
+            )
         return [
             Cell(part.choosing(self.chosen or part.chosen), seed, self.rounds, self.data)
-            for row in rows
+            for several in parts
             for seed in range(self.seeds)
-            for part in target.parts(row)
+            for part in several
         ]
 
 
@@ -134,7 +140,7 @@ def _files(
 ) -> Iterator[tuple[str, bytes]]:
     """Yield what is written, by the ending of its name."""
     if made.sheet:
-        by = origin.told(asked.target, asked.chosen, results)
+        by = origin.told(asked.target, asked.only, asked.chosen, results)
         yield ".txt", (made.sheet.text() + "".join(f"{line}\n" for line in by)).encode()
         yield ".md", (made.sheet.markdown() + "".join(f"- {line}\n" for line in by)).encode()
         yield ".csv", made.sheet.csv().encode()

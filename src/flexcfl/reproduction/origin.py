@@ -12,12 +12,16 @@ from flexcfl.runner import tables
 __all__ = ["command", "runs", "told"]
 
 
-def told(target: str, chosen: Chosen, results: Sequence[Result]) -> list[str]:
-    """Return sentences on the commands that give these results, and on what computed them."""
+def told(target: str, rows: Sequence[str], chosen: Chosen, results: Sequence[Result]) -> list[str]:
+    """Return sentences on the commands that give these results, and on what computed them.
+
+    ``rows`` are those that were asked for by name, which counts where there are no results.
+    """
     from flexcfl.benchmark.machine import machine  # torch comes along with it
 
     versions = dict.fromkeys(_versions(result.summary) for result in results)
     commands = [f"`{each}`" for each in _commands(target, chosen, results)]
+    commands = commands or [f"`{command(target, rows)}`"]
     by = [f"Computed by {' and by '.join(versions)}."] if versions else []
     return [f"Made by {' and '.join(commands)}.", *by, f"This machine: {machine()}."]
 
@@ -35,9 +39,7 @@ def _commands(target: str, chosen: Chosen, results: Sequence[Result]) -> list[st
     groups: dict[tuple[int, int], list[str]] = {}
     for (row, rounds), number in seeds.items():
         groups.setdefault((rounds, number), []).append(row)
-    return [command(target, rows, *how, chosen) for how, rows in groups.items()] or [
-        command(target)
-    ]
+    return [command(target, rows, *how, chosen) for how, rows in groups.items()]
 
 
 def _row(cell: Cell) -> str:
