@@ -85,7 +85,9 @@ def test_files_of_other_choices_have_other_names(tmp_path: Path) -> None:
     files = contents(tmp_path)
     assert sorted(files) == sorted([*FILES, *names])
     assert b"--choose l2=code`" in files["table3-l2-code.md"]
-    assert b"flexcfl-l2-code" not in files["table3-runs.csv"]
+    for name, own in (("table3", False), ("table3-l2-code", True)):
+        _, *lines = files[f"{name}-runs.csv"].decode().splitlines()
+        assert {"-l2-code," in line for line in lines} == {own}
 
 
 @pytest.mark.parametrize("out", [".", "a", "a/b/c"])
