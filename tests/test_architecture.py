@@ -53,11 +53,13 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     | {"checkpoints", "runner"}
     | {"models", "engine"},  # which are there before anybody asks, in the process that forks
     "comparison": BASE | {"protocol", "algorithms", "metrics", "data", "disk", "runner"},
-    "reproduction": BASE | {"protocol", "data", "metrics", "runner", "comparison", "convergence"},
     "benchmark": BASE | {"protocol", "data", "models", "engine", "runner"},
+    "reproduction": BASE
+    | {"protocol", "algorithms", "data", "metrics", "runner", "comparison", "convergence"}
+    | {"benchmark"},  # for its words on the machine
     "cli": BASE
     | {"protocol", "algorithms", "metrics", "data", "shifts", "runner", "comparison"}
-    | {"benchmark", "flower"},
+    | {"reproduction", "benchmark", "flower"},
     "__main__": {"cli"},
     "flexcfl": {
         "errors",

@@ -8,12 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from flexcfl.comparison import desk
 from flexcfl.comparison.desk import Desk
 from flexcfl.comparison.messages import Done, Message, Remark, Resumed, RoundDone, Task
 from flexcfl.comparison.plan import Planned, planned
+from flexcfl.data import Federation
 from flexcfl.errors import SettingsError
+from flexcfl.runner.experiment import Experiment
 from flexcfl.runner.layers import spoken
 from flexcfl.runner.lock import locked
+from flexcfl.runner.own import Own
+from flexcfl.runner.prepare import Prepared, prepare
 from flexcfl.runner.stopping import StoppedError
 
 ROUNDS = 6
@@ -205,3 +210,62 @@ def test_the_run_of_another_experiment_does_not_go_on(planned_run: Planned, tmp_
     other = planned(["flexcfl"], 1, spoken(given, assigned))[0]
     with pytest.raises(SettingsError, match=r"\[run\] cohort is not what it was"):
         do(other, tmp_path)
+
+
+def short(algorithm: str, **assigned: object) -> Task:
+    """Return a task of two rounds without a folder."""
+    named = {name.replace("__", "."): value for name, value in assigned.items()}
+    given = {"rounds": 2, "cohort": 5, "epochs": 1}
+    run = planned([algorithm], 1, spoken(given, {"data.clients": 10, **named}))[0]
+    return Task(run.experiment, None)
+
+
+def accuracy_of(desk: Desk, task: Task) -> list[float]:
+    done: list[Done] = []
+    desk.do(task, lambda message: done.append(message) if isinstance(message, Done) else None)
+    found: list[float] = np.nan_to_num(done[0].accuracy, nan=-1).tolist()
+    return found
+
+
+def test_data_are_loaded_when_a_run_names_others_and_kept_while_they_are_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    used: list[Federation] = []
+
+    def noted(experiment: Experiment, own: Own) -> Prepared:
+        prepared = prepare(experiment, own)
+        used.append(prepared.federation)
+        return prepared
+
+    monkeypatch.setattr(desk, "prepare", noted)
+    tasks = [
+        short("fedavg"),
+        short("ifca"),
+        short("fedavg", shift__name="swap-all"),
+        short("fedavg", data__seed=1),
+        short("fedavg", data__name="clusters"),
+        short("ifca", data__name="clusters"),
+        short("fedavg"),
+    ]
+    one = Desk(None)
+    found = [accuracy_of(one, task) for task in tasks]
+    assert [each.name for each in used] == ["digits"] * 4 + ["clusters"] * 2 + ["digits"]
+    places = [next(place for place, old in enumerate(used) if old is each) for each in used]
+    assert places == [0, 0, 0, 3, 4, 4, 6]
+    assert found == [accuracy_of(Desk(None), task) for task in tasks]
+    assert found[0] == found[6] != found[3]
+
+
+def test_data_of_the_callers_own_are_never_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = short("fedavg")
+    mine = prepare(task.experiment).federation
+    seen: list[Federation | None] = []
+
+    def noted(experiment: Experiment, own: Own) -> Prepared:
+        seen.append(own.federation)
+        return prepare(experiment, own)
+
+    monkeypatch.setattr(desk, "prepare", noted)
+    one = Desk(mine)
+    assert accuracy_of(one, task) == accuracy_of(one, short("fedavg", data__seed=1))
+    assert seen == [mine, mine]

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import flexcfl
-from flexcfl.comparison.finished import is_finished, read_back
+from flexcfl.comparison.finished import curves, is_finished, read_back
 from flexcfl.errors import SettingsError
 from flexcfl.runner.lock import locked
 from flexcfl.runner.result import Run
@@ -41,6 +41,21 @@ def test_what_a_run_found_is_read_back_as_it_was(run: Run, path: Path) -> None:
     assert found.summary == run.summary
     assert np.array_equal(found.accuracy, run.rounds["accuracy"], equal_nan=True)
     assert np.isnan(found.accuracy[0])  # which was not evaluated
+
+
+def test_the_figures_of_all_rounds_are_read_back_as_they_were(run: Run, path: Path) -> None:
+    found = curves(path, 3)
+    assert found.keys() == run.rounds.keys()
+    for name, values in found.items():
+        assert np.array_equal(values, run.rounds[name], equal_nan=True), name
+    assert np.isfinite(found["loss"]).all()
+    assert np.isnan(found["honest_accuracy"]).all()  # which there is none of
+
+
+@pytest.mark.parametrize("rounds", [2, 4])
+def test_figures_of_other_rounds_than_expected_are_damage(rounds: int, path: Path) -> None:
+    with pytest.raises(SettingsError, match=f"'{path}/rounds.csv' is damaged"):
+        curves(path, rounds)
 
 
 def edited(change: Callable[[dict[str, Any]], object]) -> Callable[[bytes], bytes]:

@@ -1,5 +1,6 @@
 """The bound on groups that FlexCFL found: it holds, and it is told in rows and drawn."""
 
+import csv as files
 import io
 import os
 from pathlib import Path
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 from flexcfl.convergence import PROVED, kept
-from flexcfl.reproduction.bound import Measured, draw, measured, rows
+from flexcfl.reproduction.bound import Measured, csv, draw, measured, rows, sheet
 
 CHECKOUT = Path(__file__).parents[2]
 REAL = Path(os.environ.get("FLEXCFL_DATA") or CHECKOUT.parent / "shared" / "data")
@@ -39,6 +40,32 @@ def test_a_row_tells_one_epoch_of_one_group(digits: Measured) -> None:
     assert row["shared_bound_corrected"] == first.shared_bounds[2, 1]
     assert table[0]["ratio"] is None  # nobody has moved
     assert {type(value) for row in table for value in row.values()} == {int, float, type(None)}
+
+
+def test_the_file_has_all_rows_in_full(digits: Measured) -> None:
+    head, *lines = files.reader(io.StringIO(csv(digits)))
+    table = rows(digits)
+    assert head == list(table[0])
+    assert len(lines) == len(table)
+    for line, row in zip(lines, table, strict=True):
+        assert [float(cell) if cell else None for cell in line] == list(row.values())
+
+
+def test_the_sheet_has_the_client_that_has_gone_farthest(digits: Measured) -> None:
+    found = sheet(digits)
+    assert [(entry.block, entry.column) for entry in found.entries] == [
+        ((f"rate {rate:g}",), f"e = {epoch}") for rate in (0.3, 0.01) for epoch in (1, 5)
+    ]
+    for entry, epoch in zip(found.entries, (1, 5, 1, 5), strict=True):
+        rate = float(entry.block[0].split()[1])
+        (mine,) = [each for each in digits.divergences if each.rate == rate]
+        farthest = mine.clients[epoch].max()
+        assert entry.ours.mean == farthest
+        bounds = [figure.mean for figure in entry.beside.values() if figure.mean is not None]
+        assert len(bounds) >= 2
+        assert min(bounds) >= farthest * (1 - 1e-9)  # which one step meets
+    assert found.notes[-1].startswith("Every inequality that the proof gives holds")
+    assert "measured" in found.text()
 
 
 def test_the_picture_has_a_panel_for_every_rate_and_two_more(digits: Measured) -> None:

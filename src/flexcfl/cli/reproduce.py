@@ -87,6 +87,7 @@ def reproduce(
     from rich.console import Console
 
     from flexcfl.comparison.plan import check_number
+    from flexcfl.errors import SettingsError
     from flexcfl.reproduction.choices import chosen
     from flexcfl.reproduction.conduct import Asked, conduct
     from flexcfl.reproduction.rows import ROUNDS
@@ -98,10 +99,12 @@ def reproduce(
         for name, each in TARGETS.items():
             console.print(f"{name:18}  {each.summary}", markup=False, highlight=False)
         return
-    for name, number in (("seeds", seeds), ("jobs", jobs), ("rounds", rounds)):
+    for name, number in (("seeds", seeds), ("jobs", jobs)):
         if number is not None:
             check_number(name, number)
-    rows = tuple(name.strip() for name in only.split(",") if name.strip()) if only else ()
+    rows = tuple(name.strip() for name in (only or "").split(",") if name.strip())
+    if only is not None and not rows:
+        raise SettingsError("--only names no row: name some, such as mnist-mclr, or leave it out.")
     given = chosen(assignments(choose or [], example="sharing=additive"))
-    asked = Asked(target, rows, seeds, rounds or ROUNDS, given, data)
+    asked = Asked(target, rows, seeds, ROUNDS if rounds is None else rounds, given, data)
     conduct(asked, console, jobs=jobs, folder=out)

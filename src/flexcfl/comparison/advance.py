@@ -59,10 +59,10 @@ class Advance:
         if accuracy is not None:  # otherwise the last one stays
             self.accuracy[run.folder] = accuracy
 
-    def words(self, what: str = "runs") -> str:
+    def words(self) -> str:
         """Return how far all of it is."""
         passed = clock(self.now() - self.start)
-        return f"{self.done} of {len(self.runs)} {what} done after {passed}{self._left()}"
+        return f"{self.done} of {len(self.runs)} runs done after {passed}{self._left()}"
 
     def _left(self) -> str:
         """Return about how long it will take, once there are rounds to judge by.

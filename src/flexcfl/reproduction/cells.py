@@ -105,7 +105,7 @@ class Result:
 def finished(folder: Path, part: Part) -> Iterator[Result]:
     """Yield what is finished of a part, with all seeds and numbers of rounds that there are."""
     runs = (folder / RUNS).glob(f"{part.setting}*/{part.name}-seed*")
-    for path in sorted(runs):
+    for path in sorted(runs, key=lambda path: (len(path.name), path)):  # the tenth after the second
         setting = re.fullmatch(rf"{re.escape(part.setting)}(?:-rounds(\d+))?", path.parent.name)
         seed = re.fullmatch(rf"{re.escape(part.name)}-seed(\d+)", path.name)
         if setting and seed and is_finished(path):

@@ -104,15 +104,16 @@ CHOICES: Mapping[str, Choice] = {
 
 def chosen(given: Mapping[str, object]) -> Chosen:
     """Return what somebody chose, in the order of the choices; defaults are left out."""
-    for name, value in given.items():
+    words = {name: str(value) for name, value in given.items()}
+    for name, value in words.items():
         if name not in CHOICES:
             raise SettingsError(unknown("choice", name, CHOICES))
         if value not in CHOICES[name].values:
-            raise SettingsError(unknown(f"{name} to choose", str(value), CHOICES[name].values))
+            raise SettingsError(unknown(f"{name} to choose", value, CHOICES[name].values))
     return tuple(
-        (name, str(given[name]))
+        (name, words[name])
         for name, choice in CHOICES.items()
-        if given.get(name, choice.default) != choice.default
+        if words.get(name, choice.default) != choice.default
     )
 
 

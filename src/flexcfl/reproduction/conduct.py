@@ -53,12 +53,14 @@ class Asked:
 
     def parts(self, row: Row) -> list[Part]:
         """Return what the target needs of a row, with what was chosen."""
-        parts = target_named(self.target).parts(row)
-        if not self.chosen:
-            return list(parts)
-        if any(part.chosen for part in parts):
-            raise SettingsError(f"'{self.target}' makes all choices itself: leave --choose out.")
-        return [part.choosing(self.chosen) for part in parts]
+        parts = list(target_named(self.target).parts(row))
+        if self.chosen and (not parts or any(part.chosen for part in parts)):
+            raise SettingsError(
+                f"There is nothing to choose for '{self.target}': leave --choose out."
+            )
+        if not parts and (self.seeds, self.rounds) != (1, ROUNDS):
+            raise SettingsError(f"'{self.target}' has no runs: leave --seeds and --rounds out.")
+        return [part.choosing(self.chosen) if self.chosen else part for part in parts]
 
     def cells(self) -> list[Cell]:
         """Return the runs that are asked for, seed by seed, what takes least time first."""
@@ -80,7 +82,7 @@ def conduct(asked: Asked, console: Console, *, jobs: int | None, folder: Path) -
         cell.experiment  # noqa: B018  (whatever is wrong with it is told before a run begins)
     made, new = places.entered(folder)
     with _given_back(new), locked(made):
-        _run(cells, console, min(jobs or cores(), len(cells) or 1), folder)
+        _run(cells, console, jobs or cores(), folder)
         return _left(asked, console, folder)
 
 
@@ -88,7 +90,7 @@ def _run(cells: Sequence[Cell], console: Console, jobs: int, folder: Path) -> No
     missing = [cell for cell in cells if not is_finished(folder / cell.folder)]
     if not missing:
         return
-    before = len(cells) - len(missing)
+    before, jobs = len(cells) - len(missing), min(jobs, len(missing))
     words = f"{len(cells)} runs, {before} of them done before" if before else f"{len(cells)} runs"
     console.print(f"{words}, {jobs} at a time, in '{folder}'", highlight=False, soft_wrap=True)
     done = before
@@ -152,7 +154,7 @@ def _files(
 ) -> Iterator[tuple[str, bytes]]:
     """Yield what is written, by the ending of its name."""
     if made.sheet:
-        by = origin.told(asked.target, asked.chosen, results)
+        by = origin.told(asked.target, asked.only, asked.chosen, results)
         yield ".txt", (made.sheet.text() + "".join(f"{line}\n" for line in by)).encode()
         yield ".md", (made.sheet.markdown() + "".join(f"- {line}\n" for line in by)).encode()
         yield ".csv", made.sheet.csv().encode()

@@ -128,8 +128,11 @@ def shift(results: Sequence[Result]) -> "Figure":
         columns.setdefault((found[0].cell.part.row.name, found[0].cell.rounds), []).append(found)
     picture, axes = grid(len(SHIFTS), len(columns))
     for place, settings in enumerate(columns.values()):
+        for panel in axes[:, place]:
+            panel.set_axis_off()  # until there is something in it
         for found in settings:
             number = SHIFTS.index(found[0].cell.part.shift)
+            axes[number][place].set_axis_on()
             _draw(axes[number][place], found, PANELS[0], last=number == len(SHIFTS) - 1)
             axes[number][place].set_title(title(found))
             axes[number][place].set_ylabel(PANELS[0].label if place == 0 else "")

@@ -6,9 +6,9 @@ from flexcfl.reproduction import published
 from flexcfl.reproduction.cells import Part, Result
 from flexcfl.reproduction.choices import CHOICES, NO_SHIFT
 from flexcfl.reproduction.methods import METHODS
-from flexcfl.reproduction.rows import Row
+from flexcfl.reproduction.rows import ROUNDS, Row
 from flexcfl.reproduction.sheet import Entry, Sheet
-from flexcfl.reproduction.tables import READING, SHIFTS, score
+from flexcfl.reproduction.tables import READING, SHIFTS, counted, score
 
 __all__ = ["choices", "choices_parts"]
 
@@ -42,11 +42,10 @@ def _measured(row: Row) -> Iterator[tuple[str, str, tuple[Part, Part]]]:
 
 def choices(results: Sequence[Result]) -> Sheet:
     """Return for each choice the accuracy with it, without it, and the paper's."""
-    entries = [
-        entry
-        for row in dict.fromkeys(result.cell.part.row for result in results)
-        for entry in _entries(row, results)
-    ]
+    alike: dict[tuple[Row, int], list[Result]] = {}
+    for result in sorted(results, key=lambda result: result.cell.rounds != ROUNDS):
+        alike.setdefault((result.cell.part.row, result.cell.rounds), []).append(result)
+    entries = [entry for (row, _), found in alike.items() for entry in _entries(row, found)]
     ordered = dict.fromkeys(entry.block for entry in entries)
     notes = (
         READING,
@@ -61,15 +60,11 @@ def choices(results: Sequence[Result]) -> Sheet:
 
 def _entries(row: Row, results: Sequence[Result]) -> Iterator[Entry]:
     for choice, value, (usual, part) in _measured(row):
-        mine = [result for result in results if result.cell.part == part]
-        # Over the same seeds, for of the default there may be more.
-        pairs = {(result.cell.seed, result.cell.rounds) for result in mine}
-        default = [
-            result
-            for result in results
-            if result.cell.part == usual and (result.cell.seed, result.cell.rounds) in pairs
-        ]
-        if mine and len(default) == len(mine):
+        both = [{each.cell.seed: each for each in results if each.cell.part == one}
+                for one in (part, usual)]  # fmt: skip
+        seeds = sorted(both[0].keys() & both[1].keys())
+        mine, default = ([found[seed] for seed in seeds] for found in both)
+        if seeds:
             shift = "no shift" if usual.shift == NO_SHIFT else usual.shift
             block = (f"{choice}={value}", usual.method.label, shift)
             beside = {"default": score(default, "best"), "last ten": score(mine, "final")}
@@ -78,8 +73,7 @@ def _entries(row: Row, results: Sequence[Result]) -> Iterator[Entry]:
 
 
 def _column(results: Sequence[Result]) -> str:
-    seeds = len(results)
-    return f"{results[0].cell.part.row.label}, {seeds} seed{'s' * (seeds > 1)}"
+    return ", ".join([results[0].cell.part.row.label, *counted(results)])
 
 
 def _paper(part: Part) -> float | None:

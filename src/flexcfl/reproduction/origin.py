@@ -4,20 +4,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flexcfl.comparison import table
-from flexcfl.reproduction.cells import Cell, Result
+from flexcfl.reproduction.cells import Result
 from flexcfl.reproduction.choices import Chosen
-from flexcfl.reproduction.rows import ROUNDS, ROWS
+from flexcfl.reproduction.rows import ROUNDS, family
 from flexcfl.runner import tables
 
 __all__ = ["command", "runs", "told"]
 
 
-def told(target: str, chosen: Chosen, results: Sequence[Result]) -> list[str]:
-    """Return sentences on the commands that give these results, and on what computed them."""
+def told(target: str, rows: Sequence[str], chosen: Chosen, results: Sequence[Result]) -> list[str]:
+    """Return sentences on the commands that give these results, and on what computed them.
+
+    ``rows`` are those that were asked for by name, which counts where there are no results.
+    """
     from flexcfl.benchmark.machine import machine  # torch comes along with it
 
     versions = dict.fromkeys(_versions(result.summary) for result in results)
     commands = [f"`{each}`" for each in _commands(target, chosen, results)]
+    commands = commands or [f"`{command(target, rows)}`"]
     by = [f"Computed by {' and by '.join(versions)}."] if versions else []
     return [f"Made by {' and '.join(commands)}.", *by, f"This machine: {machine()}."]
 
@@ -30,20 +34,12 @@ def _commands(target: str, chosen: Chosen, results: Sequence[Result]) -> list[st
     """Return one command for all rows that have the same seeds and rounds."""
     seeds: dict[tuple[str, int], int] = {}
     for result in results:
-        key = (_row(result.cell), result.cell.rounds)
+        key = (family(result.cell.part.row), result.cell.rounds)
         seeds[key] = max(seeds.get(key, 0), result.cell.seed + 1)
     groups: dict[tuple[int, int], list[str]] = {}
     for (row, rounds), number in seeds.items():
         groups.setdefault((rounds, number), []).append(row)
-    return [command(target, rows, *how, chosen) for how, rows in groups.items()] or [
-        command(target)
-    ]
-
-
-def _row(cell: Cell) -> str:
-    """Return the name of the row as --only takes it: Table 1 has variants of one."""
-    name = cell.part.row.name
-    return next(row for row in ROWS if name == row or name.startswith(f"{row}-"))
+    return [command(target, rows, *how, chosen) for how, rows in groups.items()]
 
 
 def command(

@@ -1,8 +1,9 @@
 """What is shown of a reproduction while it goes on: the whole matrix, cell by cell."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
+from time import monotonic
 
 import numpy as np
 from rich import box
@@ -22,11 +23,14 @@ ROOM = 6  # lines of a terminal that are not the matrix
 
 
 def shown(
-    events: Iterator[Event | None], cells: Sequence[Cell], console: Console
+    events: Iterator[Event | None],
+    cells: Sequence[Cell],
+    console: Console,
+    now: Callable[[], float] = monotonic,
 ) -> Iterator[Event]:
-    """Hand on the events, each once it is shown."""
-    matrix = _Matrix(cells, console)
-    return watched(events, View(matrix.take, matrix.drawn, matrix.line), console)
+    """Hand on the events, each once it is shown; ``now`` is a clock."""
+    matrix = _Matrix(cells, console, now)
+    return watched(events, View(matrix.take, matrix.drawn, matrix.line, now), console)
 
 
 @dataclass
@@ -35,12 +39,13 @@ class _Matrix:
 
     cells: Sequence[Cell]
     console: Console
+    now: Callable[[], float]
     best: dict[str, float] = field(default_factory=dict)
     last: Cell | None = None  # the one that was finished last
 
     def __post_init__(self) -> None:
         self.by_folder = {cell.folder: cell for cell in self.cells}
-        self.advance = Advance(self.cells, cost=self._cost)
+        self.advance = Advance(self.cells, self._cost, self.now)
 
     def _cost(self, run: Work) -> float:
         return self.by_folder[run.folder].part.row.cost
@@ -56,7 +61,7 @@ class _Matrix:
 
     def line(self) -> str:
         """Return one line: how far all is, and which cell was finished last."""
-        words = self.advance.words("cells")
+        words = self.advance.words()
         if self.last is None:
             return words
         part, best = self.last.part, self.best.get(self.last.folder)
@@ -67,15 +72,16 @@ class _Matrix:
         """Return the matrix; on a low terminal, settings that are finished are left out."""
         names = list(dict.fromkeys(cell.part.name for cell in self.cells))
         settings = list(dict.fromkeys(cell.part.setting for cell in self.cells))
-        if len(settings) > self.console.height - ROOM:
+        room = max(1, self.console.height - ROOM)
+        if len(settings) > room:
             settings = [name for name in settings if not self._complete(name)]
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
         table.add_column("how far, and best in %")
         for name in names:
             table.add_column(name, justify="right")
-        for setting in settings[: self.console.height - ROOM]:
+        for setting in settings[:room]:
             table.add_row(setting, *(self._shown(setting, name) for name in names))
-        return Group(table, Text(self.advance.words("cells")))
+        return Group(table, Text(self.advance.words()))
 
     def _complete(self, setting: str) -> bool:
         mine = [cell for cell in self.cells if cell.part.setting == setting]

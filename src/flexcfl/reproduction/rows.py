@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from flexcfl.errors import SettingsError, unknown
 
-__all__ = ["CLASSES", "ROWS", "Row", "motivation", "named"]
+__all__ = ["CLASSES", "ROUNDS", "ROWS", "Row", "family", "motivation", "named"]
 
 CLASSES = (1, 3, 5, 10)  # classes of a client, in Table 1
 ROUNDS = 300  # for which seconds are given
@@ -52,10 +52,15 @@ def motivation(classes: int) -> Row:
     return Row(f"mnist-mclr-classes{classes}", label, "mnist", "mclr", 20, settings)
 
 
+def family(row: Row) -> str:
+    """Return the name of a row as --only takes it: Table 1 has variants of one."""
+    return next(name for name in ROWS if row.name == name or row.name.startswith(f"{name}-"))
+
+
 def named(names: Iterable[str], known: Iterable[str]) -> tuple[Row, ...]:
     """Return the rows of these names, in the paper's order; each must be among those known."""
     known = list(known)
     for name in (names := list(names)):
         if name not in known:
-            raise SettingsError(unknown("row here", name, known))
+            raise SettingsError(unknown("row", name, known))
     return tuple(row for row in ROWS.values() if row.name in names)

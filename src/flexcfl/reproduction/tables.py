@@ -17,7 +17,8 @@ from flexcfl.reproduction.rows import CLASSES, ROUNDS, Row, motivation
 from flexcfl.reproduction.sheet import Entry, Sheet
 
 __all__ = [
-    *("SHIFTS", "accuracies", "by_method", "by_setting", "figure", "heading", "score"),
+    *("SHIFTS", "accuracies", "by_method", "by_setting", "counted", "figure", "heading"),
+    "score",
     *("table1", "table1_parts", "table3", "table3_parts", "table4", "table4_parts"),
 ]
 
@@ -121,12 +122,17 @@ def by_method(results: Sequence[Result]) -> list[list[Result]]:
 
 
 def heading(results: Sequence[Result]) -> tuple[str, ...]:
-    """Return the words for a setting: its row, shift, seeds, and its rounds if they are fewer."""
-    cell = results[0].cell
-    shift = [] if cell.part.shift == NO_SHIFT else [cell.part.shift]
-    seeds = len({result.cell.seed for result in results})
-    short = [] if cell.rounds == ROUNDS else [f"only {cell.rounds} rounds"]
-    return (cell.part.row.label, *shift, f"{seeds} seed{'s' * (seeds > 1)}", *short)
+    """Return the words for a setting: its row, its shift, and how much there is of it."""
+    part = results[0].cell.part
+    shift = [] if part.shift == NO_SHIFT else [part.shift]
+    return (part.row.label, *shift, *counted(results))
+
+
+def counted(results: Sequence[Result]) -> list[str]:
+    """Return how many seeds there are, and how many rounds if not the paper's."""
+    rounds, seeds = results[0].cell.rounds, len({result.cell.seed for result in results})
+    other = [f"{'only ' * (rounds < ROUNDS)}{rounds} rounds"] if rounds != ROUNDS else []
+    return [f"{seeds} seed{'s' * (seeds > 1)}", *other]
 
 
 def score(results: Sequence[Result], which: str) -> Figure:

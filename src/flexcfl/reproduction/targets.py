@@ -12,7 +12,7 @@ from flexcfl.reproduction.beyond import ROWS as BEYOND
 from flexcfl.reproduction.beyond import beyond, beyond_parts
 from flexcfl.reproduction.cells import Part, Result
 from flexcfl.reproduction.measured_choices import choices, choices_parts
-from flexcfl.reproduction.rows import ROWS, Row
+from flexcfl.reproduction.rows import ROWS, Row, family
 from flexcfl.reproduction.sheet import Sheet
 from flexcfl.reproduction.sizes import table2
 
@@ -26,11 +26,20 @@ LINEAR = ("mnist-mclr", "femnist-mclr", "synthetic-mclr")
 
 @dataclass(frozen=True)
 class Found:
-    """What a target is made from: rows, where their data are, and runs that are finished."""
+    """What a target is made from: rows, where their data are, and runs that are finished.
+
+    A table shows all of these, a picture those of the rows that were asked for.
+    """
 
     rows: Sequence[Row]
     data: Path | None
     results: Sequence[Result]
+
+    @property
+    def drawn(self) -> list[Result]:
+        """The runs of a picture."""
+        names = [row.name for row in self.rows]
+        return [result for result in self.results if family(result.cell.part.row) in names]
 
 
 @dataclass(frozen=True)
@@ -62,11 +71,11 @@ def _table(of: Callable[[Sequence[Result]], Sheet]) -> Callable[[Found], Made]:
 
 
 def _figure(of: "Callable[[Sequence[Result]], Figure]") -> Callable[[Found], Made]:
-    return lambda found: Made(draw=partial(of, found.results))
+    return lambda found: Made(draw=partial(of, found.drawn))
 
 
 def _overhead(found: Found) -> Made:
-    drawn = partial(figures.overhead, found.results)
+    drawn = partial(figures.overhead, found.drawn)
     return Made(figures.overhead_sheet(found.results), drawn)
 
 
