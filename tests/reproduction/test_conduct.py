@@ -111,7 +111,7 @@ def test_one_that_is_missing_is_said_and_begun(tmp_path: Path) -> None:
     count = len(finish(tmp_path, asked, but=1))
     with pytest.raises(KeyboardInterrupt):
         conduct(asked, Console(file=screen, width=200), jobs=2, folder=tmp_path)
-    assert screen.getvalue().startswith(f"{count} runs, {count - 1} of them done before, 2 at a")
+    assert screen.getvalue().startswith(f"{count} runs, {count - 1} of them done before, 1 at a")
 
 
 def test_a_folder_in_which_another_process_works_is_left_alone(tmp_path: Path) -> None:
