@@ -1,4 +1,4 @@
-"""The number of groups is recovered where it is known, and is one where there are none."""
+"""The number of groups is recovered where it is known; without groups, agreement decides."""
 
 from collections.abc import Callable
 
@@ -44,6 +44,31 @@ def test_many_federations(
     construct: Callable[[int, int, int], Constructed], groups: int, seed: int
 ) -> None:
     assert found(construct(groups, 100, seed), seed) == groups
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("groups", [1, 5, 12])
+def test_more_candidates_than_directions_do_not_blur_the_groups(groups: int) -> None:
+    assert found(linear_clients(groups, 200, seed=1), seed=1, most_groups=20) == groups
+
+
+@pytest.mark.parametrize("most_groups", [3, 8])
+def test_clients_that_agree_in_nothing_are_as_many_groups_as_there_may_be(
+    most_groups: int,
+) -> None:
+    everybody_its_own = noisy_vectors(60, 60, seed=0)
+    assert found(everybody_its_own, most_groups=most_groups) == most_groups
+
+
+@pytest.mark.parametrize("cosine", [0.1, 0.3, 0.9])
+def test_one_direction_in_any_noise_is_one_group(cosine: float) -> None:
+    assert found(noisy_vectors(1, 60, seed=0, cosine=cosine), most_groups=5) == 1
+
+
+def test_disagreement_never_asks_for_more_groups_than_there_are_different_clients() -> None:
+    one = np.random.default_rng(0).standard_normal(50).astype(np.float32)
+    three_against_one = Constructed(np.stack([one, one, one, -one]), np.array([0, 0, 0, 1]))
+    assert found(three_against_one, most_groups=4) == 2
 
 
 def test_it_is_deterministic_and_bounded() -> None:

@@ -5,12 +5,15 @@ division is judged by the silhouette of its worst group: one group too many cuts
 two, one too few joins two that differ, and either shows in the worst group long before it shows in
 the mean. Any elongated cloud has high silhouettes too, so each is compared with what the same
 division makes of normal clouds of the same mean and covariance, which have no groups, much as in
-the gap statistic and in SigClust. If no division gains by that, there is one group.
+the gap statistic and in SigClust. If no division gains by that, there are no groups to find. Then
+what the updates have in common decides: where they mostly point the same way, one model serves
+everybody; where their directions differ more than they agree, the mean of all serves nobody, and
+there are as many groups as there may be.
 
 References: Tibshirani, Walther and Hastie, "Estimating the Number of Clusters in a Data Set via the
 Gap Statistic", JRSS B 63, 2001; Liu et al., "Statistical Significance of Clustering for
 High-Dimension, Low-Sample Size Data", JASA 103, 2008. What else was tried, and what each found, is
-in docs/decisions/0008-number-of-groups.md.
+in docs/decisions/0008-number-of-groups.md and docs/decisions/0016-one-configuration.md.
 """
 
 import numpy as np
@@ -26,12 +29,15 @@ CLOUDS = 10
 STARTS_IN_A_CLOUD = 3  # a cloud has no true division that K-means could miss
 # Measured: up to 0.11 where there are no groups, nearly always 0.15 or more where there are.
 LEAST_GAIN = 0.12
+# Beyond about ten directions there is mostly noise, in which groups that are there drown.
+MOST_DIRECTIONS = 10
 
 
 def number_of_groups(products: Matrix, most_groups: int, rng: np.random.Generator) -> int:
     """Return the number of groups, from 1 to ``most_groups``, that the updates themselves show.
 
     ``products`` are the scalar products of the updates. Fewer than three clients are one group.
+    Clients that form no groups are one where they agree, and else as many as there may be.
     """
     candidates = range(2, min(most_groups, len(products) - 1) + 1)
     if not candidates:
@@ -43,7 +49,26 @@ def number_of_groups(products: Matrix, most_groups: int, rng: np.random.Generato
         for _ in range(CLOUDS)
     ]
     gain = found - np.mean(in_clouds, axis=0)
-    return candidates[int(gain.argmax())] if gain.max() >= LEAST_GAIN else 1
+    if gain.max() >= LEAST_GAIN:
+        return candidates[int(gain.argmax())]
+    return 1 if _agree(similarity) else _most(products, candidates)
+
+
+def _agree(similarity: Matrix) -> bool:
+    """Return whether the cosine of two clients is, on average, no less than it varies.
+
+    Around one direction all pairs have nearly the same cosine, however much noise there is; where
+    everybody has a direction of its own, cosines scatter about a mean near zero.
+    """
+    pairs = similarity[np.triu_indices(len(similarity), 1)]
+    return bool(pairs.mean() >= pairs.std())
+
+
+def _most(products: Matrix, candidates: range) -> int:
+    """Return the largest number of groups for which there are enough different clients."""
+    return next(
+        (groups for groups in reversed(candidates) if distinct(edc(products, groups)) >= groups), 1
+    )
 
 
 def _separation(
@@ -55,7 +80,7 @@ def _separation(
     directions do not show would seem to be one. Where so many points coincide that there are
     fewer than groups, nothing stands apart, and it is 0.
     """
-    points = edc(products, candidates[-1])
+    points = edc(products, min(candidates[-1], MOST_DIRECTIONS))
     distances, different = between(points), distinct(points)
 
     def worst(groups: int) -> float:
