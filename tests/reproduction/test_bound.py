@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from flexcfl.convergence import PROVED, kept
-from flexcfl.reproduction.bound import Measured, csv, draw, measured, rows, sheet
+from flexcfl.reproduction.bound import Measured, csv, measured, rows, sheet
+from flexcfl.reproduction.bound_drawing import draw
 
 CHECKOUT = Path(__file__).parents[2]
 REAL = Path(os.environ.get("FLEXCFL_DATA") or CHECKOUT.parent / "shared" / "data")

@@ -1,35 +1,30 @@
 """A whole reproduction: the runs that are missing, then the table and the picture of all."""
 
-import io
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from flexcfl.comparison.finished import is_finished
 from flexcfl.comparison.messages import Done, Remark
-from flexcfl.comparison.plot import STYLE
 from flexcfl.comparison.pool import carried_out, parcel
 from flexcfl.comparison.process import cores
 from flexcfl.errors import SettingsError
-from flexcfl.reproduction import origin
+from flexcfl.reproduction import leaving, origin
 from flexcfl.reproduction.cells import Cell, Part, Result, finished
 from flexcfl.reproduction.choices import Chosen
 from flexcfl.reproduction.progress import shown
 from flexcfl.reproduction.rows import ROUNDS, Row, named
 from flexcfl.reproduction.sheet import Sheet
-from flexcfl.reproduction.targets import Found, Made, target_named
+from flexcfl.reproduction.targets import Found, target_named
 from flexcfl.runner import places
+from flexcfl.runner.conduct import loading
 from flexcfl.runner.folder import write
 from flexcfl.runner.lock import locked
 from flexcfl.runner.stopping import Stop, StoppedError, listening
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 __all__ = ["Asked", "conduct"]
 
@@ -122,11 +117,15 @@ def _given_back(new: Sequence[Path]) -> Iterator[None]:
 def _left(asked: Asked, console: Console, folder: Path) -> list[Path]:
     target = target_named(asked.target)
     results = _results(asked, folder)
-    made = target.make(Found(asked.rows, asked.data, results))
+    with loading(console, f"Making {asked.target}"):
+        made = target.make(Found(asked.rows, asked.data, results))
     if made.sheet:
         _show(made.sheet, console)
     name = "-".join([asked.target, *(f"{choice}-{value}" for choice, value in asked.chosen)])
-    files = {f"{name}{ending}": content for ending, content in _files(asked, made, results, name)}
+    by = origin.told(asked.target, asked.only, asked.chosen, results)
+    files = {
+        f"{name}{ending}": content for ending, content in leaving.files(made, by, results, name)
+    }
     for file, content in files.items():
         write(folder, file, content)
         console.print(f"written: {folder / file}", highlight=False, soft_wrap=True)
@@ -147,30 +146,3 @@ def _results(asked: Asked, folder: Path) -> list[Result]:
     target = target_named(asked.target)
     parts = [part for row in named(target.rows, target.rows) for part in asked.parts(row)]
     return [result for part in dict.fromkeys(parts) for result in finished(folder, part)]
-
-
-def _files(
-    asked: Asked, made: Made, results: Sequence[Result], name: str
-) -> Iterator[tuple[str, bytes]]:
-    """Yield what is written, by the ending of its name."""
-    if made.sheet:
-        by = origin.told(asked.target, asked.only, asked.chosen, results)
-        yield ".txt", (made.sheet.text() + "".join(f"{line}\n" for line in by)).encode()
-        yield ".md", (made.sheet.markdown() + "".join(f"- {line}\n" for line in by)).encode()
-        yield ".csv", made.sheet.csv().encode()
-    if made.sheet and results:
-        yield "-runs.csv", origin.runs(results).encode()
-    yield from ((f"-{ending}.csv", text.encode()) for ending, text in made.files.items())
-    if made.draw:
-        yield from _pictures(made.draw, name)
-
-
-def _pictures(draw: "Callable[[], Figure]", title: str) -> Iterator[tuple[str, bytes]]:
-    from matplotlib import style  # here, because it takes a second to import
-
-    with style.context(["default", STYLE, {"font.size": 9}]):
-        picture = draw()
-        for kind, metadata in (("svg", {"Date": None, "Title": title}), ("png", {})):
-            content = io.BytesIO()
-            picture.savefig(content, format=kind, dpi=150, metadata=metadata)
-            yield f".{kind}", content.getvalue()

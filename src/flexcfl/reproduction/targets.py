@@ -10,6 +10,7 @@ from flexcfl.errors import SettingsError, unknown
 from flexcfl.reproduction import bound, figures, tables
 from flexcfl.reproduction.beyond import ROWS as BEYOND
 from flexcfl.reproduction.beyond import beyond, beyond_parts
+from flexcfl.reproduction.bound_drawing import draw
 from flexcfl.reproduction.cells import Part, Result
 from flexcfl.reproduction.measured_choices import choices, choices_parts
 from flexcfl.reproduction.rows import ROWS, Row, family
@@ -81,9 +82,7 @@ def _overhead(found: Found) -> Made:
 
 def _bound(found: Found) -> Made:
     measured = bound.measured(found.data)
-    return Made(
-        bound.sheet(measured), partial(bound.draw, measured), {"epochs": bound.csv(measured)}
-    )
+    return Made(bound.sheet(measured), partial(draw, measured), {"epochs": bound.csv(measured)})
 
 
 TARGETS: Mapping[str, Target] = {

@@ -27,7 +27,7 @@ from flexcfl.runner.restoring import Restored, check_own, restored
 from flexcfl.runner.result import Run
 from flexcfl.runner.stopping import Stop, StoppedError, listening
 
-__all__ = ["Folder", "conduct", "is_finished", "resume"]
+__all__ = ["Folder", "conduct", "is_finished", "loading", "resume"]
 
 Folder: TypeAlias = Path | Literal["new"] | None  # "new" is one under runs; None writes nothing
 
@@ -126,7 +126,7 @@ def _prepared(
     resolved: Resolved, file: Path | None, own: Own, console: Console, hosting: Hosting
 ) -> Prepared:
     display.show(display.settings(resolved, file), console)
-    with _loading(console, hosting.waiting):
+    with loading(console, hosting.waiting):
         prepared = hosting.prepare(resolved.experiment, own)
     display.show(display.sizes(prepared, hosting.sizes(prepared)), console)
     return prepared
@@ -164,7 +164,8 @@ def _going_on(path: Path, console: Console, stoppable: bool) -> Iterator[Stop]:
         raise
 
 
-def _loading(console: Console, what: str) -> AbstractContextManager[object]:
+def loading(console: Console, what: str) -> AbstractContextManager[object]:
+    """Show that something is under way, on a console that is to show anything."""
     # A spinner redirects what others print to its console, where a quiet one would swallow it.
     if console.quiet:
         return nullcontext()

@@ -1,0 +1,41 @@
+"""What a target leaves: its table in three forms, a line for each run, and its picture in two."""
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from flexcfl.comparison.plot import STYLE
+from flexcfl.reproduction import origin
+from flexcfl.reproduction.cells import Result
+from flexcfl.reproduction.targets import Made
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["files"]
+
+
+def files(
+    made: Made, by: Sequence[str], results: Sequence[Result], title: str
+) -> Iterator[tuple[str, bytes]]:
+    """Yield files by the ending of their names; ``by`` are sentences on what made them."""
+    if made.sheet:
+        yield ".txt", (made.sheet.text() + "".join(f"{line}\n" for line in by)).encode()
+        yield ".md", (made.sheet.markdown() + "".join(f"- {line}\n" for line in by)).encode()
+        yield ".csv", made.sheet.csv().encode()
+    if made.sheet and results:
+        yield "-runs.csv", origin.runs(results).encode()
+    yield from ((f"-{ending}.csv", text.encode()) for ending, text in made.files.items())
+    if made.draw:
+        yield from _pictures(made.draw, title)
+
+
+def _pictures(draw: "Callable[[], Figure]", title: str) -> Iterator[tuple[str, bytes]]:
+    from matplotlib import style  # here, because it takes a second to import
+
+    with style.context(["default", STYLE, {"font.size": 9}]):
+        picture = draw()
+        for kind, metadata in (("svg", {"Date": None, "Title": title}), ("png", {})):
+            content = io.BytesIO()
+            picture.savefig(content, format=kind, dpi=150, metadata=metadata)
+            yield f".{kind}", content.getvalue()
