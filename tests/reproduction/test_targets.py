@@ -130,7 +130,7 @@ def test_the_default_of_every_choice_that_is_measured_is_a_cell_of_table_3_or_4(
     assert {part for part in parts("choices") if not part.chosen} <= tables
 
 
-@each_run
+@pytest.mark.parametrize("name", [name for name in RUN if name != "beyond"])
 def test_a_target_is_made_of_all_its_cells(name: str) -> None:
     results = [result(part, seed, best=0.875) for part in parts(name) for seed in range(2)]
     made = TARGETS[name].make(Found((), None, results))
@@ -202,6 +202,22 @@ def test_a_picture_has_the_rows_that_were_asked_for_and_a_table_all(folder: Path
     assert made.sheet
     assert made.draw
     assert len(made.sheet.entries) == 2 * len(made.draw().axes[0].patches)
+
+
+def test_beyond_holds_our_configuration_against_the_best_of_the_same_rounds(
+    tmp_path: Path,
+) -> None:
+    several = TARGETS["beyond"].parts(ROWS["synthetic-mclr"])
+    for part in several:
+        high = {"ours": 0.75, "ifca": 0.5}.get(part.method.name, 0.25)
+        leave(tmp_path, Cell(part, 0, 4), high)
+    results = [found for part in several for found in finished(tmp_path, part)]
+    made = TARGETS["beyond"].make(Found(ALL, None, results))
+    assert made.sheet
+    margins = [entry for entry in made.sheet.entries if entry.column == "margin"]
+    assert len(margins) == 4
+    assert {entry.ours.mean for entry in margins} == {25.0}
+    assert all(entry.block[-1] == "best: IFCA" for entry in margins)
 
 
 def test_table_1_has_the_papers_figures_beside_ours() -> None:

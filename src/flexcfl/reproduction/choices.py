@@ -118,5 +118,7 @@ def chosen(given: Mapping[str, object]) -> Chosen:
 
 
 def applied(wanted: Iterable[tuple[str, str]], method: Method, shift: str) -> Chosen:
-    """Return those of the choices that make a difference to a method under a shift."""
-    return tuple(each for each in wanted if CHOICES[each[0]].concerns(method, shift))
+    """Return those of the choices that make a difference to a method under a shift, in order."""
+    values = dict(wanted)
+    concerned = (name for name, choice in CHOICES.items() if choice.concerns(method, shift))
+    return tuple((name, values[name]) for name in concerned if name in values)
