@@ -209,7 +209,7 @@ def test_beyond_holds_our_configuration_against_the_best_of_the_same_rounds(
 ) -> None:
     several = TARGETS["beyond"].parts(ROWS["synthetic-mclr"])
     for part in several:
-        high = {"ours": 0.75, "ifca": 0.5}.get(part.method.name, 0.25)
+        high = {"ours": 0.75, "ifca": 0.5, "ifca-groups20": 0.875}.get(part.method.name, 0.25)
         leave(tmp_path, Cell(part, 0, 4), high)
     results = [found for part in several for found in finished(tmp_path, part)]
     made = TARGETS["beyond"].make(Found(ALL, None, results))
@@ -218,6 +218,8 @@ def test_beyond_holds_our_configuration_against_the_best_of_the_same_rounds(
     assert len(margins) == 4
     assert {entry.ours.mean for entry in margins} == {25.0}
     assert all(entry.block[-1] == "best: IFCA" for entry in margins)
+    controls = [entry for entry in made.sheet.entries if entry.column == "IFCA 20 groups"]
+    assert [entry.ours.mean for entry in controls] == [87.5] * 4  # and none is "best of the tables"
 
 
 def test_table_1_has_the_papers_figures_beside_ours() -> None:
