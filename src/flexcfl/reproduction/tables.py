@@ -4,6 +4,7 @@ Duan et al.: Flexible Clustered Federated Learning for Client-Level Data Distrib
 TPDS 2022, Tables 1 to 4.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -129,10 +130,12 @@ def heading(results: Sequence[Result]) -> tuple[str, ...]:
 
 
 def counted(results: Sequence[Result]) -> list[str]:
-    """Return how many seeds there are, and how many rounds if not the paper's."""
-    rounds, seeds = results[0].cell.rounds, len({result.cell.seed for result in results})
+    """Return how many seeds each method has, and how many rounds if not the paper's."""
+    rounds, seeds = results[0].cell.rounds, Counter(result.cell.part for result in results)
+    least, most = min(seeds.values()), max(seeds.values())
+    some = f"{least} to {most}" if least < most else f"{most}"
     other = [f"{'only ' * (rounds < ROUNDS)}{rounds} rounds"] if rounds != ROUNDS else []
-    return [f"{seeds} seed{'s' * (seeds > 1)}", *other]
+    return [f"{some} seed{'s' * (most > 1)}", *other]
 
 
 def score(results: Sequence[Result], which: str) -> Figure:
