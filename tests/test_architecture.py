@@ -44,22 +44,25 @@ MAY_IMPORT: Mapping[str, set[str]] = {
         *("errors", "seeds", "protocol", "clustering", "data", "shifts", "drift"),
         *("models", "engine", "faults", "privacy"),
     },
+    "charts": {"errors", "protocol", "data"},
     "runner": BASE
     | {"protocol", "algorithms", "cohorts", "metrics", "data", "shifts", "drift"}
     | {"models", "engine", "simulation", "disk", "checkpoints"}
-    | {"aggregation", "guards", "faults", "privacy"},
+    | {"aggregation", "guards", "faults", "privacy", "charts"},
+    "report": BASE | {"metrics", "charts", "disk", "runner"},
     "flower": BASE
     | {"protocol", "cohorts", "data", "faults", "guards", "privacy", "simulation"}
     | {"checkpoints", "runner"}
     | {"models", "engine"},  # which are there before anybody asks, in the process that forks
-    "comparison": BASE | {"protocol", "algorithms", "metrics", "data", "disk", "runner"},
+    "comparison": BASE
+    | {"protocol", "algorithms", "metrics", "data", "disk", "runner", "charts", "report"},
     "benchmark": BASE | {"protocol", "data", "models", "engine", "runner"},
     "reproduction": BASE
     | {"protocol", "algorithms", "data", "metrics", "runner", "comparison", "convergence"}
-    | {"benchmark"},  # for its words on the machine
+    | {"report", "benchmark"},  # for its words on the machine
     "cli": BASE
     | {"protocol", "algorithms", "metrics", "data", "shifts", "runner", "comparison"}
-    | {"reproduction", "benchmark", "flower"},
+    | {"reproduction", "benchmark", "flower", "report"},
     "__main__": {"cli"},
     "flexcfl": {
         "errors",
@@ -77,6 +80,7 @@ NAME_TORCH_TYPES = {"simulation", "runner", "cli", "flexcfl"}
 # These compute from arguments alone. A whitelist, so that files, sockets, clocks and global random
 # numbers stay out without each being named.
 PURE = {
+    "charts",
     "errors",
     "threads",
     "seeds",
@@ -97,7 +101,7 @@ HARMLESS = {
     *("__future__", "abc", "collections", "dataclasses", "difflib", "enum", "functools"),
     *("itertools", "math", "numpy", "operator", "pydantic", "re", "scipy", "sklearn"),
     *("sys", "threadpoolctl", "types", "typing", "typing_extensions", "zlib", "dp_accounting"),
-    "bisect",
+    *("bisect", "html", "statistics", "warnings"),
 }
 EFFECTS = {"open", "input", "print", "exec", "eval", "__import__"}
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flexcfl.comparison import Comparison, table
-from flexcfl.comparison.table import Figure
+from flexcfl.metrics import Figure
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=9))

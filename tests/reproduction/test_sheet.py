@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flexcfl.comparison.table import Figure
+from flexcfl.metrics import Figure
 from flexcfl.reproduction.sheet import Entry, Sheet
 from flexcfl.reproduction.tables import by_setting, heading, table3
 from tests.reproduction.constructed import part, result

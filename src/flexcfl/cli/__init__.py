@@ -23,6 +23,8 @@ from flexcfl.cli.algorithms import algorithms as algorithms_command
 from flexcfl.cli.bench import bench as bench_command
 from flexcfl.cli.compare import compare as compare_command
 from flexcfl.cli.federate import federate as federate_command
+from flexcfl.cli.report import report as report_command
+from flexcfl.cli.report import watch as watch_command
 from flexcfl.cli.reproduce import reproduce as reproduce_command
 from flexcfl.cli.resume import resume as resume_command
 from flexcfl.cli.run import run as run_command
@@ -63,6 +65,10 @@ app.command("compare", epilog="Example: flexcfl compare fedavg flexcfl --dataset
 app.command("reproduce", epilog="Example: flexcfl reproduce table3 --only mnist-mclr --seeds 3")(
     reproduce_command
 )
+app.command(
+    "report", epilog="Example: flexcfl report runs/flexcfl-digits-mclr-seed0-1 -o mine.html"
+)(report_command)
+app.command("watch", epilog="Example: flexcfl watch runs")(watch_command)
 app.command("algorithms", epilog="Example: flexcfl algorithms flexcfl")(algorithms_command)
 app.command("bench", epilog="Example: flexcfl bench --data DIR")(bench_command)
 app.add_typer(data.app, name="data")

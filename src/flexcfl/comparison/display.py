@@ -13,7 +13,8 @@ from flexcfl.comparison.advance import clock
 from flexcfl.comparison.leaving import SVG
 from flexcfl.comparison.plan import Planned, own, shared
 from flexcfl.comparison.result import Comparison
-from flexcfl.comparison.table import Figure, Row
+from flexcfl.comparison.table import Row
+from flexcfl.metrics import Figure
 from flexcfl.runner.display import Rows, named, plain, show
 
 __all__ = ["results", "settings", "show_results"]

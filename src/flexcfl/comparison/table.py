@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from statistics import fmean, stdev
 from typing import Any
 
+from flexcfl.metrics import Figure
 from flexcfl.runner import tables
 
-__all__ = ["COLUMNS", "Figure", "Row", "csv", "row", "value"]
+__all__ = ["COLUMNS", "Row", "csv", "row", "value"]
 
 # What a line of comparison.csv holds of a summary, by where it stands there.
 COLUMNS: Mapping[str, tuple[str, ...]] = {
@@ -28,26 +28,6 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "migrations": ("migrations",),
     "seconds": ("seconds",),
 }
-
-
-@dataclass(frozen=True)
-class Figure:
-    """The mean over seeds and the standard deviation, None where there is but one seed.
-
-    Both are None where the figure is not known for every seed.
-    """
-
-    mean: float | None
-    spread: float | None
-
-    @classmethod
-    def of(cls, values: Iterable[float | None]) -> "Figure":
-        """Sum up the values of all seeds."""
-        values = list(values)
-        known = [value for value in values if value is not None]
-        if not known or len(known) < len(values):
-            return cls(None, None)
-        return cls(fmean(known), stdev(known) if len(known) > 1 else None)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,16 @@ from numpy.typing import NDArray
 from flexcfl.data.federation import Federation, IndexLists
 from flexcfl.data.made import MadeLists
 
-__all__ = ["LEVELS", "Description", "Picture", "Spread", "describe", "label_counts", "picture"]
+__all__ = [
+    "LEVELS",
+    "Description",
+    "Picture",
+    "Spread",
+    "arranged",
+    "describe",
+    "label_counts",
+    "picture",
+]
 
 LEVELS = 4
 
@@ -107,16 +116,24 @@ def label_counts(
 def picture(labels: NDArray[np.int64], columns: int, rows: int) -> Picture:
     """Sample clients and classes from label counts so that they fit into a picture.
 
-    Clients are ordered by their three most frequent classes and sampled evenly in that order, so
-    that those of one kind stand together; classes are the most frequent ones that anybody has.
+    Clients are arranged, and classes are the most frequent ones that anybody has.
     """
+    clients = arranged(labels, columns)
     shares = labels / np.maximum(labels.sum(axis=1, keepdims=True), 1)
-    first_three = np.argsort(-shares, axis=1, kind="stable").T[:3]
-    # The last key counts first: the most frequent class; the share of that class decides last.
-    order = np.lexsort((-shares.max(axis=1), *first_three[::-1]))
-    clients = order[np.linspace(0, len(order) - 1, min(columns, len(order))).round().astype(int)]
     counts = labels.sum(axis=0)
     rows = min(rows, int((counts > 0).sum()))
     classes = np.sort(np.argsort(-counts, kind="stable")[:rows])
     levels = np.ceil(shares[np.ix_(clients, classes)].T * LEVELS).astype(np.int64)
     return Picture(clients, classes, levels)
+
+
+def arranged(labels: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """Return so many clients at the most, arranged such that those of one kind stand together.
+
+    They are ordered by their three most frequent classes and sampled evenly in that order.
+    """
+    shares = labels / np.maximum(labels.sum(axis=1, keepdims=True), 1)
+    first_three = np.argsort(-shares, axis=1, kind="stable").T[:3]
+    # The last key counts first: the most frequent class; the share of that class decides last.
+    order = np.lexsort((-shares.max(axis=1), *first_three[::-1]))
+    return order[np.linspace(0, len(order) - 1, min(most, len(order))).round().astype(np.int64)]

@@ -3,7 +3,7 @@
 from flexcfl.metrics.accuracy import accuracy
 from flexcfl.metrics.ledger import PURPOSES, Cost, Ledger
 from flexcfl.metrics.structure import adjusted_rand_index
-from flexcfl.metrics.summary import Accuracy, Curve, Spread, final, rounds_to
+from flexcfl.metrics.summary import Accuracy, Curve, Figure, Spread, final, rounds_to
 from flexcfl.metrics.training import Trainees
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Accuracy",
     "Cost",
     "Curve",
+    "Figure",
     "Ledger",
     "Spread",
     "Trainees",

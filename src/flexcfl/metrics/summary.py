@@ -1,12 +1,13 @@
 """A run in a few figures: best, final and median accuracy, how soon, how steady."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean, stdev
 from typing import TypeAlias
 
 import numpy as np
 
-__all__ = ["LAST", "THRESHOLDS", "Accuracy", "Curve", "Spread", "final", "rounds_to"]
+__all__ = ["LAST", "THRESHOLDS", "Accuracy", "Curve", "Figure", "Spread", "final", "rounds_to"]
 
 THRESHOLDS = ("0.8", "0.85", "0.9", "0.95")
 LAST = 10  # "final" figures are means over so many of the last rounds
@@ -53,6 +54,26 @@ class Spread:
         """Sum up a curve, rounds without a value left out."""
         values = _known(curve)
         return cls(float(np.mean(values)), float(np.var(values))) if values else cls(None, None)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """The mean over seeds and the standard deviation, None where there is but one seed.
+
+    Both are None where the figure is not known for every seed.
+    """
+
+    mean: float | None
+    spread: float | None
+
+    @classmethod
+    def of(cls, values: Iterable[float | None]) -> "Figure":
+        """Sum up the values of all seeds."""
+        values = list(values)
+        known = [value for value in values if value is not None]
+        if not known or len(known) < len(values):
+            return cls(None, None)
+        return cls(fmean(known), stdev(known) if len(known) > 1 else None)
 
 
 def rounds_to(curve: Curve, thresholds: Sequence[str] = THRESHOLDS) -> Mapping[str, int | None]:

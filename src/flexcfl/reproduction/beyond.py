@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from flexcfl.comparison.table import Figure
+from flexcfl.metrics import Figure
 from flexcfl.reproduction.cells import Part, Result
 from flexcfl.reproduction.choices import NO_SHIFT
 from flexcfl.reproduction.methods import Method

@@ -12,9 +12,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from flexcfl.comparison.table import Figure
 from flexcfl.convergence import PROVED, Divergence, Examples, kept, measure
 from flexcfl.data import DATASETS
+from flexcfl.metrics import Figure
 from flexcfl.reproduction.sheet import Entry, Sheet
 from flexcfl.runner import Run, run, tables
 from flexcfl.seeds import generator

@@ -7,7 +7,7 @@ TPDS 2022, the figures of Section 3.1 (motivation) and Section 5.
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from flexcfl.comparison.table import Figure as Mean
+from flexcfl.metrics import Figure as Mean
 from flexcfl.reproduction import published
 from flexcfl.reproduction.cells import Part, Result
 from flexcfl.reproduction.drawing import Panel, curve, cut, grid, key, looks

@@ -9,7 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from flexcfl.comparison.table import Figure
+from flexcfl.metrics import Figure
 from flexcfl.runner import tables
 
 __all__ = ["Entry", "Sheet"]

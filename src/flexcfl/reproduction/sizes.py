@@ -7,7 +7,7 @@ TPDS 2022, Table 2.
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from flexcfl.comparison.table import Figure
+from flexcfl.metrics import Figure
 from flexcfl.reproduction import published
 from flexcfl.reproduction.cells import Cell, Part
 from flexcfl.reproduction.methods import METHODS

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from flexcfl.comparison.table import Figure
+from flexcfl.metrics import Figure
 from flexcfl.reproduction import published
 from flexcfl.reproduction.cells import Part, Result
 from flexcfl.reproduction.choices import NO_SHIFT

@@ -1,4 +1,4 @@
-"""The tables of a run read back, as far as a checkpoint knows them."""
+"""The tables of a run read back: as far as a checkpoint knows them, or as far as they go."""
 
 import csv
 import io
@@ -12,7 +12,7 @@ from flexcfl import disk
 from flexcfl.checkpoints import UnfitError
 from flexcfl.runner.folder import ROUNDS, TABLES, Extent
 
-__all__ = ["rows"]
+__all__ = ["rows", "so_far"]
 
 
 def rows(folder: Path, extents: Mapping[str, Extent], rounds: int) -> Mapping[str, list[Any]]:
@@ -36,10 +36,34 @@ def _table(path: Path, kind: type[Any], extents: Mapping[str, Extent]) -> list[A
     if Extent().plus(text) != extent:
         raise UnfitError(f"'{path.name}' is not as it was when the checkpoint was made")
     try:
-        head, *lines = csv.reader(io.StringIO(text.decode("ascii"), newline=""))
-        return _parsed(kind, head, lines)
+        return _understood(kind, text)
     except (ValueError, csv.Error):
         raise UnfitError(f"'{path.name}' is not a table of a run") from None
+
+
+def so_far(folder: Path) -> Mapping[str, list[Any]]:
+    """Return the rows of all tables that a run, which may be going on, has written down so far.
+
+    The last round may not be in all of them yet. ``ValueError`` if a file is no table of a run.
+    """
+    return {name: _grown(folder / name, kind) for name, kind in TABLES.items()}
+
+
+def _grown(path: Path, kind: type[Any]) -> list[Any]:
+    try:
+        text = disk.read(path)
+    except FileNotFoundError:
+        return []
+    whole = text[: text.rfind(b"\n") + 1]  # somebody may be writing the last line
+    try:
+        return _understood(kind, whole) if whole else []
+    except (ValueError, csv.Error):
+        raise ValueError(path.name) from None
+
+
+def _understood(kind: type[Any], text: bytes) -> list[Any]:
+    head, *lines = csv.reader(io.StringIO(text.decode("ascii"), newline=""))
+    return _parsed(kind, head, lines)
 
 
 def _parsed(kind: type[Any], head: Sequence[str], lines: Sequence[Sequence[str]]) -> list[Any]:

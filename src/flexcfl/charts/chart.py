@@ -1,0 +1,85 @@
+"""A chart: a figure as Plotly takes it, with the words that say what it shows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Chart", "axis", "layout", "listed", "percent", "plain"]
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """A figure with its title and what it says to somebody who does not see it.
+
+    ``columns`` are what its data are called where they are downloaded: the name of a line, and
+    what stands on its axes.
+    """
+
+    name: str
+    title: str
+    text: str
+    data: Sequence[Mapping[str, Any]]
+    layout: Mapping[str, Any]
+    columns: Sequence[str]
+
+    @property
+    def figure(self) -> dict[str, Any]:
+        """What ``plotly.graph_objects.Figure`` and ``Plotly.newPlot`` take."""
+        return {"data": list(self.data), "layout": dict(self.layout)}
+
+    def content(self) -> dict[str, Any]:
+        """Return everything as JSON knows it."""
+        words = {"name": self.name, "title": self.title, "text": self.text}
+        return {**words, **self.figure, "columns": list(self.columns)}
+
+
+def layout(**more: Any) -> dict[str, Any]:
+    """Return what all charts have in common; fonts and paper are those of the page."""
+    common = {
+        "margin": {"l": 62, "r": 14, "t": 36, "b": 46},
+        "hovermode": "closest",
+        "legend": {"orientation": "h", "x": 0, "y": 1.01, "yanchor": "bottom"},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "height": 360,
+    }
+    return {**common, **more}
+
+
+def axis(title: str, **more: Any) -> dict[str, Any]:
+    """Return an axis with its title."""
+    return {"title": {"text": title}, "zeroline": False, **more}
+
+
+def plain(text: str) -> str:
+    """Return a name such that Plotly shows it as it is: it takes some tags for markup.
+
+    >>> plain("<b>")
+    '&lt;b&gt;'
+    """
+    return escape(text, quote=False)
+
+
+def listed(values: NDArray[Any], digits: int = 6) -> list[Any]:
+    """Return numbers as JSON knows them, with so many significant digits, None for no number.
+
+    >>> listed(np.array([0.123456789, np.nan]))
+    [0.123457, None]
+    """
+    if values.dtype.kind != "f":
+        found: list[Any] = values.tolist()
+        return found
+    return [None if np.isnan(value) else float(f"{value:.{digits}g}") for value in values]
+
+
+def percent(share: float) -> str:
+    """Return a share in words.
+
+    >>> percent(0.9534)
+    '95.3 %'
+    """
+    return f"{100 * share:.1f} %"

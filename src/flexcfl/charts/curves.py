@@ -1,0 +1,159 @@
+"""Methods beside each other: accuracy, loss and discrepancy over rounds, and what they cost."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexcfl.charts.chart import Chart, axis, layout, listed, percent, plain
+from flexcfl.charts.palette import COLOURS, DASHES, faded
+from flexcfl.charts.record import Record, by_method
+
+__all__ = ["accuracy", "cost", "discrepancy", "loss"]
+
+BAND = 0.16
+SPREAD = "Lines are means over the seeds, bands go from the lowest to the highest."
+
+
+def accuracy(records: Sequence[Record]) -> Chart:
+    """Return the accuracy over rounds, in percent."""
+    best = _told(records, "accuracy", "reaches {}", np.nanmax, percent)
+    text = f"{best} {_spread(records)}"
+    shown = layout(yaxis=axis("accuracy in %"), xaxis=_rounds(records), hovermode="x unified")
+    data = _lines(records, "accuracy", 100)
+    columns = ("method", "round", "accuracy_percent")
+    return Chart("accuracy", "Accuracy over rounds", text, data, shown, columns)
+
+
+def loss(records: Sequence[Record]) -> Chart:
+    """Return the cohort's training loss over rounds."""
+    ends = _told(records, "loss", "ends at {}", _last, "{:.3g}".format)
+    text = f"Mean training loss of the cohort in its last local epoch. {ends} {_spread(records)}"
+    shown = layout(yaxis=axis("training loss"), xaxis=_rounds(records), hovermode="x unified")
+    data = _lines(records, "loss")
+    return Chart("loss", "Loss over rounds", text, data, shown, ("method", "round", "loss"))
+
+
+def discrepancy(records: Sequence[Record]) -> Chart:
+    """Return the discrepancy over rounds (Equation 3 of the paper)."""
+    ends = _told(records, "discrepancy", "ends at {}", _last, "{:.3g}".format)
+    what = "How far clients' models are, after local training, from their group's."
+    shown = layout(yaxis=axis("discrepancy"), xaxis=_rounds(records), hovermode="x unified")
+    data, columns = _lines(records, "discrepancy"), ("method", "round", "discrepancy")
+    text = f"{what} {ends} {_spread(records)}"
+    return Chart("discrepancy", "Discrepancy over rounds", text, data, shown, columns)
+
+
+def cost(records: Sequence[Record]) -> Chart:
+    """Return the accuracy against all bytes sent so far."""
+    data = []
+    for place, (method, runs) in enumerate(by_method(records).items()):
+        sent = np.cumsum(_mean(runs, "down_bytes") + _mean(runs, "up_bytes")) / 1e6
+        measured = 100 * _mean(runs, "accuracy")
+        known = ~np.isnan(measured)
+        data.append(_line(method, place, listed(sent[known]), listed(measured[known])))
+    text = "Bytes of the algorithm's own messages, both ways, means over the seeds."
+    shown = layout(xaxis=axis("megabytes sent", rangemode="tozero"), yaxis=axis("accuracy in %"))
+    columns = ("method", "megabytes", "accuracy_percent")
+    return Chart("cost", "Accuracy against bytes", text, data, shown, columns)
+
+
+def _rounds(records: Sequence[Record]) -> dict[str, Any]:
+    """Return an axis with room for all rounds, also for those that are still to come."""
+    return axis("round", range=[0, max(record.total for record in records) + 1])
+
+
+def _lines(records: Sequence[Record], column: str, scale: float = 1) -> list[dict[str, Any]]:
+    data = []
+    for place, (method, runs) in enumerate(by_method(records).items()):
+        values = scale * _stacked(runs, column)
+        known = np.flatnonzero(~np.isnan(values).all(axis=0))
+        values, x = values[:, known], (known + 1).tolist()
+        line = _line(method, place, x, listed(_over_seeds(np.nanmean, values)))
+        if len(runs) > 1:
+            low, high = (listed(_over_seeds(of, values)) for of in (np.nanmin, np.nanmax))
+            data.append(_band(method, place, x, low, high))
+            line["customdata"] = [list(pair) for pair in zip(low, high, strict=True)]
+        data.append(line)
+    return data
+
+
+def _band(
+    method: str, place: int, x: list[int], low: list[float], high: list[float]
+) -> dict[str, Any]:
+    """Return the area between the lowest and the highest of the seeds."""
+    return {
+        "type": "scatter",
+        "x": [*x, *x[::-1]],
+        "y": [*high, *low[::-1]],
+        "fill": "toself",
+        "fillcolor": faded(COLOURS[place % len(COLOURS)], BAND),
+        "line": {"width": 0},
+        "mode": "lines",
+        "hoverinfo": "skip",
+        "showlegend": False,
+        "legendgroup": plain(method),
+        "meta": method,
+        "name": f"{plain(method)}, lowest and highest",
+    }
+
+
+def _line(method: str, place: int, x: list[Any], y: list[Any]) -> dict[str, Any]:
+    dash = DASHES[place // len(COLOURS) % len(DASHES)]
+    return {
+        "type": "scatter",
+        "x": x,
+        "y": y,
+        "mode": "lines" if len(x) > 1 else "markers",
+        "line": {"color": COLOURS[place % len(COLOURS)], "width": 2, "dash": dash},
+        "marker": {"color": COLOURS[place % len(COLOURS)], "size": 8},
+        "name": plain(method),
+        "legendgroup": plain(method),
+        "meta": method,
+    }
+
+
+def _stacked(runs: Sequence[Record], column: str) -> NDArray[np.float64]:
+    """Return a figure of all seeds by rounds, NaN where a run is not as far as others."""
+    longest = max(run.done for run in runs)
+    values = np.full((len(runs), longest), np.nan)
+    for place, run in enumerate(runs):
+        values[place, : run.done] = run.rounds[column]
+    return values
+
+
+def _mean(runs: Sequence[Record], column: str) -> NDArray[np.float64]:
+    return _over_seeds(np.nanmean, _stacked(runs, column))
+
+
+def _over_seeds(what: Callable[..., Any], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    with warnings.catch_warnings():  # a round that no seed has measured has no figure
+        warnings.simplefilter("ignore", RuntimeWarning)
+        found: NDArray[np.float64] = what(values, axis=0)
+    return found
+
+
+def _last(values: NDArray[np.float64]) -> float:
+    return float(values[~np.isnan(values)][-1])
+
+
+def _told(
+    records: Sequence[Record],
+    column: str,
+    words: str,
+    of: Callable[[NDArray[np.float64]], float],
+    spoken: Callable[[float], str],
+) -> str:
+    """Return one figure of each method in words."""
+    told = []
+    for method, runs in by_method(records).items():
+        values = _mean(runs, column)
+        if not np.isnan(values).all():
+            told.append(f"{method} {words.format(spoken(of(values)))}")
+    return f"{', '.join(told)}." if told else "No round has been measured yet."
+
+
+def _spread(records: Sequence[Record]) -> str:
+    return SPREAD if len(records) > len(by_method(records)) else ""

@@ -1,0 +1,91 @@
+"""What groups were found from: founders' updates as points, and the labels of all clients."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexcfl.charts.chart import Chart, axis, layout, listed, plain
+from flexcfl.charts.palette import SEQUENCE, of_group
+from flexcfl.charts.record import Record
+from flexcfl.data.describe import arranged
+
+__all__ = ["founders", "labels"]
+
+MOST = 400  # so many clients are drawn at the most
+
+
+def founders(record: Record) -> Chart:
+    """Return the points of the clients that were clustered, coloured by group."""
+    table = record.founders
+    axes = [name for name in table if name.startswith("x")][:2]
+    groups = np.unique(table["group"]).tolist() if table else []
+    data = [_points(record, axes, group) for group in groups]
+    shown = layout(xaxis=axis("first direction"), yaxis=axis("second direction"))
+    number = len(table["client"]) if table else 0
+    text = (
+        f"{number} clients were clustered by their updates into {len(groups)} groups; those whose "
+        "updates point the same way lie together."
+    )
+    columns = ("group", "first", "second")
+    return Chart("founders", "Founders by their updates", text, data, shown, columns)
+
+
+def labels(record: Record) -> Chart:
+    """Return which share of its examples each client has of each class, at the start."""
+    counts = _counts(record)
+    order = arranged(counts, MOST)
+    shares = counts[order] / np.maximum(counts[order].sum(axis=1, keepdims=True), 1)
+    data = [
+        {
+            "type": "heatmap",
+            "x": [plain(record.name_of(client)) for client in order.tolist()],
+            "y": [f"{label}" for label in range(counts.shape[1])],
+            "z": [listed(line, 3) for line in 100 * shares.T],
+            "zmin": 0,
+            "zmax": 100,
+            "colorscale": [[place, colour] for place, colour in enumerate(SEQUENCE)],
+            "colorbar": {"thickness": 12, "ticksuffix": " %", "outlinewidth": 0},
+            "hovertemplate": "client %{x}: %{z:.0f} % of class %{y}<extra></extra>",
+        }
+    ]
+    shown = layout(
+        xaxis=axis(
+            "client, those of one kind beside each other", type="category", showticklabels=False
+        ),
+        yaxis=axis("class", type="category"),
+    )
+    some = f" {len(order)} of them are drawn." if len(order) < record.clients else ""
+    held = (counts > 0).sum(axis=1)
+    text = (
+        f"Share of each class in a client's data at the start: {record.clients:,} clients, each "
+        f"with {held.min()} to {held.max()} of {counts.shape[1]} classes.{some}"
+    )
+    columns = ("what", "client", "class", "percent")
+    return Chart("labels", "Label skew of the federation", text, data, shown, columns)
+
+
+def _points(record: Record, axes: list[str], group: int) -> dict[str, Any]:
+    table = record.founders
+    mine = table["group"] == group
+    clients = table["client"][mine].tolist()
+    flat = np.zeros(len(clients))  # of a single direction
+    x, y, *_ = [*(table[name][mine] for name in axes), flat, flat]
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": listed(x),
+        "y": listed(y),
+        "text": [f"client {plain(record.name_of(client))}" for client in clients],
+        "hovertemplate": "%{text}<extra></extra>",
+        "marker": {"color": of_group(group), "size": 9, "opacity": 0.8},
+        "name": f"group {group}",
+    }
+
+
+def _counts(record: Record) -> NDArray[np.int64]:
+    """Return how many examples each client has of each class."""
+    table = record.labels
+    counts = np.zeros((record.clients, int(table["label"].max()) + 1), dtype=np.int64)
+    np.add.at(counts, (table["client"], table["label"]), table["train"] + table["test"])
+    return counts

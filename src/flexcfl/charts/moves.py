@@ -1,0 +1,188 @@
+"""Who moved where and when: every client's group over time, with shifts and migrations marked."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexcfl.charts.chart import Chart, axis, layout, listed, plain
+from flexcfl.charts.palette import COLOURS, MARK, faded, of_group
+from flexcfl.charts.record import Record, group_matrix, shift_marks
+from flexcfl.protocol import NO_GROUP, Ids
+
+__all__ = ["MOST", "changes", "flows", "moves"]
+
+MOST = 1000  # so many clients are drawn at the most
+TALLEST, LEAST, ROW = 900, 320, 6  # pixels of the picture, and of a client in it
+MARKED = 0.6
+
+
+def moves(record: Record) -> Chart:
+    """Return clients by rounds, coloured by group; where a client's data changed is marked."""
+    groups = group_matrix(record)
+    order = _order(groups)
+    names = [plain(record.name_of(client)) for client in order.tolist()]
+    rounds = list(range(groups.shape[1]))
+    data = [_groups(groups[order], rounds, names)]
+    marks = _marks(record, groups.shape)[order]
+    if marks.any():
+        data.append(_shifted(marks, rounds, names))
+    shown = layout(
+        xaxis=axis("round (0 is the start)"),
+        yaxis=axis("client", type="category", autorange="reversed", showticklabels=False),
+        height=min(max(LEAST, ROW * len(order) + 90), TALLEST),
+    )
+    text = f"{_moved(groups)} {_drawn(record, order)}"
+    columns = ("what", "round", "client", "group")
+    return Chart("moves", "Who moved where and when", text, data, shown, columns)
+
+
+def changes(record: Record) -> Chart:
+    """Return how many clients changed and moved in each round."""
+    kinds = {
+        "shifted": "data changed",
+        "detected": "noticed",
+        "migrated": "moved to another group",
+    }
+    x = record.rounds["round"].tolist()
+    known = [name for name in kinds if not np.isnan(record.rounds[name].astype(float)).all()]
+    data = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "line": {"shape": "hvh", "width": 1.5, "color": COLOURS[place]},
+            "x": x,
+            "y": listed(record.rounds[name]),
+            "name": kinds[name],
+        }
+        for place, name in enumerate(known)
+    ]
+    sums = [f"{kinds[name]} {np.nansum(record.rounds[name]):.0f} times" for name in known]
+    text = f"Over all rounds so far, clients' {', '.join(sums)}." if sums else ""
+    shown = layout(
+        xaxis=axis("round", range=[0, record.total + 1]),
+        yaxis=axis("clients", rangemode="tozero"),
+        hovermode="x unified",
+    )
+    columns = ("what", "round", "clients")
+    return Chart("changes", "Shifts and migrations by round", text, data, shown, columns)
+
+
+def flows(record: Record) -> Chart:
+    """Return how often clients went from one group to another."""
+    groups = group_matrix(record)
+    counts = _counts(groups)
+    names = [f"group {group}" for group in range(len(counts))]
+    data = [
+        {
+            "type": "heatmap",
+            "x": names,
+            "y": names,
+            "z": counts.tolist(),
+            "text": [[str(count) if count else "" for count in line] for line in counts.tolist()],
+            "texttemplate": "%{text}",
+            "colorscale": [[0, "#F1F3F5"], [1, "#0072B2"]],
+            "showscale": False,
+            "xgap": 2,
+            "ygap": 2,
+            "hovertemplate": "from %{y} to %{x}: %{z}<extra></extra>",
+        }
+    ]
+    shown = layout(
+        xaxis=axis("to", type="category"),
+        yaxis=axis("from", type="category", autorange="reversed"),
+    )
+    text = f"How often clients went from one group to another. {_largest(counts)}"
+    columns = ("what", "to", "from", "moves")
+    return Chart("flows", "Moves between groups", text, data, shown, columns)
+
+
+def _order(groups: Ids) -> Ids:
+    """Return clients by their last group and by when they came into it, those of a sample."""
+    last = groups[:, -1]
+    since = groups.shape[1] - np.argmax(groups[:, ::-1] != last[:, None], axis=1)
+    since = np.where((groups == last[:, None]).all(axis=1), 0, since)
+    order = np.lexsort((np.arange(len(groups)), since, last))
+    if len(order) <= MOST:
+        return order
+    return order[np.linspace(0, len(order) - 1, MOST).round().astype(np.int64)]
+
+
+def _groups(groups: Ids, rounds: list[int], names: list[str]) -> dict[str, Any]:
+    # One step of the scale for each group, such that a whole number lies in the middle of its own.
+    number = max(int(groups.max(initial=0)) + 1, 1)
+    edges = [(group / number, (group + 1) / number) for group in range(number)]
+    scale = [[edge, of_group(group)] for group, pair in enumerate(edges) for edge in pair]
+    return {
+        "type": "heatmap",
+        "name": "group",
+        "x": rounds,
+        "y": names,
+        "z": [[None if group == NO_GROUP else group for group in line] for line in groups.tolist()],
+        "zmin": -0.5,
+        "zmax": number - 0.5,
+        "colorscale": scale,
+        "colorbar": {
+            "tickvals": list(range(number)),
+            "ticktext": [f"group {group}" for group in range(number)],
+            "thickness": 12,
+            "outlinewidth": 0,
+        },
+        "hovertemplate": "client %{y}, round %{x}: group %{z}<extra></extra>",
+        "hoverongaps": False,
+    }
+
+
+def _shifted(marks: NDArray[np.bool_], rounds: list[int], names: list[str]) -> dict[str, Any]:
+    colour = faded(MARK, MARKED)
+    return {
+        "type": "heatmap",
+        "name": "data changed",
+        "x": rounds,
+        "y": names,
+        "z": [[1 if mark else None for mark in line] for line in marks.tolist()],
+        "colorscale": [[0, colour], [1, colour]],
+        "showscale": False,
+        "hovertemplate": "client %{y}, round %{x}: its data changed<extra></extra>",
+        "hoverongaps": False,
+    }
+
+
+def _marks(record: Record, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    marks = np.zeros(shape, dtype=np.bool_)
+    for number, clients in enumerate(shift_marks(record)):
+        marks[clients, number] = True
+    return marks
+
+
+def _counts(groups: Ids) -> Ids:
+    before, after = groups[:, :-1].ravel(), groups[:, 1:].ravel()
+    moved = (before != after) & (before != NO_GROUP) & (after != NO_GROUP)
+    number = int(groups.max(initial=0)) + 1
+    pairs = np.bincount(before[moved] * number + after[moved], minlength=number**2)
+    return pairs.reshape(number, number)
+
+
+def _moved(groups: Ids) -> str:
+    before, after = groups[:, :-1], groups[:, 1:]
+    moved = (before != after) & (before != NO_GROUP) & (after != NO_GROUP)
+    clients, times = int(moved.any(axis=1).sum()), int(moved.sum())
+    if not times:
+        return f"No client has left its first group; there are {len(groups):,} clients."
+    return f"{clients:,} of {len(groups):,} clients moved to another group, {times:,} times in all."
+
+
+def _drawn(record: Record, order: Ids) -> str:
+    told = "Colours are groups, one line for each client"
+    marked = "; dark marks are rounds before which its data changed" if record.shifts else ""
+    some = (
+        f" ({len(order):,} of {record.clients:,} are drawn)" if len(order) < record.clients else ""
+    )
+    return f"{told}{some}{marked}."
+
+
+def _largest(counts: Ids) -> str:
+    if not counts.any():
+        return "Nobody has moved."
+    source, target = np.unravel_index(np.argmax(counts), counts.shape)
+    return f"Most often from group {source} to group {target}, {counts.max():,} times."

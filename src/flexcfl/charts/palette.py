@@ -1,0 +1,44 @@
+"""Colours that colour-blind people can tell apart, on white and on dark paper.
+
+After Okabe and Ito: Color Universal Design, 2008; pale ones are darkened so that every line stands
+out from white paper by 3 to 1 (WCAG 2.2, 1.4.11), and each has a brighter one for dark paper.
+"""
+
+from collections.abc import Mapping, Sequence
+
+__all__ = ["COLOURS", "DARK", "DASHES", "MARK", "NEUTRAL", "PALE", "SEQUENCE", "faded", "of_group"]
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B57E00", "#3591C9", "#000000")
+_BRIGHT = ("#4DB2F2", "#FF8A3D", "#2CCFA2", "#E9A3C9", "#E8B740", "#8CD0F7", "#F2F2F2")
+# Further groups: the same colours again, but lighter or darker.
+_LIGHT = ("#7FB8D8", "#EAAE7F", "#7FCEB9", "#E5BCD3", "#DABE7F", "#9AC8E4", "#7F7F7F")
+_DEEP = ("#00476F", "#853B00", "#006348", "#7F4B68", "#714F00", "#215B7E", "#3F3F3F")
+NEUTRAL = "#767676"  # what is no group
+MARK = "#1B1B1B"  # what is marked on top of other colours
+PALE = "#F1F3F5"
+SEQUENCE = (PALE, "#0072B2")  # from nothing to all
+# What takes the place of a colour on dark paper.
+DARK: Mapping[str, str] = {
+    **dict(zip(COLOURS, _BRIGHT, strict=True)),
+    **dict(zip(_DEEP, _LIGHT, strict=True)),
+    **dict(zip(_LIGHT, _DEEP, strict=True)),
+    NEUTRAL: "#9AA0A6",
+    MARK: "#FFFFFF",
+    PALE: "#22272E",
+}
+DASHES = ("solid", "dash", "dot")  # for more methods than there are colours
+
+
+def of_group(group: int) -> str:
+    """Return the colour of a group."""
+    shades: Sequence[str] = (*COLOURS, *_LIGHT, *_DEEP)
+    return shades[group % len(shades)]
+
+
+def faded(colour: str, share: float) -> str:
+    """Return a colour that lets so much of it be seen.
+
+    >>> faded("#0072B2", 0.2)
+    '#0072B233'
+    """
+    return f"{colour}{round(255 * share):02X}"

@@ -1,0 +1,258 @@
+// Draws the charts of a page, which Python has made; here they are only shown, chosen and saved.
+"use strict";
+(() => {
+  const POLL = 2000; // milliseconds between two questions to the server of a live page
+  const WIDE = new Set(["moves"]);
+  const $ = (id) => document.getElementById(id);
+  let state = JSON.parse($("state").textContent);
+  const shown = new Map(); // by the name of a chart: its figure element and what it shows
+  const hidden = new Set(); // methods that are not to be seen
+
+  // What is packed into the page, or, of a live one, what its server has.
+  async function unpacked(id) {
+    const bytes = Uint8Array.from(atob($(id).textContent), (each) => each.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return new Response(stream).text();
+  }
+  async function chapter(name) {
+    if (!state.live) return JSON.parse(await unpacked(`chapter-${name}`));
+    const answer = await fetch(`chapter/${name}`);
+    if (!answer.ok) throw new Error(answer.statusText);
+    return answer.json();
+  }
+  async function loadPlotly() {
+    const script = document.createElement("script");
+    script.textContent = await unpacked("plotly");
+    document.head.append(script);
+  }
+
+  // Light and dark.
+  const dark = () => document.documentElement.dataset.theme === "dark";
+  function setTheme(name) {
+    document.documentElement.dataset.theme = name;
+    $("theme").setAttribute("aria-pressed", String(name === "dark"));
+    for (const each of shown.values()) draw(each);
+    drawMethods();
+  }
+  function coloured(value) {
+    if (typeof value === "string") {
+      const [colour, rest] = [value.slice(0, 7).toLowerCase(), value.slice(7)];
+      return dark() && state.dark[colour] ? state.dark[colour] + rest : value;
+    }
+    if (Array.isArray(value)) return value.map(coloured);
+    if (value === null || typeof value !== "object") return value;
+    const keep = ["x", "y", "z", "text", "customdata", "meta", "name"];
+    const entries = Object.entries(value);
+    return Object.fromEntries(entries.map(([key, each]) => [key, keep.includes(key) ? each : coloured(each)]));
+  }
+  function themed(layout) {
+    const css = getComputedStyle(document.documentElement);
+    const of = (name) => css.getPropertyValue(name).trim();
+    const axis = (each) => ({ ...each, gridcolor: of("--grid"), linecolor: of("--line") });
+    const narrow = window.innerWidth < 760;
+    return {
+      ...layout,
+      font: { family: getComputedStyle(document.body).fontFamily, size: narrow ? 11 : 13, color: of("--ink") },
+      xaxis: axis(layout.xaxis),
+      yaxis: axis(layout.yaxis),
+      hoverlabel: { bgcolor: of("--card"), bordercolor: of("--line"), font: { color: of("--ink") } },
+      autosize: true,
+    };
+  }
+
+  // Charts.
+  function element(tag, content = "", attributes = {}) {
+    const made = document.createElement(tag);
+    made.textContent = content;
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+    return made;
+  }
+  function card(chart) {
+    const figure = element("figure", "", { class: "chart", id: `chart-${chart.name}` });
+    if (WIDE.has(chart.name)) figure.classList.add("wide");
+    const caption = element("figcaption");
+    caption.append(element("h3", chart.title), element("p", chart.text));
+    const plot = element("div", "", { class: "plot", role: "img" });
+    const tools = element("div", "", { class: "tools" });
+    const each = { chart, figure, plot, caption };
+    const button = (label, what, act) => {
+      const made = element("button", label, { type: "button", "aria-label": `${what}: ${chart.title}` });
+      made.addEventListener("click", act);
+      tools.append(made);
+    };
+    button("Data (CSV)", "Download the data as CSV", () => save(`${chart.name}.csv`, csv(each.chart), "text/csv"));
+    button("Picture (SVG)", "Download the picture as SVG", () => picture(each));
+    button("Whole view", "Show the whole view again", () =>
+      Plotly.relayout(plot, { "xaxis.autorange": !each.chart.layout.xaxis.range, "xaxis.range": each.chart.layout.xaxis.range, "yaxis.autorange": each.chart.layout.yaxis.autorange || true }));
+    figure.append(caption, plot, tools);
+    if (chart.name === "moves") figure.append(follow(each));
+    return each;
+  }
+  function draw(each) {
+    const { chart, plot, caption } = each;
+    const overview = each.place === "overview";
+    caption.lastChild.textContent = chart.text;
+    plot.setAttribute("aria-label", `${chart.title}. ${chart.text}`);
+    plot.style.minHeight = `${chart.layout.height}px`;
+    const data = chart.data.map((trace) => ({
+      ...coloured(trace),
+      visible: !(overview && hidden.has(trace.meta)),
+    }));
+    const layout = { ...themed(chart.layout), showlegend: !overview && chart.data.length > 1 };
+    if (!layout.showlegend) layout.margin = { ...layout.margin, t: 10 };
+    return Plotly.react(plot, data, layout, { responsive: true, displayModeBar: false });
+  }
+  async function fill(place, charts) {
+    const box = $(place);
+    for (const each of [...shown.values()].filter((each) => each.place === place)) {
+      if (charts.some((chart) => chart.name === each.chart.name)) continue;
+      Plotly.purge(each.plot);
+      each.figure.remove();
+      shown.delete(each.chart.name);
+    }
+    box.querySelector(".empty")?.remove();
+    if (!charts.length) box.append(element("p", "There is nothing to draw yet: no round is finished.", { class: "empty" }));
+    for (const chart of charts) {
+      if (!shown.has(chart.name)) {
+        const made = { ...card(chart), place };
+        shown.set(chart.name, made);
+        box.append(made.figure);
+      }
+      const each = shown.get(chart.name);
+      Object.assign(each, { chart });
+      await draw(each);
+      await new Promise((then) => setTimeout(then)); // let the browser answer in between
+    }
+    document.documentElement.dataset[place] = "drawn";
+  }
+
+  // What somebody takes along.
+  function save(name, content, type) {
+    const link = element("a", "", { download: name });
+    link.href = URL.createObjectURL(new Blob([content], { type }));
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+  const picture = ({ chart, plot }) =>
+    Plotly.downloadImage(plot, { format: "svg", filename: chart.name, width: plot.clientWidth, height: chart.layout.height });
+  const text = (name) => new DOMParser().parseFromString(name ?? "", "text/html").documentElement.textContent;
+  function csv(chart) {
+    const quoted = (cell) => (/[",\n]/.test(cell) ? `"${String(cell).replaceAll('"', '""')}"` : (cell ?? ""));
+    const lines = chart.data.filter((trace) => trace.hoverinfo !== "skip").flatMap(rows);
+    const more = lines.some((line) => line.length > chart.columns.length) ? ["lowest", "highest"] : [];
+    return [[...chart.columns, ...more], ...lines].map((line) => line.map(quoted).join(",")).join("\n") + "\n";
+  }
+  function rows(trace) {
+    const name = text(trace.name);
+    if (trace.type !== "heatmap")
+      return trace.x.map((x, place) => [name, x, trace.y[place], ...(trace.customdata?.[place] ?? [])]);
+    return trace.z.flatMap((line, row) =>
+      line.map((z, column) => [name, text(String(trace.x[column])), text(String(trace.y[row])), z]).filter((each) => each[3] !== null));
+  }
+  function follow(each) {
+    const box = element("div", "", { class: "follow" });
+    const input = element("input", "", { type: "number", min: "0", id: "client", inputmode: "numeric" });
+    const output = element("output", "", { for: "client" });
+    input.addEventListener("input", () => { output.textContent = input.value === "" ? "" : history(each.chart, input.value); });
+    box.append(element("label", "Follow a client, by its number", { for: "client" }), input, output);
+    return box;
+  }
+  function history(chart, client) {
+    const [groups, marks] = chart.data;
+    const row = groups.y.findIndex((name) => name.split(" ")[0] === client);
+    if (row < 0) return `There is no client ${client} in this chart.`;
+    const words = [];
+    let before = null;
+    groups.z[row].forEach((group, round) => {
+      if (marks?.z[row][round]) words.push(`its data changed before round ${round}`);
+      if (group !== before) words.push(`${group === null ? "no group" : `group ${group}`} from ${round ? `round ${round}` : "the start"} on`);
+      before = group;
+    });
+    return `Client ${text(groups.y[row])}: ${words.join("; ") || "no group yet"}.`;
+  }
+
+  // Choices.
+  function options(select, names) {
+    const chosen = select.selectedIndex;
+    if ([...select.options].map((each) => each.text).join("\n") === names.join("\n")) return;
+    select.replaceChildren(...names.map((name, place) => element("option", name, { value: place })));
+    select.selectedIndex = Math.max(0, Math.min(chosen, names.length - 1));
+  }
+  const setting = () => state.settings[Math.max(0, $("setting").selectedIndex)];
+  function drawChoices() {
+    options($("setting"), state.settings.map((each) => each.name));
+    $("settings").hidden = state.settings.length < 2;
+    options($("run"), setting().runs);
+    drawMethods();
+  }
+  function drawMethods() {
+    const colour = (method) => {
+      const found = shown.get("accuracy")?.chart.data.find((trace) => trace.meta === method && trace.line?.color);
+      return found ? coloured(found.line.color) : "transparent";
+    };
+    const boxes = setting().methods.map((method) => {
+      const label = element("label");
+      const box = element("input", "", { type: "checkbox" });
+      box.checked = !hidden.has(method);
+      box.addEventListener("change", () => {
+        hidden[box.checked ? "delete" : "add"](method);
+        for (const each of shown.values()) if (each.place === "overview") draw(each);
+      });
+      const swatch = element("span", "", { class: "swatch", "aria-hidden": "true" });
+      swatch.style.borderTopColor = colour(method);
+      label.append(box, swatch, element("span", method));
+      return label;
+    });
+    const focused = [...$("methods").querySelectorAll("input")].indexOf(document.activeElement);
+    $("methods").replaceChildren($("methods").firstElementChild, ...boxes);
+    if (focused >= 0) boxes[focused]?.querySelector("input").focus();
+  }
+  async function drawOverview() {
+    await fill("overview", await chapter(`${$("setting").selectedIndex}`));
+    drawMethods();
+  }
+  const drawDetails = async () => fill("details", await chapter(`${$("setting").selectedIndex}-${$("run").selectedIndex}`));
+
+  // A live page asks what is new.
+  let stamp = null;
+  function renew(box, content) {
+    const open = [...box.querySelectorAll("details")].map((each) => each.open);
+    box.innerHTML = content; // made and escaped by the same server as the page
+    box.querySelectorAll("details").forEach((each, place) => { each.open = open[place] ?? each.open; });
+  }
+  async function ask() {
+    try {
+      const answer = await fetch("state", { headers: stamp ? { "If-None-Match": stamp } : {} });
+      if (answer.status === 200) {
+        stamp = answer.headers.get("ETag");
+        state = await answer.json();
+        renew($("words"), state.words);
+        renew($("commands"), state.commands);
+        drawChoices();
+        await drawOverview();
+        await drawDetails();
+      }
+      $("status").textContent = state.finished ? state.status : `${state.status}, live`;
+    } catch {
+      $("status").textContent = `${state.status}; nobody answers any more, this is how far it was`;
+    }
+    setTimeout(ask, POLL);
+  }
+
+  async function begin() {
+    const preferred = matchMedia("(prefers-color-scheme: dark)");
+    document.documentElement.dataset.theme = preferred.matches ? "dark" : "light";
+    setTheme(document.documentElement.dataset.theme);
+    $("theme").addEventListener("click", () => setTheme(dark() ? "light" : "dark"));
+    preferred.addEventListener("change", () => setTheme(preferred.matches ? "dark" : "light"));
+    $("setting").addEventListener("change", async () => { options($("run"), setting().runs); await drawOverview(); await drawDetails(); });
+    $("run").addEventListener("change", drawDetails);
+    drawChoices();
+    $("status").textContent = state.status;
+    await loadPlotly();
+    if (state.live) return ask();
+    await drawOverview();
+    await drawDetails();
+  }
+  begin();
+})();

@@ -1,0 +1,128 @@
+"""Runs put in order: those of one setting together, and in it those of one method."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from flexcfl.charts import OF_METHODS, Record
+from flexcfl.charts.catalogue import of_run
+from flexcfl.report.reading import RunRead, found, read
+from flexcfl.runner.experiment import Tables
+
+__all__ = ["Book", "Setting"]
+
+# What may differ between runs of one method: whose seed it is, and where and how it is computed.
+APART = {"run": {"seed", "data", "device", "rounds"}, "network": {"nodes", "patience"}}
+CHECKPOINTS = "checkpoint_"
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """Runs on the same data with the same model, shifts and rounds, which can be compared."""
+
+    name: str
+    runs: Sequence[RunRead]
+
+    @property
+    def records(self) -> list[Record]:
+        """The figures of all runs."""
+        return [run.record for run in self.runs]
+
+    @property
+    def methods(self) -> dict[str, list[RunRead]]:
+        """The runs of each method, one for each seed."""
+        found: dict[str, list[RunRead]] = {}
+        for run in self.runs:
+            found.setdefault(run.record.method, []).append(run)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Book:
+    """All that a page shows: settings with their runs, in the order in which they were found."""
+
+    settings: Sequence[Setting]
+
+    @classmethod
+    def of(cls, paths: Iterable[Path]) -> "Book":
+        """Return the runs in these folders, or within them."""
+        by_setting: dict[str, list[RunRead]] = {}
+        for path in found(paths):
+            run = read(path)
+            by_setting.setdefault(_setting(run.tables), []).append(run)
+        return cls([Setting(name, _named(runs)) for name, runs in by_setting.items()])
+
+    @property
+    def runs(self) -> list[RunRead]:
+        """All runs."""
+        return [run for setting in self.settings for run in setting.runs]
+
+    @property
+    def finished(self) -> bool:
+        """Whether all runs are done."""
+        return all(run.summary is not None for run in self.runs)
+
+    def chapters(self) -> list[str]:
+        """Return the names of what ``chapter`` gives: of each setting, and of each run in it."""
+        names = []
+        for place, setting in enumerate(self.settings):
+            names.append(f"{place}")
+            names += [f"{place}-{run}" for run in range(len(setting.runs))]
+        return names
+
+    def chapter(self, name: str) -> list[dict[str, Any]]:
+        """Return the charts of a setting or of a run, as JSON knows them."""
+        setting, _, run = name.partition("-")
+        chosen = self.settings[int(setting)]
+        if not run:
+            begun = [record for record in chosen.records if record.done]
+            return [of(begun).content() for of in OF_METHODS.values()] if begun else []
+        record = chosen.runs[int(run)].record
+        return [chart.content() for chart in of_run(record)] if record.done else []
+
+
+def _setting(tables: Tables) -> str:
+    shift = " and ".join(tables.get("shift", {}).get("name", [])) or "no shift"
+    rounds = tables["run"]["rounds"]
+    return f"{tables['data']['name']}, {tables['model']['name']}, {shift}, {rounds} rounds"
+
+
+def _named(runs: Sequence[RunRead]) -> list[RunRead]:
+    """Return the runs with names for their methods, which say what differs where an algorithm's do.
+
+    Those of one method stand together, by seed.
+    """
+    flat = [_flat(run.tables) for run in runs]
+    names = [
+        _name(run.record.method, own, [each for each, other in zip(flat, runs, strict=True)
+                                      if other.record.method == run.record.method])
+        for run, own in zip(runs, flat, strict=True)
+    ]  # fmt: skip
+    order = list(dict.fromkeys(names))
+    renamed = [
+        replace(run, record=replace(run.record, method=name))
+        for run, name in zip(runs, names, strict=True)
+    ]
+    return sorted(renamed, key=lambda run: (order.index(run.record.method), run.record.seed))
+
+
+def _name(algorithm: str, own: Mapping[str, str], all_of_it: Sequence[Mapping[str, str]]) -> str:
+    keys = dict.fromkeys(key for each in all_of_it for key in each)
+    differing = [key for key in keys if len({each.get(key) for each in all_of_it}) > 1]
+    words = [f"{_short(key)} {own[key]}" for key in differing if key in own]
+    return f"{algorithm} ({', '.join(words)})" if words else algorithm
+
+
+def _short(key: str) -> str:
+    table, _, name = key.partition(".")
+    return name if table == "algorithm" else f"{table} {name}" if name != "name" else table
+
+
+def _flat(tables: Tables) -> dict[str, str]:
+    return {
+        f"{table}.{key}": str(value)
+        for table, keys in tables.items()
+        for key, value in keys.items()
+        if key not in APART.get(table, ()) and not key.startswith(CHECKPOINTS)
+    }

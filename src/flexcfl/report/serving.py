@@ -1,0 +1,175 @@
+"""The page served on this machine, which follows runs while they go on.
+
+It only reads the folders of runs. Every answer is made from what they hold at that moment, so it
+does not matter whether a run is begun, interrupted, resumed or finished meanwhile.
+"""
+
+import gzip
+import hashlib
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+from flexcfl.errors import FlexcflError, SettingsError
+from flexcfl.report.book import Book
+from flexcfl.report.page import html, state
+from flexcfl.report.reading import found
+
+__all__ = ["address", "server"]
+
+TRIES = 20  # ports after the one asked for
+LOCAL = ("localhost", "127.0.0.1", "[::1]")
+HTML, JSON = "text/html; charset=utf-8", "application/json"
+
+
+@contextmanager
+def server(folders: Sequence[Path], host: str, port: int) -> Iterator[ThreadingHTTPServer]:
+    """Hold a server of the page of the runs in these folders; ``serve_forever`` makes it answer."""
+    shelf = _Shelf(folders)
+    shelf.newest()  # whatever is wrong with the folders is told before anybody looks
+    serving = _bound(host, port, shelf)
+    try:
+        yield serving
+    finally:
+        serving.server_close()
+
+
+def address(serving: ThreadingHTTPServer) -> str:
+    """Return where a browser finds the page."""
+    host, port = serving.server_address[:2]
+    name = str(host)
+    return f"http://{f'[{name}]' if ':' in name else name}:{port}/"
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    # On Windows, where this lets two programs have the same port, Python leaves it off as well.
+
+    def __init__(self, where: tuple[str, int], shelf: "_Shelf") -> None:
+        self.shelf = shelf
+        super().__init__(where, _Handler)
+
+
+def _bound(host: str, port: int, shelf: "_Shelf") -> _Server:
+    """Return a server on the first port that is free, from the one that is asked for on."""
+    for candidate in range(port, min(port + TRIES, 2**16)) if port else [0]:
+        try:
+            return _Server((host, candidate), shelf)
+        except OSError as error:
+            trouble = error
+    raise SettingsError(
+        f"No page can be served at {host}, port {port} ({trouble.strerror}): choose another --port "
+        "or --host."
+    )
+
+
+class _Shelf:
+    """The newest book, read again only when a file has changed."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self.folders = folders
+        self._lock = threading.Lock()
+        self._stamp = ""
+        self._book: Book | None = None
+
+    def newest(self) -> tuple[str, Book]:
+        """Return the book with a stamp that changes with it.
+
+        While a file is being replaced it may not be readable for a moment: then it is the last one.
+        """
+        with self._lock:
+            try:
+                stamp = _stamp(self.folders)
+                if stamp != self._stamp or self._book is None:
+                    self._book = Book.of(self.folders)
+                    self._stamp = stamp
+            except (FlexcflError, OSError):
+                if self._book is None:
+                    raise
+            return self._stamp, self._book
+
+
+def _stamp(folders: Sequence[Path]) -> str:
+    files = [file for folder in found(folders) for file in sorted(folder.glob("*.*"))]
+    known = [(str(file), (about := file.stat()).st_size, about.st_mtime_ns) for file in files]
+    return f'"{hashlib.sha256(repr(known).encode()).hexdigest()[:20]}"'
+
+
+def _json(content: object) -> str:
+    return json.dumps(content, allow_nan=False)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers for the page, what is new of it, and the charts of one setting or run."""
+
+    server: _Server
+    server_version, sys_version = "flexcfl", ""
+
+    def do_GET(self) -> None:
+        """Answer a question."""
+        if not self._for_us():
+            self._say(HTTPStatus.FORBIDDEN, "This page is for this machine alone.")
+            return
+        try:
+            stamp, book = self.server.shelf.newest()
+            self._answer(stamp, book)
+        except (FlexcflError, OSError) as error:
+            self._say(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
+
+    do_HEAD = do_GET  # noqa: N815
+
+    def _answer(self, stamp: str, book: Book) -> None:
+        path = self.path.partition("?")[0]
+        name = path.removeprefix("/chapter/")
+        if path == "/":
+            self._content(HTML, html(book, live=True), stamp)
+        elif path == "/state" and self.headers.get("If-None-Match") == stamp:
+            self._send(HTTPStatus.NOT_MODIFIED, b"", {"ETag": stamp})
+        elif path == "/state":
+            self._content(JSON, _json(state(book, live=True)), stamp)
+        elif path != name and name in book.chapters():
+            self._content(JSON, _json(book.chapter(name)), stamp)
+        else:
+            self._say(HTTPStatus.NOT_FOUND, "There is no such page.")
+
+    def _for_us(self) -> bool:
+        """Whether the question was meant for this machine.
+
+        Of a server that only this machine reaches, pages from elsewhere could ask by a name of
+        theirs that leads here (DNS rebinding).
+        """
+        host = str(self.server.server_address[0])
+        if not ip_address(host).is_loopback:
+            return True
+        asked = self.headers.get("Host", "").rpartition(":")[0] or self.headers.get("Host", "")
+        return asked in LOCAL
+
+    def _content(self, kind: str, content: str, stamp: str) -> None:
+        packed = gzip.compress(content.encode(), 1)
+        head = {"Content-Type": kind, "Content-Encoding": "gzip", "ETag": stamp}
+        self._send(HTTPStatus.OK, packed, head)
+
+    def _say(self, status: HTTPStatus, sentence: str) -> None:
+        self._send(status, sentence.encode(), {"Content-Type": "text/plain; charset=utf-8"})
+
+    def _send(self, status: HTTPStatus, content: bytes, head: dict[str, str]) -> None:
+        try:
+            self.send_response(status)
+            for name, value in {**head, "Cache-Control": "no-store"}.items():
+                self.send_header(name, value)
+            self.send_header("X-Content-Type-Options", "nosniff")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(content)
+        except ConnectionError:
+            pass  # whoever asked has gone
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        """Say nothing about questions: they come every two seconds."""

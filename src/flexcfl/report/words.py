@@ -1,0 +1,176 @@
+"""What a page says in words and tables: what was run, what came of it, how to run it again."""
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from flexcfl.metrics import Accuracy, Figure
+from flexcfl.report.book import Book, Setting
+from flexcfl.report.reading import RunRead
+
+__all__ = ["Again", "Line", "again", "facts", "lines", "state", "title"]
+
+UNKNOWN = "-"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A method in the table of results, each figure as it is printed."""
+
+    method: str
+    seeds: str
+    rounds: str
+    best: str
+    final: str
+    cost: str
+    megabytes: str
+    migrations: str
+    is_best: bool = False
+
+
+@dataclass(frozen=True)
+class Again:
+    """How a run is run again: a command, and the file of its settings."""
+
+    method: str
+    command: str
+    seeds: str
+    text: str
+
+
+def title(book: Book) -> str:
+    """Return what a page is called."""
+    methods = list(dict.fromkeys(method for each in book.settings for method in each.methods))
+    several = f"{len(methods)} methods" if len(methods) > 4 else ", ".join(methods)
+    where = list(dict.fromkeys(run.tables["data"]["name"] for run in book.runs))
+    return f"{several} on {', '.join(where)}"
+
+
+def state(book: Book) -> str:
+    """Return how far the runs are."""
+    done = sum(run.summary is not None for run in book.runs)
+    if len(book.runs) == 1 and not done:
+        record = book.runs[0].record
+        return f"round {record.done} of {record.total}"
+    if done < len(book.runs):
+        rounds = sum(run.record.done for run in book.runs)
+        total = sum(run.record.total for run in book.runs)
+        return f"{done} of {len(book.runs)} runs finished, round {rounds:,} of {total:,}"
+    return "finished"
+
+
+def facts(setting: Setting) -> dict[str, str]:
+    """Return what all runs of a setting have in common, in words."""
+    run = setting.runs[0]
+    tables = run.tables
+    local, course = tables["local"], tables["run"]
+    length = f"{local['epochs']} epochs" if "epochs" in local else f"{local['steps']} steps"
+    shift = tables.get("shift", {})
+    shifts = " and ".join(shift.get("name", [])) or "none"
+    chance = f", probability {shift['probability']}" if "probability" in shift else ""
+    found = {
+        "data": f"{tables['data']['name']}, {run.record.clients:,} clients{_examples(run)}",
+        "model": f"{tables['model']['name']}{_parameters(run)}",
+        "shift": f"{shifts}{chance}",
+        "rounds": f"{course['rounds']} with {course['cohort']} clients each",
+        "local training": f"{length}, mini-batches of {local['batch']}, rate {local['rate']}",
+        "methods": ", ".join(setting.methods),
+        "seeds": _seeds(setting.runs),
+        "made by": _versions(run),
+    }
+    return {name: words for name, words in found.items() if words}
+
+
+def lines(setting: Setting) -> list[Line]:
+    """Return the table of results: means over seeds, with their standard deviations."""
+    made = [_line(method, runs) for method, runs in setting.methods.items()]
+    best = max((mean for _, mean in made if mean is not None), default=None)
+    return [
+        Line(**{**vars(line), "is_best": mean is not None and mean == best}) for line, mean in made
+    ]
+
+
+def again(setting: Setting) -> list[Again]:
+    """Return how each method is run again."""
+    return [
+        Again(
+            method,
+            f"flexcfl run {shlex.quote(str(runs[0].path / 'experiment.toml'))}",
+            ", ".join(str(run.record.seed) for run in runs),
+            runs[0].text,
+        )
+        for method, runs in setting.methods.items()
+    ]
+
+
+def _line(method: str, runs: Sequence[RunRead]) -> tuple[Line, float | None]:
+    accuracies = [_accuracy(run) for run in runs]
+    best = Figure.of(each.best for each in accuracies)
+    sent = [_sum(run, "down_bytes") + _sum(run, "up_bytes") for run in runs]
+    done, total = min(run.record.done for run in runs), runs[0].record.total
+    line = Line(
+        method,
+        ", ".join(str(run.record.seed) for run in runs),
+        str(total) if done == total else f"{done} of {total}",
+        _shown(best, 100, "{:.1f}"),
+        _shown(Figure.of(each.final for each in accuracies), 100, "{:.1f}"),
+        _shown(Figure.of(map(_relative, runs)), 1, "x{:.2f}", spread=False),
+        _shown(Figure.of(sent), 1e-6, "{:,.1f}", spread=False),
+        _shown(Figure.of(_sum(run, "migrated") for run in runs), 1, "{:,.0f}", spread=False),
+    )
+    return line, best.mean
+
+
+def _accuracy(run: RunRead) -> Accuracy:
+    curve = run.record.rounds["accuracy"]
+    return Accuracy.of([None if np.isnan(value) else float(value) for value in curve])
+
+
+def _sum(run: RunRead, column: str) -> float:
+    return float(run.record.rounds[column].sum())
+
+
+def _relative(run: RunRead) -> float | None:
+    """Return the model transfers so far, as a multiple of FedAvg's."""
+    fedavg = 2 * run.tables["run"]["cohort"] * run.record.done
+    return _sum(run, "transfers") / fedavg if fedavg else None
+
+
+def _shown(figure: Figure, scale: float, form: str, spread: bool = True) -> str:
+    if figure.mean is None:
+        return UNKNOWN
+    mean = form.format(scale * figure.mean)
+    if not spread or figure.spread is None:
+        return mean
+    return f"{mean} ± {form.format(scale * figure.spread)}"
+
+
+def _examples(run: RunRead) -> str:
+    labels = run.record.labels
+    if not labels:
+        return ""
+    return f", {labels['train'].sum():,} training and {labels['test'].sum():,} test examples"
+
+
+def _parameters(run: RunRead) -> str:
+    number = _of_summary(run, "parameters", int)
+    return f", {number:,} parameters" if number is not None else ""
+
+
+def _versions(run: RunRead) -> str:
+    versions = _of_summary(run, "versions", dict) or {}
+    return ", ".join(f"{name} {version}" for name, version in versions.items())
+
+
+def _of_summary(run: RunRead, key: str, kind: Callable[..., Any]) -> Any:
+    """Return what a summary says, if it has it and it is of the kind that is expected."""
+    summary: Mapping[str, Any] = run.summary or {}
+    value = summary.get(key)
+    return value if isinstance(value, kind) else None  # type: ignore[arg-type]
+
+
+def _seeds(runs: Sequence[RunRead]) -> str:
+    return ", ".join(str(seed) for seed in sorted({run.record.seed for run in runs}))
