@@ -16,6 +16,7 @@ from flexcfl.runner.figures import (
     Membership,
     Messages,
     Missing,
+    Shifted,
     Timing,
 )
 from flexcfl.runner.folder import TABLES, RunFolder
@@ -72,6 +73,7 @@ def execute(
         membership=columns(Membership, kept.members),
         missing=columns(Missing, kept.missing),
         messages=columns(Messages, kept.messages),
+        shifts=columns(Shifted, kept.shifts),
         summary=summary,
         models=list(serving.models),
         auxiliary=serving.auxiliary,
@@ -112,6 +114,7 @@ class _Kept:
     members: list[Membership] = field(default_factory=list)
     missing: list[Missing] = field(default_factory=list)
     messages: list[Messages] = field(default_factory=list)
+    shifts: list[Shifted] = field(default_factory=list)
 
     @property
     def last(self) -> Serving:
@@ -128,6 +131,7 @@ class _Kept:
             self.members.extend(done.members)
             self.missing.extend(done.missing)
             self.messages.extend(done.messages)
+            self.shifts.extend(done.shifts)
 
 
 def _tables(rows: Mapping[str, list[Any]]) -> list[list[Any]]:

@@ -23,6 +23,7 @@ from flexcfl.runner.figures import (
     Membership,
     Messages,
     Missing,
+    Shifted,
     Timing,
 )
 from flexcfl.runner.loop import Round
@@ -48,10 +49,11 @@ TABLES: Mapping[str, type[Any]] = {
     "timings.csv": Timing,
     "missing.csv": Missing,
     "messages.csv": Messages,
+    "shifts.csv": Shifted,
 }
 
 Rows: TypeAlias = Sequence[
-    Figures | GroupFigures | Entry | Membership | Timing | Missing | Messages
+    Figures | GroupFigures | Entry | Membership | Timing | Missing | Messages | Shifted
 ]
 
 
@@ -84,7 +86,7 @@ class RunFolder:
         for done in rounds:
             rows = (
                 *([done.figures], done.groups, done.costs, done.members, [done.timing]),
-                *(done.missing, done.messages),
+                *(done.missing, done.messages, done.shifts),
             )
             self._grow(dict(zip(TABLES, rows, strict=True)))
             yield done
