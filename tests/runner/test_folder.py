@@ -88,17 +88,26 @@ def test_numbers_can_be_read_back_exactly(tmp_path: Path) -> None:
 
 def test_the_end_of_a_run_leaves_whole_files_only(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
-    folder.begin("[run]\n")
+    folder.begin("[run]\n", [("labels.csv", b"three")])
     folder.finish([("clients.csv", b"one"), ("models/a.safetensors", b"two")], {"accuracy": None})
     files = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert files == {
         "experiment.toml",
+        "labels.csv",
         "summary.json",
         "clients.csv",
         "models/a.safetensors",
     }
     assert json.loads((tmp_path / "summary.json").read_text()) == {"accuracy": None}
     assert (tmp_path / "models" / "a.safetensors").read_bytes() == b"two"
+
+
+def test_settings_are_written_once_all_is_there_that_a_run_begins_with(tmp_path: Path) -> None:
+    (tmp_path / "experiment.toml").touch()
+    (tmp_path / "labels.csv").mkdir()
+    with pytest.raises(DiskError, match=r"labels\.csv' cannot be written"):
+        RunFolder(tmp_path).begin("[run]\n", [("labels.csv", b"three")])
+    assert (tmp_path / "experiment.toml").read_bytes() == b""
 
 
 def test_a_folder_that_goes_away_is_one_sentence(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def execute(
     there is a checkpoint before that. ``hosting`` says where the clients are.
     """
     started = perf_counter() - (restored.about.seconds if restored else 0)
-    world = hosting.world(prepared)
+    world, labels = hosting.world(prepared), hosting.labels(prepared)
     if restored is not None and restored.memory is not None:
         world.recall(restored.memory)
     rounds = _rounds(prepared, world, restored)
@@ -56,8 +56,8 @@ def execute(
     if folder is None:
         kept.collect(view(rounds))
     else:
-        run = Running(prepared, world.memory, lambda: perf_counter() - started, stop or Stop())
-        with keeping(folder, run, restored) as keep:
+        known = (prepared, labels, world.memory, lambda: perf_counter() - started)
+        with keeping(folder, Running(*known, stop or Stop()), restored) as keep:
             kept.collect(view(keep(folder.record(rounds))))
     serving = kept.last
     seconds = perf_counter() - started
@@ -74,6 +74,7 @@ def execute(
         missing=columns(Missing, kept.missing),
         messages=columns(Messages, kept.messages),
         shifts=columns(Shifted, kept.shifts),
+        labels=labels.columns,
         summary=summary,
         models=list(serving.models),
         auxiliary=serving.auxiliary,

@@ -26,13 +26,14 @@ class Run:
     """A finished run.
 
     ``rounds``, ``groups``, ``ledger``, ``membership``, ``missing`` (who did not answer),
-    ``messages`` (over a network) and ``shifts`` (whose data changed) hold one array per column of
-    the files of these names, NaN where there is no figure; ``summary`` is ``summary.json``.
-    ``models`` are flat vectors, one per group, ``auxiliary`` the one for everybody beside them, and
-    ``group_of`` is every client's group (-1: none). ``clustering`` is how the groups were found,
-    with the points to draw; it is None, like ``auxiliary``, where the algorithm has none.
-    ``folder`` is None where nothing was written. ``waiting`` are the numbers of models that are no
-    groups: they serve clients that were away when a group was divided, and have not followed yet.
+    ``messages`` (over a network), ``shifts`` (whose data changed) and ``labels`` (what clients had
+    before) hold one array per column of the files of these names, NaN where there is no figure and
+    empty where there is no file; ``summary`` is ``summary.json``. ``models`` are flat vectors, one
+    per group, ``auxiliary`` the one for everybody beside them, and ``group_of`` is every client's
+    group (-1: none). ``clustering`` is how the groups were found, with the points to draw; it is
+    None, like ``auxiliary``, where the algorithm has none. ``folder`` is None where nothing was
+    written. ``waiting`` are the numbers of models that are no groups: they serve clients that were
+    away when a group was divided, and have not followed yet.
     """
 
     experiment: Experiment
@@ -43,6 +44,7 @@ class Run:
     missing: Mapping[str, NDArray[Any]]
     messages: Mapping[str, NDArray[Any]]
     shifts: Mapping[str, NDArray[Any]]
+    labels: Mapping[str, NDArray[Any]]
     summary: Mapping[str, Any]
     models: Sequence[Vector]
     auxiliary: Vector | None
