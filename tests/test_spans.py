@@ -1,6 +1,8 @@
 """Client numbers as people write them."""
 
+import sys
 from contextlib import suppress
+from types import FrameType
 
 import numpy as np
 import pytest
@@ -21,6 +23,24 @@ def test_what_is_written_is_read(clients: set[int]) -> None:
 def test_neighbours_are_one_span(clients: set[int]) -> None:
     ends = sum(client + 1 not in clients for client in clients)
     assert len(spans(np.array(list(clients))).split()) == ends
+
+
+def test_very_many_are_written_without_a_step_for_each() -> None:
+    clients = np.random.default_rng(0).choice(10**6, 50_000, replace=False)
+    calls = 0
+
+    def count(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        written = spans(clients)
+    finally:
+        sys.setprofile(before)
+    assert calls < 100
+    assert np.array_equal(numbers(written), np.sort(clients))
 
 
 def test_nobody_is_nothing() -> None:

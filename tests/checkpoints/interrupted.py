@@ -136,7 +136,7 @@ def content(folder: Path) -> dict[str, object]:
 
 def check_same(one: Run, other: Run) -> None:
     """Demand that two runs have given the same, in memory and on the disk."""
-    for name in ("rounds", "groups", "ledger", "membership"):
+    for name in ("rounds", "groups", "ledger", "membership", "shifts", "labels"):
         mine, theirs = getattr(one, name), getattr(other, name)
         assert list(mine) == list(theirs)
         for key in mine:

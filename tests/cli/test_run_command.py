@@ -48,6 +48,7 @@ def test_a_run_shows_its_settings_its_rounds_its_results_and_leaves_a_folder(
     assert files == {
         *("experiment.toml", "rounds.csv", "groups.csv", "timings.csv", "summary.json"),
         *("clients.csv", "founders.csv", "ledger.csv", "membership.csv"),
+        "labels.csv",
         *(f"models/group-{group}.safetensors" for group in range(5)),
         "models/auxiliary.safetensors",
     }
@@ -407,7 +408,7 @@ def test_ctrl_c_ends_the_run_with_130_and_says_where_its_rounds_are(
 def test_an_error_of_the_operating_system_is_a_sentence(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(self: RunFolder, settings: str) -> None:
+    def full(self: RunFolder, settings: str, files: object) -> None:
         raise OSError(28, "No space left on device", "somewhere")
 
     monkeypatch.setattr(RunFolder, "begin", full)

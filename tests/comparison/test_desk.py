@@ -151,15 +151,21 @@ def marked(path: Path) -> None:
     (path / ".lock").touch()
 
 
-def settled(path: Path) -> None:
+def labelled(path: Path) -> None:
     marked(path)
+    (path / "labels.csv").write_text("client,label,train,test\n")
+    (path / ".labels.csv.part").write_text("clie")
+
+
+def settled(path: Path) -> None:
+    labelled(path)
     (path / "experiment.toml").write_text("[run]\nrounds = 6\n")
     (path / ".experiment.toml.part").write_text("[ru")
     (path / "checkpoints").mkdir()
     (path / "checkpoints" / ".round-0.json.part").touch()
 
 
-@pytest.mark.parametrize("left", [empty, marked, settled])
+@pytest.mark.parametrize("left", [empty, marked, labelled, settled])
 def test_what_was_killed_before_its_first_checkpoint_is_begun_anew(
     left: Callable[[Path], None],
     planned_run: Planned,

@@ -324,3 +324,13 @@ def test_the_tables_of_a_run_are_in_its_folder(tmp_path: Path) -> None:
     assert names >= {"messages.csv", "rounds.csv", "summary.json"}
     lines = (tmp_path / "run" / "messages.csv").read_text().splitlines()
     assert len(lines) == len(run.messages["round"]) + 1
+
+
+def test_what_only_the_nodes_know_is_in_no_table(tmp_path: Path) -> None:
+    grid = InProcessGrid(shards(2, tmp_path / "memory"), listening=False)
+    run = served(grid, {**FLEXCFL, **SWAPS}, tmp_path / "run", nodes=2)
+    names = {each.name for each in (tmp_path / "run").iterdir()}
+    assert not names & {"shifts.csv", "labels.csv"}
+    assert list(run.shifts) == ["round", "clients"]
+    assert list(run.labels) == ["client", "label", "train", "test"]
+    assert not any(len(column) for column in (*run.shifts.values(), *run.labels.values()))

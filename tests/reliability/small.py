@@ -39,7 +39,6 @@ KINDS = pytest.mark.parametrize("kind", [FLEXCFL, FESEM], ids=lambda kind: str(k
 FOLDER = Path("new", "run")  # of a run, and its first checkpoint, where nothing is there before
 FIRST = FOLDER / "checkpoints" / "round-0.json"
 
-EQUAL = ("rounds.csv", "groups.csv", "ledger.csv", "membership.csv", "clients.csv", "founders.csv")
 SUMMARY, TIMINGS = "summary.json", "timings.csv"
 
 

@@ -156,6 +156,21 @@ def torn(folder: Path) -> list[str]:
     return ends + ([] if len(set(last.values())) == 1 else [f"{last}"])
 
 
+@in_order
+def test_what_a_run_begins_with_is_given_back_with_its_folder(
+    tmp_path: Path, capsys: Output
+) -> None:
+    calls = calls_of(FLEXCFL, tmp_path / "counted")
+    labels = FOLDER / "labels.csv"
+    after = next(number for number, call in enumerate(calls, start=1) if call.extra == labels)
+    for at in range(after, first_saved(calls) + 1):
+        root = tmp_path / f"full-{at}"
+        root.mkdir()
+        with Disk(root, Fault(at, "error", errno.ENOSPC)):
+            assert begun(FLEXCFL, root / FOLDER) == 2
+        assert list(root.iterdir()) == []
+
+
 def test_a_dead_process_changes_nothing_any_more(tmp_path: Path) -> None:
     with Disk(tmp_path, Fault(2, "half")) as disk:
         file = os.open(tmp_path / "a", os.O_CREAT | os.O_WRONLY)

@@ -25,7 +25,7 @@ def large(out: Path) -> list[str]:
     )
 
 
-@pytest.mark.parametrize("most", [2_000, 60_000])
+@pytest.mark.parametrize("most", [5_000, 60_000])
 def test_files_that_may_not_be_larger(most: int, children: Children, tmp_path: Path) -> None:
     folder, reference = tmp_path / "run", tmp_path / "reference"
     child = children.start(*large(folder), most=most)

@@ -153,6 +153,36 @@ def test_the_summary_has_all_its_figures(blobs: Federation) -> None:
     assert (summary["shift"], summary["rounds"], summary["parameters"]) == (None, 3, 9)
 
 
+def test_labels_are_in_the_object_and_in_the_folder(blobs: Federation, tmp_path: Path) -> None:
+    run = flexcfl.run(dataset=blobs, out=tmp_path / "run", **FEDAVG)
+    assert list(run.labels) == ["client", "label", "train", "test"]
+    lines = table(tmp_path / "run" / "labels.csv")
+    for name, column in run.labels.items():
+        assert [int(line[name]) for line in lines] == column.tolist()
+    for name, lists in (("train", blobs.train), ("test", blobs.test)):
+        sizes = np.bincount(run.labels["client"], run.labels[name])
+        assert sizes.tolist() == lists.sizes.tolist()
+    assert flexcfl.run(dataset=blobs, **FEDAVG).labels["train"].tolist() == (
+        run.labels["train"].tolist()
+    )
+
+
+def test_labels_are_there_before_the_first_round(
+    blobs: Federation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, seen = tmp_path / "run", []
+
+    def failing(*_: object) -> None:
+        seen.extend(sorted(path.name for path in folder.iterdir() if path.suffix == ".csv"))
+        raise TrainingError("This is a test.")
+
+    monkeypatch.setattr("flexcfl.runner.loop._Course.start", failing)
+    with pytest.raises(TrainingError, match="a test"):
+        flexcfl.run(dataset=blobs, out=folder, **FEDAVG)
+    assert seen == ["labels.csv"]
+    assert not folder.exists()  # nothing came of it, so that it is given back
+
+
 @pytest.fixture
 def parity(monkeypatch: pytest.MonkeyPatch) -> str:
     """Register the tiny algorithm of these tests, and return its name."""

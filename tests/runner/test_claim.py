@@ -136,7 +136,7 @@ def test_a_folder_that_may_not_be_written_to_is_one_sentence(tmp_path: Path) -> 
 
 def test_a_run_without_a_round_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(TroubleError):
-        fail(tmp_path / "a" / "b", "experiment.toml")
+        fail(tmp_path / "a" / "b", "experiment.toml", "labels.csv")
     assert list(tmp_path.iterdir()) == []
 
 

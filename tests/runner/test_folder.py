@@ -19,6 +19,7 @@ from flexcfl.runner.figures import (
     Membership,
     Messages,
     Missing,
+    Shifted,
     Timing,
 )
 from flexcfl.runner.folder import RunFolder
@@ -32,7 +33,7 @@ HEADER = (
 )
 TABLES = [
     *("rounds.csv", "groups.csv", "ledger.csv", "membership.csv", "timings.csv"),
-    *("missing.csv", "messages.csv"),
+    *("missing.csv", "messages.csv", "shifts.csv"),
 ]
 
 
@@ -47,7 +48,8 @@ def rounds(*accuracies: float | None) -> Iterator[Round]:
         timing = Timing(number, 0.5, 0.25)
         missing = (Missing(number, "train", "0-2 7"),)
         messages = (Messages(number, "train", 4, 100, 200, 110, 210),)
-        notes = missing, messages
+        shifts = (Shifted(number, "0-9 12"),)
+        notes = missing, messages, shifts
         yield Round(figures, groups, costs, members, timing, *notes, 100, serving, None)
 
 
@@ -71,6 +73,8 @@ def test_a_line_for_each_round_before_it_is_handed_on(tmp_path: Path) -> None:
     ]
     members = (tmp_path / "membership.csv").read_text()
     assert members == "round,client,group\n1,7,1\n1,8,\n2,7,2\n2,8,\n"
+    shifts = (tmp_path / "shifts.csv").read_text()
+    assert shifts == "round,clients\n1,0-9 12\n2,0-9 12\n"
     timings = (tmp_path / "timings.csv").read_text()
     assert timings == "round,training,evaluation\n1,0.5,0.25\n2,0.5,0.25\n"
 
@@ -84,17 +88,26 @@ def test_numbers_can_be_read_back_exactly(tmp_path: Path) -> None:
 
 def test_the_end_of_a_run_leaves_whole_files_only(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
-    folder.begin("[run]\n")
+    folder.begin("[run]\n", [("labels.csv", b"three")])
     folder.finish([("clients.csv", b"one"), ("models/a.safetensors", b"two")], {"accuracy": None})
     files = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert files == {
         "experiment.toml",
+        "labels.csv",
         "summary.json",
         "clients.csv",
         "models/a.safetensors",
     }
     assert json.loads((tmp_path / "summary.json").read_text()) == {"accuracy": None}
     assert (tmp_path / "models" / "a.safetensors").read_bytes() == b"two"
+
+
+def test_settings_are_written_once_all_is_there_that_a_run_begins_with(tmp_path: Path) -> None:
+    (tmp_path / "experiment.toml").touch()
+    (tmp_path / "labels.csv").mkdir()
+    with pytest.raises(DiskError, match=r"labels\.csv' cannot be written"):
+        RunFolder(tmp_path).begin("[run]\n", [("labels.csv", b"three")])
+    assert (tmp_path / "experiment.toml").read_bytes() == b""
 
 
 def test_a_folder_that_goes_away_is_one_sentence(tmp_path: Path) -> None:

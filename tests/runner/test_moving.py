@@ -14,11 +14,13 @@ from flexcfl.cohorts import Cohorts
 from flexcfl.data import Federation
 from flexcfl.drift import DETECTORS, LabelShare, Samples
 from flexcfl.errors import SettingsError
+from flexcfl.protocol import numbers
 from flexcfl.runner import arrivals, display, toml
 from flexcfl.runner.layers import Layer, spoken
 from flexcfl.runner.moving import names
 from flexcfl.runner.prepare import prepare
 from flexcfl.runner.resolve import resolve
+from flexcfl.runner.result import Run
 from flexcfl.shifts import SHIFTS, Holdings, Incremental, Moment, SwapAll, SwapPart, Timeline
 
 SHORT: dict[str, Any] = {"rounds": 6, "cohort": 10, "epochs": 1}
@@ -137,18 +139,48 @@ def test_names_are_words(value: object) -> None:
         names(value)
 
 
+def check_shifts(run: Run) -> None:
+    """Demand a line for each round in which data changed, with as many clients as are counted."""
+    lists = [numbers(text) for text in run.shifts["clients"]]
+    counted = dict(zip(run.rounds["round"].tolist(), run.rounds["shifted"].tolist(), strict=True))
+    told = zip(run.shifts["round"].tolist(), map(len, lists), strict=True)
+    assert list(told) == [(number, count) for number, count in counted.items() if count]
+    assert all(each[-1] < len(run.group_of) for each in lists)
+
+
+@pytest.mark.parametrize("shift", sorted(SHIFTS))
+def test_who_is_shifted_is_in_the_object_and_in_the_folder(shift: str, tmp_path: Path) -> None:
+    early = [{"round": number, "share": share} for number, share in ((0, 0.2), (2, 0.5), (4, 1.0))]
+    settings = {"shift.schedule": early} if shift == "incremental" else OFTEN
+    run = flexcfl.run(shift=shift, set=settings, out=tmp_path / "run", **SHORT)
+    check_shifts(run)
+    assert len(run.shifts["round"]) >= 2
+    pairs = zip(run.shifts["round"].tolist(), run.shifts["clients"].tolist(), strict=True)
+    lines = [f"{number},{clients}" for number, clients in pairs]
+    assert (tmp_path / "run" / "shifts.csv").read_text().splitlines() == ["round,clients", *lines]
+
+
+def test_where_nothing_shifts_there_is_no_list(tmp_path: Path) -> None:
+    run = flexcfl.run(shift="none", out=tmp_path / "run", **SHORT)
+    assert {name: len(column) for name, column in run.shifts.items()} == {"round": 0, "clients": 0}
+    assert not (tmp_path / "run" / "shifts.csv").exists()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("shift", [*sorted(SHIFTS), ["swap-part", "incremental", "rotation"]])
 def test_every_method_meets_the_same_world(shift: str | list[str]) -> None:
     often = {"shift.probability": 0.5} if shift != "incremental" else {}
-    worlds = []
+    worlds, changed = [], []
     for algorithm in ("fedavg", "flexcfl", "ifca-mig"):
         run = flexcfl.run(algorithm=algorithm, shift=shift, set=often, **SHORT)
         worlds.append(run.rounds["shifted"].tolist())
+        changed.append(run.shifts["clients"].tolist())
+        check_shifts(run)
         assert run.summary["shifted"] == sum(worlds[-1])
         expected = shift if isinstance(shift, str) else "+".join(shift)
         assert run.summary["shift"] == expected
     assert worlds[0] == worlds[1] == worlds[2]
+    assert changed[0] == changed[1] == changed[2]
     assert shift == "incremental" or sum(worlds[0]) > 10
 
 
@@ -157,7 +189,7 @@ def test_a_run_that_moves_can_be_repeated_from_its_file(tmp_path: Path) -> None:
     shift = ["swap-part", "label-permutation", "rotation"]
     flexcfl.run(shift=shift, drift="mmd", set=OFTEN, out=one, **SHORT)
     flexcfl.run(one / "experiment.toml", out=other)
-    for name in ("rounds.csv", "ledger.csv", "membership.csv", "clients.csv"):
+    for name in ("rounds.csv", "ledger.csv", "membership.csv", "clients.csv", "shifts.csv"):
         assert (one / name).read_bytes() == (other / name).read_bytes()
 
 
@@ -239,6 +271,7 @@ class Carousel:
 def test_a_shift_of_ones_own(tmp_path: Path) -> None:
     run = flexcfl.run(shift={"carousel": Carousel()}, out=tmp_path / "run", **SHORT)
     assert run.rounds["shifted"].tolist() == [0, 100, 0, 100, 0, 100]
+    assert run.shifts["clients"].tolist() == ["0-99"] * 3
     assert run.summary["shift"] == "carousel"
     text = (tmp_path / "run" / "experiment.toml").read_text()
     assert "from Python, which alone has its shifts" in text

@@ -21,7 +21,7 @@ def rounds(total: int, every: int = 1, placed: Sequence[int] = ()) -> Iterator[R
         none = 0, 0, 0, 0
         seen = accuracy, None, None, None, 1000, 0.25, 0.5
         figures = Figures(number, *seen, 20, 20, there, *none, *none, *none, 1, 1, 1)
-        yield Round(figures, (), (), (), Timing(number, 0.1, 0.1), (), (), 1000, serving, None)
+        yield Round(figures, (), (), (), Timing(number, 0.1, 0.1), (), (), (), 1000, serving, None)
 
 
 def written(console: Console) -> str:

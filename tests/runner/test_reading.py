@@ -1,15 +1,19 @@
 """Tables read back: the same rows that were written, or a reason why not."""
 
+import csv
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_type_hints
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from flexcfl.checkpoints import UnfitError
+from flexcfl.protocol import spans
 from flexcfl.runner import tables
+from flexcfl.runner.figures import Missing, Shifted
 from flexcfl.runner.folder import TABLES, Extent
 from flexcfl.runner.reading import rows
 
@@ -66,6 +70,18 @@ def test_rows_read_back_as_they_were(name: str, folder: Path) -> None:
         assert written(kind, found) == text
 
     check()
+
+
+def test_a_list_of_very_many_clients_reads_back(tmp_path: Path) -> None:
+    clients = spans(np.arange(0, 10**6, 20))
+    assert len(clients) > csv.field_size_limit()
+    for name, row in (
+        ("shifts.csv", Shifted(1, clients)),
+        ("missing.csv", Missing(1, "train", clients)),
+    ):
+        text = written(type(row), [row, row])
+        (tmp_path / name).write_bytes(text)
+        assert rows(tmp_path, {name: Extent().plus(text)}, 0)[name] == [row, row]
 
 
 def rounds_of(*numbers: object) -> bytes:

@@ -129,6 +129,14 @@ def test_clients_made_on_demand_train_as_those_whose_lists_are_stored() -> None:
     for name, column in one.rounds.items():
         np.testing.assert_array_equal(column, other.rounds[name])
     assert one.rounds["shifted"].sum() > 50
+    assert one.shifts["clients"].tolist() == other.shifts["clients"].tolist()
+
+
+def test_nobody_is_made_to_have_labels_counted(tmp_path: Path) -> None:
+    run = flexcfl.run(dataset=federation(60), set=SET, out=tmp_path / "run", **GIVEN)
+    assert not any(len(column) for column in run.labels.values())
+    assert not (tmp_path / "run" / "labels.csv").exists()
+    assert (tmp_path / "run" / "shifts.csv").exists()
 
 
 def test_the_federation_that_the_page_shows_works() -> None:

@@ -4,6 +4,7 @@ import csv
 
 import numpy as np
 
+from flexcfl.data.skew import LabelSkew
 from flexcfl.protocol import NO_GROUP, Clustering
 from flexcfl.runner import tables
 
@@ -16,6 +17,12 @@ def test_every_client_has_its_group_arrival_and_true_cluster() -> None:
     assert tables.clients(group_of, arrival, None) == (
         "client,group,arrival,structure\n0,1,0,\n1,,7,\n2,0,0,\n"
     )
+
+
+def test_every_client_has_its_labels() -> None:
+    columns = ([0, 0, 7], [1, 2, 0], [5, 0, 10], [1, 3, 0])
+    skew = LabelSkew(*map(np.array, columns))
+    assert tables.labels(skew) == "client,label,train,test\n0,1,5,1\n0,2,0,3\n7,0,10,0\n"
 
 
 def test_founders_points_can_be_read_back_exactly() -> None:

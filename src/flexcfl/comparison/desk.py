@@ -15,7 +15,7 @@ from flexcfl.data import Federation
 from flexcfl.runner.claim import claimed
 from flexcfl.runner.execute import execute
 from flexcfl.runner.experiment import Data, Experiment
-from flexcfl.runner.folder import EXPERIMENT, ROUNDS, RunFolder, told
+from flexcfl.runner.folder import EXPERIMENT, LABELS, ROUNDS, RunFolder, told
 from flexcfl.runner.keeping import done_with
 from flexcfl.runner.lock import LOCK, locked
 from flexcfl.runner.loop import Round
@@ -31,7 +31,8 @@ __all__ = ["Desk", "Send"]
 Send: TypeAlias = Callable[[Message], None]
 
 # What a process that was killed before its first checkpoint can have left.
-REMAINS = {EXPERIMENT, f".{EXPERIMENT}{disk.PART}", LOCK, CHECKPOINTS}
+FILES = (EXPERIMENT, LABELS)
+REMAINS = {*FILES, *(f".{name}{disk.PART}" for name in FILES), LOCK, CHECKPOINTS}
 
 
 @dataclass

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from flwr.serverapp import Grid
 
+from flexcfl.data.skew import UNKNOWN, LabelSkew
 from flexcfl.errors import SettingsError
 from flexcfl.flower.joining import Joining
 from flexcfl.flower.network import Memory, Network
@@ -75,6 +76,10 @@ class Federated:
     def sizes(self, prepared: Prepared) -> str:
         """Return how many nodes there are: what they have only they know."""
         return f"{self._nodes:,} node{'' if self._nodes == 1 else 's'}"
+
+    def labels(self, prepared: Prepared) -> LabelSkew:
+        """Return nothing: which labels their clients have only the nodes know."""
+        return UNKNOWN
 
 
 def _heading(experiment: Experiment) -> Heading:

@@ -19,8 +19,12 @@ def spans(clients: Ids) -> str:
     '0-2 12'
     """
     known = np.unique(clients)
-    parts = np.split(known, np.flatnonzero(np.diff(known) > 1) + 1) if len(known) else []
-    return " ".join(f"{each[0]}-{each[-1]}" if len(each) > 1 else f"{each[0]}" for each in parts)
+    gaps = np.diff(known) > 1
+    # Whole arrays, as there may be tens of thousands of spans in every round of a large run.
+    firsts = known[np.concatenate([[True], gaps])[: len(known)]].tolist()
+    lasts = known[np.concatenate([gaps, [True]])[: len(known)]].tolist()
+    pairs = zip(firsts, lasts, strict=True)
+    return " ".join([f"{one}-{last}" if last > one else f"{one}" for one, last in pairs])
 
 
 def numbers(text: str) -> Ids:

@@ -14,13 +14,12 @@ from flexcfl.charts import Columns, Record
 from flexcfl.errors import SettingsError
 from flexcfl.runner import reading, toml
 from flexcfl.runner.experiment import Tables
-from flexcfl.runner.folder import EXPERIMENT, SUMMARY, TABLES
+from flexcfl.runner.folder import EXPERIMENT, LABELS, SUMMARY, TABLES
 from flexcfl.runner.leaving import CLIENTS, FOUNDERS
 from flexcfl.runner.result import columns
 
 __all__ = ["RunRead", "found", "read"]
 
-LABELS = "labels.csv"
 DEPTH = 3  # a reproduction's runs are so far below its folder
 MOST_BYTES = 2**20
 
@@ -100,7 +99,7 @@ def _record(path: Path, tables: Tables, rows: Mapping[str, list[Any]]) -> Record
         rounds=tabled["rounds"],
         groups=_unless_empty(tabled["groups"]),
         membership=_unless_empty(tabled["membership"]),
-        shifts=_unless_empty(tabled.get("shifts", {})),
+        shifts=_unless_empty(tabled["shifts"]),
         labels=labels,
         founders=_columns(path / FOUNDERS),
         names=[str(name) for name in names],

@@ -4,11 +4,12 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from flexcfl import disk
 from flexcfl.checkpoints import Store
 from flexcfl.errors import SettingsError
 from flexcfl.runner import places
 from flexcfl.runner.experiment import Experiment
-from flexcfl.runner.folder import EXPERIMENT, ROUNDS
+from flexcfl.runner.folder import EXPERIMENT, LABELS, ROUNDS
 from flexcfl.runner.lock import locked
 from flexcfl.runner.places import CHECKPOINTS
 
@@ -37,6 +38,7 @@ def claimed(out: Path | None, experiment: Experiment, but: Collection[str] = ())
         if not (path / ROUNDS).exists():
             with suppress(OSError):
                 Store(path / CHECKPOINTS).clear()
+                disk.remove(path / LABELS)
                 (path / EXPERIMENT).unlink()
             places.remove(folders)
         raise

@@ -16,6 +16,7 @@ from flexcfl.runner.figures import (
     Membership,
     Messages,
     Missing,
+    Shifted,
     Timing,
 )
 from flexcfl.runner.folder import TABLES, RunFolder
@@ -47,7 +48,7 @@ def execute(
     there is a checkpoint before that. ``hosting`` says where the clients are.
     """
     started = perf_counter() - (restored.about.seconds if restored else 0)
-    world = hosting.world(prepared)
+    world, labels = hosting.world(prepared), hosting.labels(prepared)
     if restored is not None and restored.memory is not None:
         world.recall(restored.memory)
     rounds = _rounds(prepared, world, restored)
@@ -55,8 +56,8 @@ def execute(
     if folder is None:
         kept.collect(view(rounds))
     else:
-        run = Running(prepared, world.memory, lambda: perf_counter() - started, stop or Stop())
-        with keeping(folder, run, restored) as keep:
+        known = (prepared, labels, world.memory, lambda: perf_counter() - started)
+        with keeping(folder, Running(*known, stop or Stop()), restored) as keep:
             kept.collect(view(keep(folder.record(rounds))))
     serving = kept.last
     seconds = perf_counter() - started
@@ -72,6 +73,8 @@ def execute(
         membership=columns(Membership, kept.members),
         missing=columns(Missing, kept.missing),
         messages=columns(Messages, kept.messages),
+        shifts=columns(Shifted, kept.shifts),
+        labels=labels.columns,
         summary=summary,
         models=list(serving.models),
         auxiliary=serving.auxiliary,
@@ -112,6 +115,7 @@ class _Kept:
     members: list[Membership] = field(default_factory=list)
     missing: list[Missing] = field(default_factory=list)
     messages: list[Messages] = field(default_factory=list)
+    shifts: list[Shifted] = field(default_factory=list)
 
     @property
     def last(self) -> Serving:
@@ -128,6 +132,7 @@ class _Kept:
             self.members.extend(done.members)
             self.missing.extend(done.missing)
             self.messages.extend(done.messages)
+            self.shifts.extend(done.shifts)
 
 
 def _tables(rows: Mapping[str, list[Any]]) -> list[list[Any]]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from flexcfl.guards import REASONS
 from flexcfl.metrics import PURPOSES, Ledger, Trainees
-from flexcfl.protocol import NO_GROUP, Ids
+from flexcfl.protocol import NO_GROUP, Ids, spans
 from flexcfl.runner.evaluation import Evaluation
 
 __all__ = [
@@ -16,12 +16,14 @@ __all__ = [
     "Membership",
     "Messages",
     "Missing",
+    "Shifted",
     "Timing",
     "Turnout",
     "of_groups",
     "of_ledger",
     "of_members",
     "of_round",
+    "of_shifts",
 ]
 
 
@@ -127,6 +129,14 @@ class Messages:
 
 
 @dataclass(frozen=True)
+class Shifted:
+    """Whose data changed when a round began: one line of ``shifts.csv``, as ``0-9 12``."""
+
+    round: int
+    clients: str
+
+
+@dataclass(frozen=True)
 class GroupFigures:
     """What a round showed of one group: one line of ``groups.csv``.
 
@@ -219,6 +229,13 @@ def of_members(number: int, clients: Ids, group_of: Ids) -> Iterator[Membership]
     """Return a line for each of the clients whose group is another one than before."""
     for client, group in zip(clients.tolist(), group_of[clients].tolist(), strict=True):
         yield Membership(number, client, None if group == NO_GROUP else group)
+
+
+def of_shifts(number: int, clients: Ids | None) -> tuple[Shifted, ...]:
+    """Return a line if the data of some clients changed, and none where only they know."""
+    if clients is None or not len(clients):
+        return ()
+    return (Shifted(number, spans(clients)),)
 
 
 def of_groups(

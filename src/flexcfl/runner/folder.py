@@ -1,7 +1,8 @@
 """The folder that a run leaves: settings, tables that grow with the rounds, and what came of them.
 
 Files are written whole or not at all, and the tables grow by the whole lines of a round.
-``summary.json`` comes last: where it is, all is.
+``experiment.toml`` has its content once all is there that a run begins with, and ``summary.json``
+comes last: where it is, all is.
 """
 
 import json
@@ -23,12 +24,14 @@ from flexcfl.runner.figures import (
     Membership,
     Messages,
     Missing,
+    Shifted,
     Timing,
 )
 from flexcfl.runner.loop import Round
 
 __all__ = [
     "EXPERIMENT",
+    "LABELS",
     "ROUNDS",
     "SUMMARY",
     "TABLES",
@@ -39,7 +42,7 @@ __all__ = [
 ]
 
 EXPERIMENT, SUMMARY = "experiment.toml", "summary.json"
-ROUNDS = "rounds.csv"
+ROUNDS, LABELS = "rounds.csv", "labels.csv"
 TABLES: Mapping[str, type[Any]] = {
     ROUNDS: Figures,
     "groups.csv": GroupFigures,
@@ -48,10 +51,11 @@ TABLES: Mapping[str, type[Any]] = {
     "timings.csv": Timing,
     "missing.csv": Missing,
     "messages.csv": Messages,
+    "shifts.csv": Shifted,
 }
 
 Rows: TypeAlias = Sequence[
-    Figures | GroupFigures | Entry | Membership | Timing | Missing | Messages
+    Figures | GroupFigures | Entry | Membership | Timing | Missing | Messages | Shifted
 ]
 
 
@@ -75,8 +79,10 @@ class RunFolder:
     extents: dict[str, Extent] = field(default_factory=dict)
     _named: int = 0  # tables whose names are on the disk
 
-    def begin(self, settings: str) -> None:
-        """Write down what is run."""
+    def begin(self, settings: str, files: Iterable[tuple[str, bytes]] = ()) -> None:
+        """Write files by their names, and then what is run."""
+        for name, content in files:
+            write(self.path, name, content)
         write(self.path, EXPERIMENT, settings.encode())
 
     def record(self, rounds: Iterable[Round]) -> Iterator[Round]:
@@ -84,7 +90,7 @@ class RunFolder:
         for done in rounds:
             rows = (
                 *([done.figures], done.groups, done.costs, done.members, [done.timing]),
-                *(done.missing, done.messages),
+                *(done.missing, done.messages, done.shifts),
             )
             self._grow(dict(zip(TABLES, rows, strict=True)))
             yield done

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from typing import Any, Protocol
 
+from flexcfl.data.skew import LabelSkew, label_skew
 from flexcfl.drift import Watch
 from flexcfl.faults import Behaviour, Faults
 from flexcfl.privacy import Discretion
@@ -59,6 +60,10 @@ class Hosting(Protocol):
         """Return in words what is known of the clients' data."""
         ...
 
+    def labels(self, prepared: Prepared) -> LabelSkew:
+        """Return which labels the clients have before anything shifts, as far as is known."""
+        ...
+
 
 class _Simulated:
     """All clients are in this process."""
@@ -77,6 +82,9 @@ class _Simulated:
         federation = prepared.federation
         train, test = int(federation.train.sizes.sum()), int(federation.test.sizes.sum())
         return f"{train:,} training and {test:,} test examples"
+
+    def labels(self, prepared: Prepared) -> LabelSkew:
+        return label_skew(prepared.federation)
 
 
 SIMULATED = _Simulated()

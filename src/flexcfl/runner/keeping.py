@@ -9,9 +9,10 @@ from typing import Any, TypeAlias
 from numpy.typing import NDArray
 
 from flexcfl.checkpoints import Checkpoint, Saver, Store, flattened
+from flexcfl.data.skew import LabelSkew
 from flexcfl.errors import FlexcflError
-from flexcfl.runner import toml
-from flexcfl.runner.folder import RunFolder, told
+from flexcfl.runner import tables, toml
+from flexcfl.runner.folder import LABELS, RunFolder, told
 from flexcfl.runner.lock import LOCK, locked
 from flexcfl.runner.loop import Round
 from flexcfl.runner.origin import Origin
@@ -27,9 +28,13 @@ Keep: TypeAlias = Callable[[Iterable[Round]], Iterator[Round]]
 
 @dataclass(frozen=True, eq=False)
 class Running:
-    """A run that goes on; what is known of it is asked when a checkpoint is made."""
+    """A run that goes on; what is known of it is asked when a checkpoint is made.
+
+    ``labels`` are those that its clients have at the start.
+    """
 
     prepared: Prepared
+    labels: LabelSkew
     memory: Callable[[], Any]
     seconds: Callable[[], float]
     stop: Stop
@@ -48,7 +53,10 @@ def keeping(folder: RunFolder, run: Running, restored: Restored | None) -> Itera
     keeper = _Keeper(folder, run, saver, Origin.of(run.prepared))
     with saver:
         if restored is None:
-            folder.begin(toml.written(run.prepared.experiment, run.prepared.remarks))
+            folder.begin(
+                toml.written(run.prepared.experiment, run.prepared.remarks),
+                [(LABELS, tables.labels(run.labels).encode())] if run.labels.known else [],
+            )
             saver.insist(0, keeper.beginning)
         else:
             store.go_on(restored.found)
@@ -109,9 +117,9 @@ class _Keeper:
 
     def _made(self, number: int, state: Any, memory: Any) -> Checkpoint:
         arrays: list[NDArray[Any]] = []
-        tables = tuple(Table(*each) for each in self.folder.extents.items())
+        extents = tuple(Table(*each) for each in self.folder.extents.items())
         content = {
-            "about": flattened(About(self.origin, self.run.seconds(), tables), arrays),
+            "about": flattened(About(self.origin, self.run.seconds(), extents), arrays),
             "state": flattened(state, arrays),
             "world": flattened(memory, arrays),
         }

@@ -36,6 +36,7 @@ from flexcfl.runner.figures import (
     Membership,
     Messages,
     Missing,
+    Shifted,
     Timing,
     Turnout,
 )
@@ -77,6 +78,7 @@ class Round:
     timing: Timing
     missing: tuple[Missing, ...]
     messages: tuple[Messages, ...]
+    shifts: tuple[Shifted, ...]
     present: int
     serving: Serving
     state: Any
@@ -160,7 +162,8 @@ class _Course:
         shared = Ledger.between_groups(serving.exchanged if len(trainees.losses) else 0)
         ledger = past.ledger + held.ledger + shared + listening.ledger
         moved = np.flatnonzero(past.model_of != serving.model_of)
-        drift = _drift(self.world.shifted(number), held, past.model_of, serving.model_of)
+        shifted = self.world.shifted(number)
+        drift = _drift(shifted, held, past.model_of, serving.model_of)
         turnout = _turnout(held.training, past.refused + held.refused)
         return Round(
             figures.of_round(number, turnout, members, trainees, evaluation, drift, ledger),
@@ -170,6 +173,7 @@ class _Course:
             Timing(number, past.seconds + held.seconds, seconds),
             (*past.missing, *held.missing, *listening.missing),
             (*past.messages, *held.messages, *listening.messages),
+            figures.of_shifts(number, shifted),
             present=int(np.count_nonzero(present)),
             serving=serving,
             state=held.result,

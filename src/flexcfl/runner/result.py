@@ -25,14 +25,15 @@ __all__ = ["Run", "columns"]
 class Run:
     """A finished run.
 
-    ``rounds``, ``groups``, ``ledger``, ``membership``, ``missing`` (who did not answer) and
-    ``messages`` (over a network) hold one array per column of the files of these names, NaN where
-    there is no figure; ``summary`` is ``summary.json``. ``models`` are flat vectors, one per group,
-    ``auxiliary`` the one for everybody beside them, and ``group_of`` is every client's group (-1:
-    none). ``clustering`` is how the groups were found, with the points to draw; it is None, like
-    ``auxiliary``, where the algorithm has none. ``folder`` is None where nothing was written.
-    ``waiting`` are the numbers of models that are no groups: they serve clients that were away when
-    a group was divided, and have not followed yet.
+    ``rounds``, ``groups``, ``ledger``, ``membership``, ``missing`` (who did not answer),
+    ``messages`` (over a network), ``shifts`` (whose data changed) and ``labels`` (what clients had
+    before) hold one array per column of the files of these names, NaN where there is no figure and
+    empty where there is no file; ``summary`` is ``summary.json``. ``models`` are flat vectors, one
+    per group, ``auxiliary`` the one for everybody beside them, and ``group_of`` is every client's
+    group (-1: none). ``clustering`` is how the groups were found, with the points to draw; it is
+    None, like ``auxiliary``, where the algorithm has none. ``folder`` is None where nothing was
+    written. ``waiting`` are the numbers of models that are no groups: they serve clients that were
+    away when a group was divided, and have not followed yet.
     """
 
     experiment: Experiment
@@ -42,6 +43,8 @@ class Run:
     membership: Mapping[str, NDArray[Any]]
     missing: Mapping[str, NDArray[Any]]
     messages: Mapping[str, NDArray[Any]]
+    shifts: Mapping[str, NDArray[Any]]
+    labels: Mapping[str, NDArray[Any]]
     summary: Mapping[str, Any]
     models: Sequence[Vector]
     auxiliary: Vector | None
@@ -77,6 +80,7 @@ def columns(kind: type[Any], rows: Sequence[Any]) -> dict[str, NDArray[Any]]:
 def _column(rows: Sequence[Any], name: str) -> NDArray[Any]:
     values = [getattr(row, name) for row in rows]
     if any(isinstance(value, str) for value in values):
-        return np.array(values)
+        # As they are: in an array of fixed width each would take the room of the longest.
+        return np.array(values, dtype=np.object_)
     whole = all(isinstance(value, int) for value in values)
     return np.array(values, dtype=np.int64 if whole else np.float64)  # None becomes NaN

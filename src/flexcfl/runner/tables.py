@@ -5,9 +5,10 @@ import io
 from collections.abc import Iterable, Sequence
 
 from flexcfl.cohorts import NEVER
+from flexcfl.data.skew import LabelSkew
 from flexcfl.protocol import NO_GROUP, Clustering, Ids
 
-__all__ = ["clients", "founders", "written"]
+__all__ = ["clients", "founders", "labels", "written"]
 
 
 def written(rows: Iterable[Sequence[object]]) -> str:
@@ -24,6 +25,13 @@ def clients(group_of: Ids, arrival: Ids, structure: Ids | None) -> str:
     came = [None if number == NEVER else number for number in arrival.tolist()]
     rows = zip(range(len(groups)), groups, came, true, strict=True)
     return written([("client", "group", "arrival", "structure"), *rows])
+
+
+def labels(skew: LabelSkew) -> str:
+    """Return a line for every client and label that it has examples of."""
+    columns = skew.columns
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    return written([tuple(columns), *rows])
 
 
 def founders(clustering: Clustering) -> str:
