@@ -43,6 +43,8 @@ def chart(name: str, records: Sequence[Record]) -> Chart:
 
 
 def of_run(record: Record) -> list[Chart]:
-    """Return all charts that there are of a run."""
-    there = (name for name in OF_RUN if name not in NEEDED or getattr(record, name))
+    """Return all charts that there are of a run; of a single group none has moved elsewhere."""
+    there = [name for name in OF_RUN if name not in NEEDED or getattr(record, name)]
+    if record.group_count < 2:
+        there.remove("flows")
     return [OF_RUN[name](record) for name in there]

@@ -146,12 +146,13 @@ def _told(
     of: Callable[[NDArray[np.float64]], float],
     spoken: Callable[[float], str],
 ) -> str:
-    """Return one figure of each method in words."""
+    """Return one figure of each method in words, the mean of what it is for each seed."""
     told = []
     for method, runs in by_method(records).items():
-        values = _mean(runs, column)
-        if not np.isnan(values).all():
-            told.append(f"{method} {words.format(spoken(of(values)))}")
+        known = [run.rounds[column] for run in runs if not np.isnan(run.rounds[column]).all()]
+        if known:
+            mean = float(np.mean([of(values) for values in known]))
+            told.append(f"{method} {words.format(spoken(mean))}")
     return f"{', '.join(told)}." if told else "No round has been measured yet."
 
 

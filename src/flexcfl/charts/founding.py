@@ -59,7 +59,7 @@ def labels(record: Record) -> Chart:
     held = (counts > 0).sum(axis=1)
     text = (
         f"Share of each class in a client's data at the start: {record.clients:,} clients, each "
-        f"with {held.min()} to {held.max()} of {counts.shape[1]} classes.{some}"
+        f"with {_range(held)} of {counts.shape[1]} classes.{some}"
     )
     columns = ("what", "client", "class", "percent")
     return Chart("labels", "Label skew of the federation", text, data, shown, columns)
@@ -81,6 +81,11 @@ def _points(record: Record, axes: list[str], group: int) -> dict[str, Any]:
         "marker": {"color": of_group(group), "size": 9, "opacity": 0.8},
         "name": f"group {group}",
     }
+
+
+def _range(numbers: NDArray[np.int64]) -> str:
+    least, most = int(numbers.min()), int(numbers.max())
+    return str(least) if least == most else f"{least} to {most}"
 
 
 def _counts(record: Record) -> NDArray[np.int64]:

@@ -29,7 +29,7 @@ def moves(record: Record) -> Chart:
         data.append(_shifted(marks, rounds, names))
     shown = layout(
         xaxis=axis("round (0 is the start)"),
-        yaxis=axis("client", type="category", autorange="reversed", showticklabels=False),
+        yaxis=axis("client", type="category", autorange="reversed", showticklabels=False, ticks=""),
         height=min(max(LEAST, ROW * len(order) + 90), TALLEST),
     )
     text = f"{_moved(groups)} {_drawn(record, order)}"
@@ -41,7 +41,7 @@ def changes(record: Record) -> Chart:
     """Return how many clients changed and moved in each round."""
     kinds = {
         "shifted": "data changed",
-        "detected": "noticed",
+        "detected": "drift noticed",
         "migrated": "moved to another group",
     }
     x = record.rounds["round"].tolist()
@@ -57,8 +57,8 @@ def changes(record: Record) -> Chart:
         }
         for place, name in enumerate(known)
     ]
-    sums = [f"{kinds[name]} {np.nansum(record.rounds[name]):.0f} times" for name in known]
-    text = f"Over all rounds so far, clients' {', '.join(sums)}." if sums else ""
+    sums = [f"{kinds[name]} {np.nansum(record.rounds[name]):,.0f} times" for name in known]
+    text = f"How many clients were touched by change. In all: {', '.join(sums)}."
     shown = layout(
         xaxis=axis("round", range=[0, record.total + 1]),
         yaxis=axis("clients", rangemode="tozero"),
@@ -91,6 +91,7 @@ def flows(record: Record) -> Chart:
     shown = layout(
         xaxis=axis("to", type="category"),
         yaxis=axis("from", type="category", autorange="reversed"),
+        margin={"l": 92, "r": 14, "t": 10, "b": 46},
     )
     text = f"How often clients went from one group to another. {_largest(counts)}"
     columns = ("what", "to", "from", "moves")
@@ -174,7 +175,7 @@ def _moved(groups: Ids) -> str:
 
 def _drawn(record: Record, order: Ids) -> str:
     told = "Colours are groups, one line for each client"
-    marked = "; dark marks are rounds before which its data changed" if record.shifts else ""
+    marked = "; marks are rounds before which its data changed" if record.shifts else ""
     some = (
         f" ({len(order):,} of {record.clients:,} are drawn)" if len(order) < record.clients else ""
     )

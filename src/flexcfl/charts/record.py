@@ -40,6 +40,11 @@ class Record:
         """How many rounds are done."""
         return len(self.rounds["round"])
 
+    @property
+    def group_count(self) -> int:
+        """How many groups there have been so far."""
+        return int(self.groups["group"].max()) + 1 if self.groups else 0
+
     def name_of(self, client: int) -> str:
         """Return what a client is called."""
         named = client < len(self.names) and self.names[client] != str(client)

@@ -17,7 +17,7 @@ from flexcfl import __version__
 from flexcfl.charts.palette import DARK
 from flexcfl.errors import SettingsError
 from flexcfl.report import words
-from flexcfl.report.book import Book
+from flexcfl.report.book import Book, Setting
 
 __all__ = ["html", "state"]
 
@@ -57,11 +57,18 @@ def state(book: Book, *, live: bool) -> dict[str, Any]:
             {
                 "name": setting.name,
                 "methods": list(setting.methods),
+                "first": _telling(setting),
                 "runs": [f"{run.record.method}, seed {run.record.seed}" for run in setting.runs],
             }
             for setting in book.settings
         ],
     }
+
+
+def _telling(setting: Setting) -> int:
+    """Return the run whose groups are shown first: one that has groups, if there is any."""
+    grouped = [place for place, run in enumerate(setting.runs) if run.record.group_count > 1]
+    return grouped[0] if grouped else 0
 
 
 def _filled(template: str, book: Book) -> str:

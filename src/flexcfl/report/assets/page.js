@@ -172,8 +172,8 @@
   }
 
   // Choices.
-  function options(select, names) {
-    const chosen = select.selectedIndex;
+  function options(select, names, first = 0) {
+    const chosen = select.options.length ? select.selectedIndex : first;
     if ([...select.options].map((each) => each.text).join("\n") === names.join("\n")) return;
     select.replaceChildren(...names.map((name, place) => element("option", name, { value: place })));
     select.selectedIndex = Math.max(0, Math.min(chosen, names.length - 1));
@@ -182,7 +182,7 @@
   function drawChoices() {
     options($("setting"), state.settings.map((each) => each.name));
     $("settings").hidden = state.settings.length < 2;
-    options($("run"), setting().runs);
+    options($("run"), setting().runs, setting().first);
     drawMethods();
   }
   function drawMethods() {
@@ -245,7 +245,7 @@
     setTheme(document.documentElement.dataset.theme);
     $("theme").addEventListener("click", () => setTheme(dark() ? "light" : "dark"));
     preferred.addEventListener("change", () => setTheme(preferred.matches ? "dark" : "light"));
-    $("setting").addEventListener("change", async () => { options($("run"), setting().runs); await drawOverview(); await drawDetails(); });
+    $("setting").addEventListener("change", async () => { $("run").replaceChildren(); drawChoices(); await drawOverview(); await drawDetails(); });
     $("run").addEventListener("change", drawDetails);
     drawChoices();
     $("status").textContent = state.status;
