@@ -21,6 +21,7 @@ from flexcfl.comparison.progress import shown
 from flexcfl.comparison.result import Comparison
 from flexcfl.data import Federation
 from flexcfl.errors import FlexcflError
+from flexcfl.runner.conduct import loading
 from flexcfl.runner.display import show
 from flexcfl.runner.folder import write
 from flexcfl.runner.places import command
@@ -62,8 +63,9 @@ def conduct(
                 raise StoppedError(how_far, path, stop)
         comparison = _held_together(runs, done, path)
         if path and not (before == len(runs) and (path / leaving.JSON).is_file()):
-            for name, content in leaving.files(runs, comparison).items():
-                write(path, name, content)
+            with loading(console, "Drawing the report"):
+                for name, content in leaving.files(runs, comparison, path):
+                    write(path, name, content)
     display.show_results(comparison, console, seconds=monotonic() - started)
     return comparison
 

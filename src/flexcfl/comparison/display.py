@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Mapping, Sequence
+from html import escape
 from typing import Any
 
 from rich import box
@@ -10,14 +11,14 @@ from rich.table import Table
 from rich.text import Text
 
 from flexcfl.comparison.advance import clock
-from flexcfl.comparison.leaving import SVG
+from flexcfl.comparison.leaving import REPORT, SVG
 from flexcfl.comparison.plan import Planned, own, shared
 from flexcfl.comparison.result import Comparison
 from flexcfl.comparison.table import Row
 from flexcfl.metrics import Figure
 from flexcfl.runner.display import Rows, named, plain, show
 
-__all__ = ["results", "settings", "show_results"]
+__all__ = ["html", "results", "settings", "show_results"]
 
 WIDE = 1000  # more than any row is wide
 NARROW = 80  # below so many columns a terminal has room for accuracy and transfers only
@@ -66,6 +67,16 @@ def results(rows: Sequence[Row], sign: str, narrow: bool) -> Table:
     return table
 
 
+def html(rows: Sequence[Row]) -> str:
+    """Return the table as notebooks show it."""
+    head = "".join(f"<th>{name}</th>" for name in ("algorithm", *COLUMNS))
+    lines = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>"
+        for line in ([row.algorithm, *_cells(row, PLUS_MINUS)] for row in rows)
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
+
+
 def _cells(row: Row, sign: str) -> list[str]:
     return [
         _accuracy(row.best, sign),
@@ -108,6 +119,7 @@ def show_results(comparison: Comparison, console: Console, seconds: float) -> No
         "time": clock(seconds),
         "folder": str(comparison.folder or "none"),
         "picture": str(comparison.folder / SVG) if comparison.folder else "",
+        "report": str(comparison.folder / REPORT) if comparison.folder else "",
     }
     show({name: Text(text) for name, text in rows.items() if text}, console)
 

@@ -1,27 +1,31 @@
-"""What a comparison leaves beside the folders of its runs: a table, a description, a picture."""
+"""What a comparison leaves beside its runs: a table, a description, a picture, a page."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from flexcfl.comparison import plot, table
 from flexcfl.comparison.plan import Planned, own, shared
 from flexcfl.comparison.result import Comparison
+from flexcfl.report import Book, html
+from flexcfl.report.writing import REPORT
 
-__all__ = ["CSV", "JSON", "SVG", "files"]
+__all__ = ["CSV", "JSON", "REPORT", "SVG", "files"]
 
 CSV, JSON, SVG = "comparison.csv", "comparison.json", "comparison.svg"
 
 
-def files(runs: Sequence[Planned], comparison: Comparison) -> Mapping[str, bytes]:
-    """Return the contents of the files by their names."""
+def files(
+    runs: Sequence[Planned], comparison: Comparison, folder: Path
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the names of the files and their contents; what comes last says that all are there."""
     summaries = [summary for each in comparison.runs.values() for summary in each]
     described = json.dumps(_described(runs, comparison), indent=2, allow_nan=False)
-    return {
-        CSV: table.csv(summaries).encode(),
-        SVG: plot.svg(comparison, _title(summaries)),
-        JSON: f"{described}\n".encode(),
-    }
+    yield CSV, table.csv(summaries).encode()
+    yield SVG, plot.svg(comparison, _title(summaries))
+    yield REPORT, html(Book.of(folder / run.folder for run in runs)).encode()
+    yield JSON, f"{described}\n".encode()
 
 
 def _title(summaries: Sequence[Mapping[str, Any]]) -> str:

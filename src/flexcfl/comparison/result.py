@@ -3,12 +3,19 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from flexcfl.charts import OF_METHODS, Record
 from flexcfl.comparison.table import Row
+from flexcfl.errors import SettingsError, unknown
+from flexcfl.report import Book
+from flexcfl.runner.result import figure
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 __all__ = ["Comparison"]
 
@@ -36,6 +43,43 @@ class Comparison:
     def seeds(self) -> int:
         """How many seeds there are, counted from 0."""
         return len(next(iter(self.runs.values())))
+
+    def plot(self, chart: str = "accuracy") -> "Figure":
+        """Return a chart of all methods as a Plotly figure.
+
+        Args:
+            chart: ``"accuracy"``; where the comparison has a folder also ``"cost"``, ``"loss"`` or
+                ``"discrepancy"``.
+
+        """
+        if chart not in OF_METHODS:
+            raise SettingsError(unknown("chart of a comparison", chart, OF_METHODS))
+        if chart != "accuracy" and self.folder is None:
+            raise SettingsError(
+                f"The chart '{chart}' is drawn from the folder of a comparison, and this one has "
+                "none: give flexcfl.compare a folder with out=."
+            )
+        return figure(OF_METHODS[chart](self._records()))
+
+    def _records(self) -> list[Record]:
+        if self.folder is not None:
+            names = [
+                f"{name}-seed{run['seed']}" for name, runs in self.runs.items() for run in runs
+            ]
+            return Book.of(self.folder / name for name in names).settings[0].records
+        return [
+            Record(
+                name, seed, len(curve), 0, {"round": np.arange(len(curve)) + 1, "accuracy": curve}
+            )
+            for name, curves in self.curves.items()
+            for seed, curve in enumerate(curves)
+        ]
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows of the comparison."""
+        from flexcfl.comparison.display import html  # which needs this module
+
+        return html(self.table)
 
     def __repr__(self) -> str:
         best = [(row.algorithm, row.best.mean) for row in self.table]

@@ -1,5 +1,6 @@
 """A federation: one pool of arrays and, for every client, the indices of its own examples."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 
@@ -22,7 +23,8 @@ class Federation:
     turned into contiguous float32 and int64 ones; arrays that already are such are not copied.
     Plain lists of indices, one per client, are turned into ``IndexLists``; ``MadeLists`` are made
     for the clients asked for, so that there may be very many. ``structure`` says which true cluster
-    every client is of, where that is known, to judge the groups that are found.
+    every client is of, where that is known, to judge the groups that are found. ``names`` are what
+    clients are called where they have names; else they are known by their numbers alone.
     """
 
     name: str
@@ -32,6 +34,7 @@ class Federation:
     test: IndexLists | MadeLists
     classes: int
     structure: NDArray[np.int64] | None = None
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _check_name_and_classes(self.name, self.classes)
@@ -46,6 +49,7 @@ class Federation:
         if self.structure is not None:
             structure = _structure(self.name, self.structure, self.clients)
             object.__setattr__(self, "structure", structure)
+        object.__setattr__(self, "names", _names(self.name, self.names, self.clients))
 
     @property
     def clients(self) -> int:
@@ -159,3 +163,13 @@ def _structure(name: str, structure: ArrayLike, clients: int) -> NDArray[np.int6
             f"{clients} clients."
         )
     return np.ascontiguousarray(cluster_of, dtype=np.int64)
+
+
+def _names(name: str, names: Sequence[str], clients: int) -> tuple[str, ...]:
+    if isinstance(names, str) or not all(isinstance(each, str) for each in names):
+        raise DataError(f"The names of the clients of '{name}' must be a list of texts.")
+    if len(names) not in (0, clients):
+        raise DataError(
+            f"'{name}' names {len(names)} of {clients} clients: name all of them, or none."
+        )
+    return tuple(names)

@@ -71,7 +71,7 @@ def load_leaf(options: LeafOptions, folder: Path | None = None) -> Federation:
     testing = [len(test[name].y) if name in test else 0 for name in train]
     lists = np.split(np.arange(len(y)), np.cumsum(learning + testing)[:-1])
     parts = IndexLists.of(lists[: len(train)]), IndexLists.of(lists[len(train) :])
-    return Federation("leaf", x, y, *parts, classes=int(y.max()) + 1)
+    return Federation("leaf", x, y, *parts, classes=int(y.max()) + 1, names=tuple(train))
 
 
 def _demand_training(train: dict[str, User], test: dict[str, User]) -> None:

@@ -1,6 +1,6 @@
 """A page to look at: what runs show, in one file or followed while they go on."""
 
 from flexcfl.report.book import Book
-from flexcfl.report.page import html
+from flexcfl.report.page import Table, html
 
-__all__ = ["Book", "html"]
+__all__ = ["Book", "Table", "html"]

@@ -15,6 +15,7 @@ __all__ = ["Book", "Setting"]
 # What may differ between runs of one method: whose seed it is, and where and how it is computed.
 APART = {"run": {"seed", "data", "device", "rounds"}, "network": {"nodes", "patience"}}
 CHECKPOINTS = "checkpoint_"
+MOST_DETAILED = 40  # runs whose own charts are shown: each takes about a tenth of a megabyte
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,12 +64,27 @@ class Book:
         """Whether all runs are done."""
         return all(run.summary is not None for run in self.runs)
 
+    def detailed(self, setting: Setting) -> list[int]:
+        """Return the runs of a setting whose own charts are shown, by their places.
+
+        Of very many runs it is the first seed of each method, or one run of each setting that has
+        groups, for a page with all of them would be too large to open.
+        """
+        if len(self.runs) <= MOST_DETAILED:
+            return list(range(len(setting.runs)))
+        methods = [run.record.method for run in setting.runs]
+        firsts = [place for place, method in enumerate(methods) if method not in methods[:place]]
+        if sum(len(each.methods) for each in self.settings) <= MOST_DETAILED:
+            return firsts
+        grouped = [place for place in firsts if setting.runs[place].record.group_count > 1]
+        return (grouped or firsts)[:1]
+
     def chapters(self) -> list[str]:
-        """Return the names of what ``chapter`` gives: of each setting, and of each run in it."""
+        """Return the names of what ``chapter`` gives: of each setting, and of runs in it."""
         names = []
         for place, setting in enumerate(self.settings):
             names.append(f"{place}")
-            names += [f"{place}-{run}" for run in range(len(setting.runs))]
+            names += [f"{place}-{run}" for run in self.detailed(setting)]
         return names
 
     def chapter(self, name: str) -> list[dict[str, Any]]:

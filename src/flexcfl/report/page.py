@@ -7,6 +7,8 @@ import base64
 import gzip
 import hashlib
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -18,18 +20,32 @@ from flexcfl.charts.palette import DARK
 from flexcfl.errors import SettingsError
 from flexcfl.report import words
 from flexcfl.report.book import Book, Setting
+from flexcfl.report.reading import RunRead
 
-__all__ = ["html", "state"]
+__all__ = ["Table", "html", "state"]
 
 PACKED = 6  # how hard is tried to make the page small: more takes longer for little
 
 
-def html(book: Book, name: str | None = None, *, live: bool = False) -> str:
+@dataclass(frozen=True)
+class Table:
+    """A further table of a page: its title, its head, its lines and notes on how to read it."""
+
+    title: str
+    head: Sequence[str]
+    lines: Sequence[Sequence[str]]
+    notes: Sequence[str] = ()
+
+
+def html(
+    book: Book, name: str | None = None, *, live: bool = False, table: Table | None = None
+) -> str:
     """Return the page; a ``live`` one asks its server for what it shows, again and again."""
     chapters = {} if live else {each: _packed(book.chapter(each)) for each in book.chapters()}
     script, plotly = _asset("page.js"), _plotly()
     made: str = _template("page.html.jinja").render(
         title=name or words.title(book),
+        table=table,
         version=__version__,
         live=live,
         policy=_policy([script, plotly], live),
@@ -57,18 +73,26 @@ def state(book: Book, *, live: bool) -> dict[str, Any]:
             {
                 "name": setting.name,
                 "methods": list(setting.methods),
-                "first": _telling(setting),
-                "runs": [f"{run.record.method}, seed {run.record.seed}" for run in setting.runs],
+                "first": _telling(setting, book.detailed(setting)),
+                "runs": [
+                    {"name": _called(setting.runs[place]), "chapter": place}
+                    for place in book.detailed(setting)
+                ],
             }
             for setting in book.settings
         ],
     }
 
 
-def _telling(setting: Setting) -> int:
-    """Return the run whose groups are shown first: one that has groups, if there is any."""
-    grouped = [place for place, run in enumerate(setting.runs) if run.record.group_count > 1]
+def _telling(setting: Setting, shown: Sequence[int]) -> int:
+    """Return which of the runs shown comes first: one that has groups, if there is any."""
+    runs = [setting.runs[place] for place in shown]
+    grouped = [place for place, run in enumerate(runs) if run.record.group_count > 1]
     return grouped[0] if grouped else 0
+
+
+def _called(run: RunRead) -> str:
+    return f"{run.record.method}, seed {run.record.seed}"
 
 
 def _filled(template: str, book: Book) -> str:

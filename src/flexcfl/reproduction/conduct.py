@@ -123,9 +123,10 @@ def _left(asked: Asked, console: Console, folder: Path) -> list[Path]:
         _show(made.sheet, console)
     name = "-".join([asked.target, *(f"{choice}-{value}" for choice, value in asked.chosen)])
     by = origin.told(asked.target, asked.only, asked.chosen, results)
-    files = {
-        f"{name}{ending}": content for ending, content in leaving.files(made, by, results, name)
-    }
+    with loading(console, "Drawing pictures and the page"):
+        files = {
+            f"{name}{ending}": content for ending, content in leaving.files(made, by, results, name)
+        }
     for file, content in files.items():
         write(folder, file, content)
         console.print(f"written: {folder / file}", highlight=False, soft_wrap=True)

@@ -1,10 +1,11 @@
-"""What a target leaves: its table in three forms, a line for each run, and its picture in two."""
+"""What a target leaves: its table in three forms, a line for each run, pictures and a page."""
 
 import io
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from flexcfl.comparison.plot import STYLE
+from flexcfl.report import Book, Table, html
 from flexcfl.reproduction import origin
 from flexcfl.reproduction.cells import Result
 from flexcfl.reproduction.targets import Made
@@ -25,9 +26,21 @@ def files(
         yield ".csv", made.sheet.csv().encode()
     if made.sheet and results:
         yield "-runs.csv", origin.runs(results).encode()
+    if results:
+        yield ".html", _page(made, by, results, title).encode()
     yield from ((f"-{ending}.csv", text.encode()) for ending, text in made.files.items())
     if made.draw:
         yield from _pictures(made.draw, title)
+
+
+def _page(made: Made, by: Sequence[str], results: Sequence[Result], title: str) -> str:
+    """Return a page with the table, and with charts of all runs."""
+    book = Book.of(result.path for result in results)
+    if not made.sheet:
+        return html(book, title)
+    sheet = made.sheet
+    table = Table(sheet.title, ["", "", *sheet.columns], sheet.lines(), [*sheet.notes, *by])
+    return html(book, sheet.title, table=table)
 
 
 def _pictures(draw: "Callable[[], Figure]", title: str) -> Iterator[tuple[str, bytes]]:

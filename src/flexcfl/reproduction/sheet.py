@@ -77,6 +77,10 @@ class Sheet:
         """The columns, in the order in which they first come."""
         return list(dict.fromkeys(entry.column for entry in self.entries))
 
+    def lines(self) -> list[list[str]]:
+        """Return the lines of the table, cell by cell: its block, what it is of, and figures."""
+        return list(self._lines("{}"))
+
     def text(self) -> str:
         """Return the table for a plain file."""
         return "\n".join([self.drawn(), "", *self.notes]) + "\n"

@@ -83,6 +83,7 @@ def execute(
         folder=folder.path if folder else None,
         engine=prepared.engine,
         waiting=serving.waiting,
+        names=prepared.federation.names,
     )
 
 

@@ -20,8 +20,9 @@ def files(
     prepared: Prepared, serving: Serving, summary: Mapping[str, Any]
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the names and contents of files, one at a time because models may be large."""
-    structure = prepared.federation.structure
-    yield CLIENTS, tables.clients(serving.model_of, prepared.cohorts.arrival, structure).encode()
+    structure, names = prepared.federation.structure, prepared.federation.names
+    arrival = prepared.cohorts.arrival
+    yield CLIENTS, tables.clients(serving.model_of, arrival, structure, names).encode()
     if serving.clustering is not None:
         yield FOUNDERS, tables.founders(serving.clustering).encode()
     about = {key: summary[key] for key in ("algorithm", "dataset", "model", "seed", "rounds")}

@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flexcfl.charts import Chart, Columns, Record
+from flexcfl.charts import chart as drawn
 from flexcfl.errors import SettingsError
 from flexcfl.metrics import Accuracy
 from flexcfl.protocol import Clustering, Ids, Vector
 from flexcfl.runner.experiment import Experiment
 
 if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
     from torch import nn
 
     from flexcfl.engine import Engine
 
-__all__ = ["Run", "columns"]
+__all__ = ["Run", "columns", "figure"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +36,8 @@ class Run:
     group (-1: none). ``clustering`` is how the groups were found, with the points to draw; it is
     None, like ``auxiliary``, where the algorithm has none. ``folder`` is None where nothing was
     written. ``waiting`` are the numbers of models that are no groups: they serve clients that were
-    away when a group was divided, and have not followed yet.
+    away when a group was divided, and have not followed yet. ``names`` are what clients are called,
+    where they have names.
     """
 
     experiment: Experiment
@@ -53,6 +57,7 @@ class Run:
     folder: Path | None
     engine: "Engine"
     waiting: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
 
     @property
     def accuracy(self) -> Accuracy:
@@ -67,9 +72,69 @@ class Run:
             )
         return self.engine.module(self.models[group])
 
+    @property
+    def record(self) -> Record:
+        """What charts know of the run."""
+        return Record(
+            method=self.summary["algorithm"],
+            seed=self.summary["seed"],
+            total=self.summary["rounds"],
+            clients=len(self.group_of),
+            rounds=self.rounds,
+            groups=_unless_empty(self.groups),
+            membership=_unless_empty(self.membership),
+            shifts=_unless_empty(self.shifts),
+            labels=_unless_empty(self.labels),
+            founders=_founders(self.clustering),
+            names=self.names,
+        )
+
+    def plot(self, chart: str = "accuracy") -> "Figure":
+        """Return a chart as a Plotly figure, to show in a notebook, to change or to save.
+
+        Args:
+            chart: ``"accuracy"``, ``"cost"``, ``"loss"`` or ``"discrepancy"`` over rounds; of the
+                groups ``"group-accuracy"``, ``"group-size"``, ``"moves"`` (who was where when),
+                ``"changes"`` or ``"flows"``; ``"founders"`` or ``"labels"``.
+
+        Example:
+            >>> import flexcfl
+            >>> run = flexcfl.run(dataset="digits", rounds=2)
+            >>> run.plot("moves").layout.title.text
+            'Who moved where and when'
+
+        """
+        return figure(drawn(chart, [self.record]))
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows of the run."""
+        from flexcfl.runner.notebook import html  # which needs this module
+
+        return html(self)
+
     def __repr__(self) -> str:
         names = [self.summary[key] for key in ("algorithm", "dataset", "model")]
         return f"Run({', '.join(names)}, {self.summary['rounds']} rounds, {self.accuracy})"
+
+
+def figure(chart: Chart) -> "Figure":
+    """Return a chart as Plotly's own figure, with its title in it."""
+    from plotly.graph_objects import Figure  # here, because it takes a while to import
+
+    made = Figure(chart.figure)
+    made.update_layout(title={"text": chart.title}, template="plotly_white", margin_t=90)
+    return made
+
+
+def _unless_empty(table: Columns) -> Columns:
+    return table if any(len(column) for column in table.values()) else {}
+
+
+def _founders(clustering: Clustering | None) -> Columns:
+    if clustering is None:
+        return {}
+    points = {f"x{axis}": column for axis, column in enumerate(clustering.embedding.T)}
+    return {"client": clustering.clients, "group": clustering.group_of, **points}
 
 
 def columns(kind: type[Any], rows: Sequence[Any]) -> dict[str, NDArray[Any]]:

@@ -18,13 +18,14 @@ def written(rows: Iterable[Sequence[object]]) -> str:
     return text.getvalue()
 
 
-def clients(group_of: Ids, arrival: Ids, structure: Ids | None) -> str:
-    """Return a line for every client: its group, the round it came in, and its true cluster."""
+def clients(group_of: Ids, arrival: Ids, structure: Ids | None, names: Sequence[str] = ()) -> str:
+    """Return a line for every client: its group, when it came, its true cluster and its name."""
     groups = [None if group == NO_GROUP else group for group in group_of.tolist()]
     true = [None] * len(groups) if structure is None else structure.tolist()
     came = [None if number == NEVER else number for number in arrival.tolist()]
-    rows = zip(range(len(groups)), groups, came, true, strict=True)
-    return written([("client", "group", "arrival", "structure"), *rows])
+    called: Sequence[str | None] = names or [None] * len(groups)
+    rows = zip(range(len(groups)), groups, came, true, called, strict=True)
+    return written([("client", "group", "arrival", "structure", "name"), *rows])
 
 
 def labels(skew: LabelSkew) -> str:

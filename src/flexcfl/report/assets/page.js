@@ -182,7 +182,7 @@
   function drawChoices() {
     options($("setting"), state.settings.map((each) => each.name));
     $("settings").hidden = state.settings.length < 2;
-    options($("run"), setting().runs, setting().first);
+    options($("run"), setting().runs.map((each) => each.name), setting().first);
     drawMethods();
   }
   function drawMethods() {
@@ -211,7 +211,10 @@
     await fill("overview", await chapter(`${$("setting").selectedIndex}`));
     drawMethods();
   }
-  const drawDetails = async () => fill("details", await chapter(`${$("setting").selectedIndex}-${$("run").selectedIndex}`));
+  async function drawDetails() {
+    const run = setting().runs[$("run").selectedIndex];
+    await fill("details", await chapter(`${$("setting").selectedIndex}-${run.chapter}`));
+  }
 
   // A live page asks what is new.
   let stamp = null;

@@ -1,0 +1,35 @@
+"""A run as notebooks show it: its results as a table, and its accuracy as a small drawing."""
+
+from html import escape
+
+import numpy as np
+
+from flexcfl.charts.palette import COLOURS
+from flexcfl.charts.sketch import sketch
+from flexcfl.runner import display
+from flexcfl.runner.result import Run
+
+__all__ = ["html"]
+
+
+def html(run: Run) -> str:
+    """Return a table without any script, so that it is also seen where none may run."""
+    summary = run.summary
+    names = " on ".join([summary["algorithm"], f"{summary['dataset']}, {summary['model']}"])
+    lines = "".join(
+        f'<tr><th style="text-align:left">{escape(name)}</th>'
+        f'<td style="text-align:left">{escape(text.plain)}</td></tr>'
+        for name, text in display.results(run).items()
+    )
+    head = f"<p><strong>{escape(names)}</strong>, {summary['rounds']} rounds</p>"
+    return f"<div>{head}{_curve(run)}<table>{lines}</table></div>"
+
+
+def _curve(run: Run) -> str:
+    values = run.rounds["accuracy"].astype(np.float64)
+    best = run.accuracy.best
+    if best is None:
+        return ""
+    what = f"accuracy over {len(values)} rounds, at most {best:.1%}"
+    drawn = sketch(values, COLOURS[0], what)
+    return f"<figure style='margin:0'>{drawn}<figcaption>{what}</figcaption></figure>"
