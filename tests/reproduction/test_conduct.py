@@ -15,7 +15,7 @@ from flexcfl.runner.lock import locked
 from tests.reproduction.constructed import leave
 
 ROW = ("synthetic-mclr",)
-FILES = ["table3-runs.csv", "table3.csv", "table3.md", "table3.txt"]
+FILES = ["table3-runs.csv", "table3.csv", "table3.html", "table3.md", "table3.txt"]
 
 
 @pytest.fixture(autouse=True)
@@ -54,8 +54,12 @@ def test_what_is_finished_is_shown_and_written_and_the_same_again(tmp_path: Path
     assert files["table3.txt"].decode().startswith(first[: first.index("\nwritten")].rstrip("\n"))
     assert b"only 6 rounds" in files["table3.md"]
     assert [line.split(": ")[1] for line in first.splitlines() if line.startswith("written")] == [
-        str(tmp_path / f"table3{ending}") for ending in (".txt", ".md", ".csv", "-runs.csv")
+        str(tmp_path / f"table3{ending}")
+        for ending in (".txt", ".md", ".csv", "-runs.csv", ".html")
     ]
+    page = files["table3.html"].decode()
+    assert "<h1>Table 3: accuracy without a shift</h1>" in page
+    assert "<td>paper</td>" in page
     assert made(asked, tmp_path) == first
     assert contents(tmp_path) == files
 
@@ -134,7 +138,7 @@ def test_a_picture_is_written_twice_and_the_same_again(tmp_path: Path) -> None:
     made(asked, tmp_path)
     files = contents(tmp_path)
     endings = {name.removeprefix("figure-overhead") for name in files}
-    assert endings == {".txt", ".md", ".csv", "-runs.csv", ".svg", ".png"}
+    assert endings == {".txt", ".md", ".csv", "-runs.csv", ".svg", ".png", ".html"}
     assert files["figure-overhead.png"].startswith(b"\x89PNG")
     made(asked, tmp_path)
     assert contents(tmp_path) == files

@@ -12,10 +12,10 @@ from flexcfl.runner import tables
 def test_every_client_has_its_group_arrival_and_true_cluster() -> None:
     group_of, arrival = np.array([1, NO_GROUP, 0]), np.array([0, 7, 0])
     assert tables.clients(group_of, arrival, np.array([2, 0, 2])) == (
-        "client,group,arrival,structure\n0,1,0,2\n1,,7,0\n2,0,0,2\n"
+        "client,group,arrival,structure,name\n0,1,0,2,\n1,,7,0,\n2,0,0,2,\n"
     )
-    assert tables.clients(group_of, arrival, None) == (
-        "client,group,arrival,structure\n0,1,0,\n1,,7,\n2,0,0,\n"
+    assert tables.clients(group_of, arrival, None, ["a", "b,c", "<d>"]) == (
+        'client,group,arrival,structure,name\n0,1,0,,a\n1,,7,,"b,c"\n2,0,0,,<d>\n'
     )
 
 

@@ -59,18 +59,15 @@ class Comparison:
                 f"The chart '{chart}' is drawn from the folder of a comparison, and this one has "
                 "none: give flexcfl.compare a folder with out=."
             )
-        return figure(OF_METHODS[chart](self._records()))
+        return figure(OF_METHODS[chart](self._records(chart)))
 
-    def _records(self) -> list[Record]:
+    def _records(self, chart: str) -> list[Record]:
         if self.folder is not None:
-            names = [
-                f"{name}-seed{run['seed']}" for name, runs in self.runs.items() for run in runs
-            ]
-            return Book.of(self.folder / name for name in names).settings[0].records
+            runs = [(name, run["seed"]) for name, found in self.runs.items() for run in found]
+            paths = (self.folder / f"{name}-seed{seed}" for name, seed in runs)
+            return Book.of(paths).settings[0].records
         return [
-            Record(
-                name, seed, len(curve), 0, {"round": np.arange(len(curve)) + 1, "accuracy": curve}
-            )
+            Record(name, seed, len(curve), 0, {"round": np.arange(1, len(curve) + 1), chart: curve})
             for name, curves in self.curves.items()
             for seed, curve in enumerate(curves)
         ]
