@@ -29,6 +29,7 @@ from flexcfl.runner.loop import Round
 
 __all__ = [
     "EXPERIMENT",
+    "GROUPS",
     "ROUNDS",
     "SUMMARY",
     "TABLES",
@@ -39,10 +40,10 @@ __all__ = [
 ]
 
 EXPERIMENT, SUMMARY = "experiment.toml", "summary.json"
-ROUNDS = "rounds.csv"
+ROUNDS, GROUPS = "rounds.csv", "groups.csv"
 TABLES: Mapping[str, type[Any]] = {
     ROUNDS: Figures,
-    "groups.csv": GroupFigures,
+    GROUPS: GroupFigures,
     "ledger.csv": Entry,
     "membership.csv": Membership,
     "timings.csv": Timing,
