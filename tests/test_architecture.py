@@ -48,18 +48,20 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     | {"protocol", "algorithms", "cohorts", "metrics", "data", "shifts", "drift"}
     | {"models", "engine", "simulation", "disk", "checkpoints"}
     | {"aggregation", "guards", "faults", "privacy"},
+    "tracking": {"errors", "disk", "runner"},
     "flower": BASE
     | {"protocol", "cohorts", "data", "faults", "guards", "privacy", "simulation"}
-    | {"checkpoints", "runner"}
+    | {"checkpoints", "runner", "tracking"}
     | {"models", "engine"},  # which are there before anybody asks, in the process that forks
-    "comparison": BASE | {"protocol", "algorithms", "metrics", "data", "disk", "runner"},
+    "comparison": BASE
+    | {"protocol", "algorithms", "metrics", "data", "disk", "runner", "tracking"},
     "benchmark": BASE | {"protocol", "data", "models", "engine", "runner"},
     "reproduction": BASE
     | {"protocol", "algorithms", "data", "metrics", "runner", "comparison", "convergence"}
     | {"benchmark"},  # for its words on the machine
     "cli": BASE
     | {"protocol", "algorithms", "metrics", "data", "shifts", "runner", "comparison"}
-    | {"reproduction", "benchmark", "flower"},
+    | {"reproduction", "benchmark", "flower", "tracking"},
     "__main__": {"cli"},
     "flexcfl": {
         "errors",
