@@ -43,6 +43,7 @@ def test_a_package_that_is_missing(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_nobody_waits_for_packages_that_are_not_asked_for() -> None:
     program = """
 import sys
