@@ -50,19 +50,21 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     | {"models", "engine", "simulation", "disk", "checkpoints"}
     | {"aggregation", "guards", "faults", "privacy", "charts"},
     "report": BASE | {"metrics", "charts", "disk", "runner"},
+    "tracking": {"errors", "disk", "runner"},
     "flower": BASE
     | {"protocol", "cohorts", "data", "faults", "guards", "privacy", "simulation"}
-    | {"checkpoints", "runner"}
+    | {"checkpoints", "runner", "tracking"}
     | {"models", "engine"},  # which are there before anybody asks, in the process that forks
     "comparison": BASE
-    | {"protocol", "algorithms", "metrics", "data", "disk", "runner", "charts", "report"},
+    | {"protocol", "algorithms", "metrics", "data", "disk", "runner", "charts", "report"}
+    | {"tracking"},
     "benchmark": BASE | {"protocol", "data", "models", "engine", "runner"},
     "reproduction": BASE
     | {"protocol", "algorithms", "data", "metrics", "runner", "comparison", "convergence"}
     | {"report", "benchmark"},  # for its words on the machine
     "cli": BASE
     | {"protocol", "algorithms", "metrics", "data", "shifts", "runner", "comparison"}
-    | {"reproduction", "benchmark", "flower", "report"},
+    | {"reproduction", "benchmark", "flower", "report", "tracking"},
     "__main__": {"cli"},
     "flexcfl": {
         "errors",

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from flexcfl.comparison import Comparison, compare
-    from flexcfl.runner import Run, resume, run
+    from flexcfl.runner import Callback, Run, resume, run
 
-__all__ = ["Comparison", "Run", "__version__", "compare", "resume", "run"]
+__all__ = ["Callback", "Comparison", "Run", "__version__", "compare", "resume", "run"]
 
 __version__ = "0.1.0"
 
 PARTS = (
     *("aggregation", "algorithms", "data", "drift", "errors", "faults", "guards", "privacy"),
-    *("protocol", "shifts"),
+    *("protocol", "shifts", "tracking"),
 )
 LAZY = {
     **dict.fromkeys(("Comparison", "compare"), "comparison"),
-    **dict.fromkeys(("Run", "resume", "run"), "runner"),
+    **dict.fromkeys(("Callback", "Run", "resume", "run"), "runner"),
 }
 
 

@@ -27,6 +27,7 @@ from flexcfl.protocol import Local
 from flexcfl.runner.experiment import Experiment, Model, RunSettings
 from flexcfl.settings import validated
 from flexcfl.shifts import SHIFTS
+from flexcfl.tracking import TRACKERS
 
 ROOT: Any = typer.main.get_command(app)
 
@@ -82,6 +83,7 @@ def test_the_names_to_choose_from_are_in_the_help() -> None:
     assert all(name in options["model"] for name in NAMES)
     assert all(name in options["shift"] for name in [*SHIFTS, "none"])
     assert all(name in options["drift"] for name in DETECTORS)
+    assert all(name in options["track"] for name in TRACKERS)
 
 
 def test_the_options_that_were_promised_exist() -> None:

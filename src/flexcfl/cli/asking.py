@@ -24,6 +24,7 @@ class Asked:
     words: "Layer"
     out: Path | None
     quiet: bool
+    track: tuple[str, ...] = ()
 
 
 def asking(command: Callable[..., None]) -> Callable[..., None]:
@@ -98,6 +99,7 @@ def asked(
             "'flexcfl run --help' lists the tables.",
         ),
     ] = None,
+    track: options.Track = None,
     quiet: options.Quiet = False,
 ) -> Asked:
     """Return what these options ask for."""
@@ -122,4 +124,4 @@ def asked(
         "device": device,
     }
     words = spoken(given, assignments(set_ or [], example="local.rate=0.05"))
-    return Asked(experiment, words, out, quiet)
+    return Asked(experiment, words, out, quiet, tuple(track or ()))

@@ -65,6 +65,7 @@ def compare(
             "'flexcfl run --help' lists them.",
         ),
     ] = None,
+    track: options.Track = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Run algorithms on the same clients, cohorts and shifts, and show a table of the results.
@@ -119,4 +120,5 @@ def compare(
         jobs=jobs,
         folder=out or "new",
         stoppable=True,
+        track=track or (),
     )

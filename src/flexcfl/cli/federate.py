@@ -50,4 +50,13 @@ def federate(
     from flexcfl.flower.local.conduct import federate as held
 
     console = Console(quiet=asked.quiet)
-    held(asked.file, asked.words, console, nodes=nodes, out=asked.out, port=port, tls=tls)
+    held(
+        asked.file,
+        asked.words,
+        console,
+        nodes=nodes,
+        out=asked.out,
+        port=port,
+        tls=tls,
+        track=asked.track,
+    )

@@ -18,6 +18,7 @@ __all__ = [
     "Rate",
     "Rounds",
     "Shift",
+    "Track",
 ]
 
 Dataset: TypeAlias = Annotated[
@@ -75,5 +76,13 @@ Data: TypeAlias = Annotated[
 ]
 Device: TypeAlias = Annotated[
     str | None, typer.Option(metavar="NAME", help="Where to compute: cpu, cuda. [default: cpu]")
+]
+Track: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        help="Log the rounds for tensorboard or mlflow as well, each with the extra of its name; "
+        "may be repeated.",
+    ),
 ]
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]

@@ -24,6 +24,7 @@ def resume(
         ),
     ] = None,
     data: options.Data = None,
+    track: options.Track = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Go on with a run or a comparison, to the same end as if it had never stopped.
@@ -35,6 +36,8 @@ def resume(
 
     Of a comparison, runs that are finished are not done again, those that have begun go on, and
     the others are begun. If all are finished, its table is shown once more.
+
+    With --track, rounds that were done before are logged as well, as far as they were not.
     """
     from rich.console import Console
 
@@ -42,13 +45,13 @@ def resume(
 
     console = Console(quiet=quiet)
     if is_comparison(folder):
-        _go_on_with_comparison(folder, console, jobs, data)
+        _go_on_with_comparison(folder, console, jobs, data, track or [])
     else:
-        _go_on_with_run(folder, console, jobs, data)
+        _go_on_with_run(folder, console, jobs, data, track or [])
 
 
 def _go_on_with_comparison(
-    folder: Path, console: "Console", jobs: int | None, data: Path | None
+    folder: Path, console: "Console", jobs: int | None, data: Path | None, track: list[str]
 ) -> None:
     from flexcfl.comparison.asked import Asked
     from flexcfl.comparison.conduct import conduct
@@ -58,10 +61,12 @@ def _go_on_with_comparison(
         check_number("jobs", jobs)
     asked = Asked.read(folder)
     moved = asked.with_data_in(data) if data else asked
-    conduct(moved, console, jobs=jobs, folder=folder, stoppable=True)
+    conduct(moved, console, jobs=jobs, folder=folder, stoppable=True, track=track)
 
 
-def _go_on_with_run(folder: Path, console: "Console", jobs: int | None, data: Path | None) -> None:
+def _go_on_with_run(
+    folder: Path, console: "Console", jobs: int | None, data: Path | None, track: list[str]
+) -> None:
     from flexcfl.errors import SettingsError
     from flexcfl.flower.local.conduct import forget, is_local
     from flexcfl.flower.local.conduct import resume as go_on_over_nodes
@@ -69,6 +74,7 @@ def _go_on_with_run(folder: Path, console: "Console", jobs: int | None, data: Pa
     from flexcfl.runner.conduct import resume as go_on
     from flexcfl.runner.keeping import tidy
     from flexcfl.runner.layers import spoken
+    from flexcfl.tracking import trackers
 
     if jobs is not None:
         raise SettingsError(f"'{folder}' holds no comparison but one run: leave --jobs out.")
@@ -79,6 +85,6 @@ def _go_on_with_run(folder: Path, console: "Console", jobs: int | None, data: Pa
         return
     words = [spoken({"data": data}, {})] if data else []
     if is_local(folder):
-        go_on_over_nodes(folder, console, layers=words)
+        go_on_over_nodes(folder, console, layers=words, track=track)
         return
-    go_on(folder, console, layers=words, stoppable=True)
+    go_on(folder, console, layers=words, stoppable=True, callbacks=trackers(track))

@@ -84,6 +84,10 @@ def run(asked: Asked) -> None:
     one stops at once. There are checkpoints every 10 rounds and every 60 seconds as well, whichever
     comes first (run.checkpoint_rounds, run.checkpoint_seconds; 0 turns either off). Those by rounds
     are fewer where they would take more than 2 % of the time (run.checkpoint_share; 1 for never).
+
+    --track tensorboard logs every round for TensorBoard, in the folder tensorboard of the run, and
+    --track mlflow for MLflow, as MLFLOW_TRACKING_URI and MLFLOW_EXPERIMENT_NAME say; a run that is
+    resumed is given them again. They need flexcfl[tensorboard] and flexcfl[mlflow].
     """  # noqa: D301  (click reads the character as: keep these lines)
     # Late imports: whoever asks for help, or mistypes an option, does not wait for them.
     from rich.console import Console
@@ -91,7 +95,15 @@ def run(asked: Asked) -> None:
     from flexcfl.runner import toml
     from flexcfl.runner.conduct import conduct
     from flexcfl.runner.layers import Layer
+    from flexcfl.tracking import trackers
 
     file = [Layer("file", toml.read(asked.file))] if asked.file else []
     layers, console = [*file, asked.words], Console(quiet=asked.quiet)
-    conduct(layers, console, folder=asked.out or "new", file=asked.file, stoppable=True)
+    conduct(
+        layers,
+        console,
+        folder=asked.out or "new",
+        file=asked.file,
+        stoppable=True,
+        callbacks=trackers(asked.track),
+    )

@@ -38,6 +38,7 @@ def compare(
     set: Mapping[str, object] | None = None,  # noqa: A002  (the command's --set)
     out: str | Path | None = None,
     progress: bool = False,
+    track: str | Sequence[str] = (),
 ) -> Comparison:
     """Run algorithms on the same clients, cohorts and shifts, with several seeds, in parallel.
 
@@ -65,6 +66,8 @@ def compare(
         out: The folder to write; without one, nothing is written. If it holds this very comparison,
             begun earlier, that goes on: finished runs are not done again, others are resumed.
         progress: Whether to show what the command shows: settings, rounds and results.
+        track: Names of trackers that log every run, ``"tensorboard"`` (with ``out``) or
+            ``"mlflow"``.
 
     Example:
         >>> import flexcfl
@@ -97,6 +100,7 @@ def compare(
         jobs=jobs,
         folder=Path(out) if out is not None else None,
         federation=federation,
+        track=[track] if isinstance(track, str) else list(track),
     )
 
 

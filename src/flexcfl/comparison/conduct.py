@@ -26,6 +26,7 @@ from flexcfl.runner.display import show
 from flexcfl.runner.folder import write
 from flexcfl.runner.places import command
 from flexcfl.runner.stopping import Stop, StoppedError, listening
+from flexcfl.tracking import trackers
 
 __all__ = ["Folder", "conduct"]
 
@@ -40,12 +41,14 @@ def conduct(
     folder: Folder,
     federation: Federation | None = None,
     stoppable: bool = False,
+    track: Sequence[str] = (),
 ) -> Comparison:
     """Carry out runs, so many at once (by default one for each core), and hold them together.
 
     What they show is left in ``folder``. If this very comparison is in it already, it goes on. A
-    ``stoppable`` one listens to signals.
+    ``stoppable`` one listens to signals. ``track`` are the names of trackers for every run.
     """
+    trackers(track)  # so that what they lack is told here, and once
     runs, started = asked.runs(federation), monotonic()
     sent, jobs = parcel(federation), min(jobs or cores(), len(runs))
     out = folder if isinstance(folder, Path) else None
@@ -56,7 +59,7 @@ def conduct(
             _told_where(path, asked, runs, console),
             listening() if stoppable and path else nullcontext(Stop()) as stop,
         ):
-            with closing(carried_out(runs, jobs, sent, path, stop)) as events:
+            with closing(carried_out(runs, jobs, sent, path, stop, track)) as events:
                 done = _collected(shown(events, runs, console))
             if path and len(done) < len(runs):
                 how_far = f"with {len(done)} of {len(runs)} runs complete"

@@ -25,6 +25,7 @@ from flexcfl.runner.places import CHECKPOINTS
 from flexcfl.runner.prepare import Prepared, prepare
 from flexcfl.runner.restoring import Restored, restored
 from flexcfl.runner.stopping import Stop, listening
+from flexcfl.tracking import trackers
 
 __all__ = ["Desk", "Send"]
 
@@ -57,6 +58,7 @@ class Desk:
         if task.folder and self.begun:
             send(read_back(task.folder, task.experiment))
             return
+        callbacks = trackers(task.track)
         prepared = self._prepared(task.experiment)
         self._check_wanted()
         self.begun = True
@@ -67,7 +69,7 @@ class Desk:
             if found:
                 _tell(found, send)
             view = partial(self._sent, send, stoppable=folder is not None)
-            run = execute(prepared, view, folder, stop, found)
+            run = execute(prepared, view, folder, stop, found, callbacks=callbacks)
         send(Done(dict(run.summary), run.rounds["accuracy"]))
         if stop.asked is not None:  # in the last round, when there was nothing left to stop
             raise KeyboardInterrupt

@@ -34,10 +34,11 @@ class Work(Protocol):
 
 @dataclass(frozen=True)
 class Task:
-    """A run to do or to go on with, and the folder to leave, if any."""
+    """A run to do or to go on with, the folder to leave, if any, and the names of trackers."""
 
     experiment: Experiment
     folder: Path | None
+    track: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

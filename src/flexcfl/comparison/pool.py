@@ -2,8 +2,9 @@
 
 import pickle
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TypeAlias
@@ -36,6 +37,7 @@ class Started:
 
 News: TypeAlias = Resumed | Remark | RoundDone | Done
 Event: TypeAlias = tuple[Work, Started | News]
+Give: TypeAlias = Callable[[Process, Work], Event]
 
 
 def parcel(federation: Federation | None) -> bytes:
@@ -55,13 +57,15 @@ def carried_out(
     federation: bytes,
     folder: Path | None,
     stop: Stop | None = None,
+    track: Sequence[str] = (),
 ) -> Generator[Event | None, None, None]:
     """Yield what happens to the runs, and None from time to time.
 
     ``federation`` is a parcel. Runs leave their folders in ``folder``, if there is one: those that
     are finished there are not done again, and those that have begun are gone on with. When somebody
-    asks to ``stop``, runs come to the end of their rounds, and this ends early. All processes are
-    gone when this ends, when a run fails, and when this is closed.
+    asks to ``stop``, runs come to the end of their rounds, and this ends early. ``track`` are the
+    names of trackers. All processes are gone when this ends, when a run fails, and when this is
+    closed.
     """
     stop, waiting = stop or Stop(), deque[Work]()
     for run in runs:
@@ -69,11 +73,12 @@ def carried_out(
             yield run, read_back(folder / run.folder, run.experiment)
         else:
             waiting.append(run)
-    yield from _shared_out(waiting, jobs, federation, folder, stop)
+    give = partial(_given, folder=folder, track=tuple(track))
+    yield from _shared_out(waiting, jobs, federation, give, stop)
 
 
 def _shared_out(
-    waiting: "deque[Work]", jobs: int, federation: bytes, folder: Path | None, stop: Stop
+    waiting: "deque[Work]", jobs: int, federation: bytes, give: Give, stop: Stop
 ) -> Generator[Event | None, None, None]:
     """Share out runs among processes, each of which gets the next when it is done with one."""
     inbox: Inbox = SimpleQueue()
@@ -82,7 +87,7 @@ def _shared_out(
         for _ in range(min(jobs, len(waiting))):
             processes.append(Process(inbox))
             processes[-1].tell(federation)
-            yield _given(processes[-1], waiting.popleft(), folder)
+            yield give(processes[-1], waiting.popleft())
         while any(process.run for process in processes):
             if stop.asked is not None:
                 waiting.clear()
@@ -100,14 +105,14 @@ def _shared_out(
             if isinstance(message, Done):
                 process.run = None
                 if waiting:
-                    yield _given(process, waiting.popleft(), folder)
+                    yield give(process, waiting.popleft())
     finally:
         # Who has asked to stop and does not wait for that does not want to wait at all.
         end(processes, GRACE if stop.asked is None else 0.0)
 
 
-def _given(process: Process, run: Work, folder: Path | None) -> Event:
-    process.give(run, folder)
+def _given(process: Process, run: Work, folder: Path | None, track: tuple[str, ...]) -> Event:
+    process.give(run, folder, track)
     return run, Started()
 
 

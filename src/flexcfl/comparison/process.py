@@ -62,10 +62,14 @@ class Process:
             self._process.stdin.write(pickled)
             self._process.stdin.flush()
 
-    def give(self, run: Work, folder: Path | None) -> None:
-        """Let it do a run, which leaves a folder of its own in ``folder``, if there is one."""
+    def give(self, run: Work, folder: Path | None, track: tuple[str, ...] = ()) -> None:
+        """Let it do a run, which leaves a folder of its own in ``folder``, if there is one.
+
+        ``track`` are the names of trackers for it.
+        """
         self.run = run
-        self.tell(pickle.dumps(Task(run.experiment, folder / run.folder if folder else None)))
+        own = folder / run.folder if folder else None
+        self.tell(pickle.dumps(Task(run.experiment, own, track)))
 
     def hang_up(self) -> None:
         """End the conversation, upon which the process ends, if only after its round."""

@@ -18,6 +18,7 @@ from flexcfl.runner.folder import EXPERIMENT
 from flexcfl.runner.layers import Layer, spoken
 from flexcfl.runner.result import Run
 from flexcfl.settings import assignments
+from flexcfl.tracking import trackers
 
 __all__ = ["app", "serve"]
 
@@ -37,19 +38,20 @@ def serve(grid: Grid, config: Mapping[str, Any], console: Console) -> Run:
     """Hold the run that a configuration of the app describes, and show it on a console.
 
     ``experiment`` is TOML, or the name of such a file on this machine, ``set`` assignments such as
-    ``run.rounds=5 local.rate=0.1``, ``out`` the folder of the run, and ``resume`` whether to go on
-    with the one in it.
+    ``run.rounds=5 local.rate=0.1``, ``out`` the folder of the run, ``resume`` whether to go on with
+    the one in it, and ``track`` names of trackers with commas between them.
     """
 
     def remark(sentence: str) -> None:
         console.print(printable(sentence), markup=False, highlight=False, soft_wrap=True)
 
     hosting, out = Federated(grid, remark), str(config.get("out", ""))
+    callbacks = trackers([str(config.get("track", ""))])
     if config.get("resume"):
         if not out:
             raise SettingsError("There is nothing to go on with: name the folder of a run as out.")
         own = own_of([Layer("file", toml.read(Path(out) / EXPERIMENT))])
-        return conduct.resume(Path(out), console, own=own, hosting=hosting)
+        return conduct.resume(Path(out), console, own=own, hosting=hosting, callbacks=callbacks)
     file, said = _said(str(config.get("experiment", "")))
     words = spoken({}, assignments(shlex.split(str(config.get("set", "")))))
     layers = [*said, words, EVERY_ROUND]
@@ -60,6 +62,7 @@ def serve(grid: Grid, config: Mapping[str, Any], console: Console) -> Run:
         file=file,
         own=own_of(layers),
         hosting=hosting,
+        callbacks=callbacks,
     )
 
 

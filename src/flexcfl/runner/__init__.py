@@ -1,6 +1,7 @@
 """From an experiment to its results: settings, loop, run folder."""
 
 from flexcfl.runner.api import resume, run
+from flexcfl.runner.callbacks import Beginning, Callback
 from flexcfl.runner.result import Run
 
-__all__ = ["Run", "resume", "run"]
+__all__ = ["Beginning", "Callback", "Run", "resume", "run"]

@@ -1,6 +1,6 @@
 """``flexcfl.run`` and ``flexcfl.resume``: what the commands do, from Python."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -9,8 +9,10 @@ from rich.console import Console
 
 from flexcfl.data import Federation
 from flexcfl.drift import Detector
+from flexcfl.errors import SettingsError
 from flexcfl.runner import conduct as conducting
 from flexcfl.runner import toml
+from flexcfl.runner.callbacks import Callback
 from flexcfl.runner.conduct import conduct
 from flexcfl.runner.experiment import Experiment
 from flexcfl.runner.layers import Layer, assigned, spoken
@@ -44,6 +46,7 @@ def run(
     set: Mapping[str, object] | None = None,  # noqa: A002  (the command's --set)
     out: str | Path | None = None,
     progress: bool = False,
+    callbacks: Iterable[Callback] = (),
 ) -> Run:
     """Train a federation and return the figures and models of the run.
 
@@ -70,6 +73,8 @@ def run(
             ``{"data.arrivals": [{"round": 100, "share": 0.2}]}`` lets clients appear later.
         out: The run folder to write; without one, nothing is written.
         progress: Whether to show what the command shows: settings, rounds and results.
+        callbacks: Who is told of the run while it goes on, such as ``flexcfl.tracking.MLflow()``
+            or a ``flexcfl.Callback`` of your own.
 
     Example:
         >>> import flexcfl
@@ -104,6 +109,7 @@ def run(
         folder=Path(out) if out is not None else None,
         file=Path(experiment) if isinstance(experiment, str | Path) else None,
         own=Own(federation, factory, shifts, detector),
+        callbacks=_several(callbacks),
     )
 
 
@@ -116,6 +122,7 @@ def resume(
     drift: Detector | None = None,
     data: str | Path | None = None,
     progress: bool = False,
+    callbacks: Iterable[Callback] = (),
 ) -> Run:
     """Go on with a run from its last checkpoint, to the same end as if it had never stopped.
 
@@ -127,6 +134,7 @@ def resume(
         drift: The detector, where it is your own.
         data: The folder in which the dataset's files are now.
         progress: Whether to show what the command shows: settings, rounds and results.
+        callbacks: Who is told of the run while it goes on, as for ``flexcfl.run``.
 
     """
     return conducting.resume(
@@ -134,6 +142,7 @@ def resume(
         Console(quiet=not progress),
         layers=[spoken({"data": data}, {})] if data is not None else [],
         own=Own(dataset, model, shift, drift),
+        callbacks=_several(callbacks),
     )
 
 
@@ -146,6 +155,20 @@ def _said(experiment: str | Path | Mapping[str, Any] | Experiment | None, own_da
     if own_data and isinstance(data, Mapping):
         tables["data"] = {key: data[key] for key in ("name", "arrivals") if key in data}
     return Layer("experiment", tables)
+
+
+def _several(callbacks: object) -> list[Callback]:
+    """Return callbacks as a list, once each is known to be one."""
+    given: list[Any] = list(callbacks) if isinstance(callbacks, Iterable) else [None]
+    needed = ("begin", "round", "end", "break_off")
+    for each in given:
+        # A class in the place of an object would have all of them, too.
+        if isinstance(each, type) or not all(hasattr(each, name) for name in needed):
+            raise SettingsError(
+                "callbacks must be a list of objects such as [flexcfl.tracking.TensorBoard()], not "
+                f"{callbacks!r:.60}."
+            )
+    return given
 
 
 def _label(factory: "Callable[[], object]") -> str:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from flexcfl.errors import DiskError, FlexcflError, SettingsError, printable
 from flexcfl.runner import display, toml
+from flexcfl.runner.callbacks import Callback
 from flexcfl.runner.claim import claimed
 from flexcfl.runner.execute import View, execute
 from flexcfl.runner.folder import EXPERIMENT, ROUNDS, SUMMARY, RunFolder
@@ -41,25 +42,27 @@ def conduct(
     own: Own = NOTHING,
     stoppable: bool = False,
     hosting: Hosting = SIMULATED,
+    callbacks: Iterable[Callback] = (),
 ) -> Run:
     """Check everything, then train, writing into ``folder`` and showing on ``console``.
 
     ``file`` is shown as where settings come from. What the caller has of its own takes the place
     of what the experiment names. A ``stoppable`` run listens to signals. ``hosting`` says where
-    the clients are.
+    the clients are, and ``callbacks`` are told of everything.
     """
     resolved = resolve(layers, own)
     if isinstance(folder, Path):
         check_free(folder, hosting.beside)
     prepared = _prepared(resolved, file, own, console, hosting)
     if folder is None:
-        run = execute(prepared, _view(prepared, console), hosting=hosting)
+        view = _view(prepared, console)
+        run = execute(prepared, view, hosting=hosting, callbacks=callbacks)
     else:
         out = folder if isinstance(folder, Path) else None
         claim = claimed(out, resolved.experiment, hosting.beside)
         with claim as path, _going_on(path, console, stoppable) as stop:
             view = _view(prepared, console)
-            run = execute(prepared, view, RunFolder(path), stop, hosting=hosting)
+            run = execute(prepared, view, RunFolder(path), stop, None, hosting, callbacks)
     display.show(display.results(run), console)
     return run
 
@@ -72,6 +75,7 @@ def resume(
     own: Own = NOTHING,
     stoppable: bool = False,
     hosting: Hosting = SIMULATED,
+    callbacks: Iterable[Callback] = (),
 ) -> Run:
     """Go on with the run in a folder from its newest checkpoint.
 
@@ -90,7 +94,7 @@ def resume(
         _show_restored(found, prepared, console)
         with found.trusted(), _going_on(path, console, stoppable) as stop:
             view = _view(prepared, console, found.number)
-            run = execute(prepared, view, RunFolder(path), stop, found, hosting)
+            run = execute(prepared, view, RunFolder(path), stop, found, hosting, callbacks)
             results = display.results(run)
     display.show(results, console)
     return run

@@ -1,13 +1,14 @@
 """One run, from a prepared experiment to its result and its folder."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any, TypeAlias
+from typing import Any
 
 from flexcfl.guards import Guards
 from flexcfl.protocol import Serving
 from flexcfl.runner import leaving
+from flexcfl.runner.callbacks import Beginning, Callback, View, accompanied
 from flexcfl.runner.experiment import Experiment
 from flexcfl.runner.figures import (
     Entry,
@@ -19,7 +20,7 @@ from flexcfl.runner.figures import (
     Shifted,
     Timing,
 )
-from flexcfl.runner.folder import TABLES, RunFolder
+from flexcfl.runner.folder import GROUPS, ROUNDS, TABLES, RunFolder
 from flexcfl.runner.hosting import SIMULATED, Hosting
 from flexcfl.runner.keeping import Running, done_with, keeping
 from flexcfl.runner.loop import Round, World, train
@@ -31,8 +32,6 @@ from flexcfl.runner.summary import summarised
 
 __all__ = ["View", "execute"]
 
-View: TypeAlias = Callable[[Iterator[Round]], Iterator[Round]]
-
 
 def execute(
     prepared: Prepared,
@@ -41,12 +40,40 @@ def execute(
     stop: Stop | None = None,
     restored: Restored | None = None,
     hosting: Hosting = SIMULATED,
+    callbacks: Iterable[Callback] = (),
 ) -> Run:
     """Run all rounds, each written down where there is a folder and then shown by ``view``.
 
     What is ``restored`` from that folder need not be done again. Where somebody may ask to ``stop``
-    there is a checkpoint before that. ``hosting`` says where the clients are.
+    there is a checkpoint before that. ``hosting`` says where the clients are, and ``callbacks`` are
+    told of everything.
     """
+
+    def executed(told: View) -> Run:
+        # Who shows rounds tidies up when a callback breaks them off.
+        return _executed(prepared, lambda each: view(told(each)), folder, stop, restored, hosting)
+
+    return accompanied(executed, callbacks, _beginning(prepared, folder, restored))
+
+
+def _beginning(
+    prepared: Prepared, folder: RunFolder | None, restored: Restored | None
+) -> Beginning:
+    path = folder.path if folder else None
+    if restored is None:
+        return Beginning(prepared.experiment, path)
+    rows = restored.rows  # copied, as these lists will grow
+    return Beginning(prepared.experiment, path, tuple(rows[ROUNDS]), tuple(rows[GROUPS]))
+
+
+def _executed(
+    prepared: Prepared,
+    view: View,
+    folder: RunFolder | None,
+    stop: Stop | None,
+    restored: Restored | None,
+    hosting: Hosting,
+) -> Run:
     started = perf_counter() - (restored.about.seconds if restored else 0)
     world, labels = hosting.world(prepared), hosting.labels(prepared)
     if restored is not None and restored.memory is not None:

@@ -31,6 +31,7 @@ from flexcfl.runner.loop import Round
 
 __all__ = [
     "EXPERIMENT",
+    "GROUPS",
     "LABELS",
     "ROUNDS",
     "SUMMARY",
@@ -42,10 +43,10 @@ __all__ = [
 ]
 
 EXPERIMENT, SUMMARY = "experiment.toml", "summary.json"
-ROUNDS, LABELS = "rounds.csv", "labels.csv"
+ROUNDS, GROUPS, LABELS = "rounds.csv", "groups.csv", "labels.csv"
 TABLES: Mapping[str, type[Any]] = {
     ROUNDS: Figures,
-    "groups.csv": GroupFigures,
+    GROUPS: GroupFigures,
     "ledger.csv": Entry,
     "membership.csv": Membership,
     "timings.csv": Timing,

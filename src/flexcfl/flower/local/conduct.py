@@ -26,6 +26,7 @@ from flexcfl.runner.layers import Layer
 from flexcfl.runner.lock import locked
 from flexcfl.runner.prepare import prepare
 from flexcfl.runner.resolve import resolve
+from flexcfl.tracking import trackers
 
 __all__ = ["federate", "forget", "is_local", "resume"]
 
@@ -42,14 +43,16 @@ def federate(
     out: Path | None = None,
     port: int | None = None,
     tls: bool = False,
+    track: Sequence[str] = (),
     tick: Tick | None = None,
 ) -> Path:
     """Check everything, then hold a run over nodes of this machine, and return its folder.
 
-    The settings are those of a ``file`` and, above it, ``words``. ``tick`` is called a few times a
-    second with the federation.
+    The settings are those of a ``file`` and, above it, ``words``. ``track`` are the names of
+    trackers. ``tick`` is called a few times a second with the federation.
     """
     _check_possible(port)
+    trackers(track)  # so that what they lack is told before anything is started
     layers = [Layer("file", toml.read(file))] if file else []
     spoken = _with_nodes([*layers, words], nodes)
     experiment = resolve([*layers, spoken]).experiment
@@ -60,7 +63,7 @@ def federate(
         _check(experiment, number)
     path, made = places.made(out, claim.ROOT / claim.name(experiment))
     named = {"experiment": str(file)} if file else {}
-    config = {**named, "set": _assigned(spoken.tables), "out": str(path)}
+    config = {**named, "set": _assigned(spoken.tables), "out": str(path), **_tracked(track)}
     plan = Plan(path, config, number, settings=_settings(experiment), port=port, tls=tls)
     with _going_on(path, console, made):
         _hold(plan, console, tick)
@@ -68,10 +71,16 @@ def federate(
 
 
 def resume(
-    path: Path, console: Console, *, layers: Sequence[Layer] = (), tick: Tick | None = None
+    path: Path,
+    console: Console,
+    *,
+    layers: Sequence[Layer] = (),
+    track: Sequence[str] = (),
+    tick: Tick | None = None,
 ) -> None:
     """Go on with such a run; ``layers`` may say where the data are now."""
     _check_possible(None)
+    trackers(track)
     experiment = resolve([Layer("file", toml.read(path / EXPERIMENT)), *layers]).experiment
     if is_finished(path):
         raise SettingsError(f"The run in '{path}' is finished: there is nothing left to do.")
@@ -81,7 +90,7 @@ def resume(
     with _showing(console, "Loading the data and the model"):
         _check(experiment, number)
     tls = Standing(path).registration.exists()
-    config = {"out": str(path), "resume": True}
+    config = {"out": str(path), "resume": True, **_tracked(track)}
     plan = Plan(path, config, number, settings=_settings(experiment), tls=tls)
     with _going_on(path, console, None):
         _hold(plan, console, tick)
@@ -134,6 +143,11 @@ def _settings(experiment: Experiment) -> dict[str, Any]:
         **({"data": str(folder)} if folder is not None else {}),
         **({"model": model} if ":" in model else {}),  # which is the person's own who starts nodes
     }
+
+
+def _tracked(track: Sequence[str]) -> dict[str, str]:
+    """Return the names of trackers as the app is told of them."""
+    return {"track": ",".join(track)} if track else {}
 
 
 def _assigned(tables: Mapping[str, Mapping[str, Any]]) -> str:

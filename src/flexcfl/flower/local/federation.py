@@ -215,8 +215,10 @@ class Federation:
         return all(each.end is None for each in self.pillars.values())
 
     def _submit(self) -> None:
-        resumed = {"out": str(self.plan.folder), "resume": True}
-        config = resumed if self._standing.begun else self.plan.config
+        config = self.plan.config
+        if self._standing.begun:
+            again = {"out": str(self.plan.folder), "resume": True}
+            config = again | {key: config[key] for key in ("track",) if key in config}
         self._finish("submit", [self._programs.submit(self.plan.app, config)])
 
     def _register(self) -> None:

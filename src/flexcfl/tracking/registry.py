@@ -1,0 +1,37 @@
+"""The trackers by name, as the command line knows them."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
+
+from flexcfl.errors import SettingsError, unknown
+from flexcfl.runner import Callback
+from flexcfl.tracking.mlflow import MLflow
+from flexcfl.tracking.tensorboard import TensorBoard
+
+__all__ = ["TRACKERS", "Tracker", "trackers"]
+
+
+class Tracker(Callback, Protocol):
+    """A callback that writes runs down for a tool."""
+
+    def check(self) -> None:
+        """Find out, before any work is done, whether what it needs is there."""
+
+
+TRACKERS: Mapping[str, Callable[[], Tracker]] = {"tensorboard": TensorBoard, "mlflow": MLflow}
+
+
+def trackers(names: Iterable[str]) -> list[Tracker]:
+    """Return trackers by their names, each once, when it is known that they can be used.
+
+    A name may be several, with commas between them.
+    """
+    said = (name.strip() for each in names for name in each.split(","))
+    chosen = dict.fromkeys(filter(None, said))
+    for name in chosen:
+        if name not in TRACKERS:
+            raise SettingsError(unknown("tracker", name, TRACKERS))
+    made = [TRACKERS[name]() for name in chosen]
+    for each in made:
+        each.check()
+    return made
