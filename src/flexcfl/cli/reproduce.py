@@ -72,7 +72,7 @@ def reproduce(
     that are finished are never run again. Ctrl-C ends the rounds that are under way; the same
     command goes on. A table shows all that is finished in the folder: rows can be added one by one,
     with more seeds or with fewer rounds. It is printed and written as text, Markdown and CSV, a
-    figure as SVG and PNG.
+    figure as SVG and PNG; either with a page of charts of its runs.
 
     \b
     --choose takes these, the default first:
