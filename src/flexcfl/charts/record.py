@@ -47,8 +47,8 @@ class Record:
 
     def name_of(self, client: int) -> str:
         """Return what a client is called."""
-        named = client < len(self.names) and self.names[client] != str(client)
-        return f"{client} ({self.names[client]})" if named else str(client)
+        name = self.names[client] if client < len(self.names) else ""
+        return f"{client} ({name})" if name not in ("", str(client)) else str(client)
 
 
 def by_method(records: Iterable[Record]) -> dict[str, list[Record]]:
