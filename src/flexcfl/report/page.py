@@ -58,7 +58,7 @@ def state(book: Book, *, live: bool) -> dict[str, Any]:
                 "name": setting.name,
                 "methods": list(setting.methods),
                 "first": _telling(setting),
-                "runs": [f"{run.record.method}, seed {run.record.seed}" for run in setting.runs],
+                "runs": setting.titles,
             }
             for setting in book.settings
         ],
