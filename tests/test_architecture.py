@@ -49,7 +49,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     | {"protocol", "algorithms", "cohorts", "metrics", "data", "shifts", "drift"}
     | {"models", "engine", "simulation", "disk", "checkpoints"}
     | {"aggregation", "guards", "faults", "privacy", "charts"},
-    "report": BASE | {"metrics", "charts", "disk", "runner"},
+    "report": BASE | {"protocol", "metrics", "charts", "disk", "runner"},
     "tracking": {"errors", "disk", "runner"},
     "flower": BASE
     | {"protocol", "cohorts", "data", "faults", "guards", "privacy", "simulation"}

@@ -67,13 +67,13 @@ def plain(text: str) -> str:
 def listed(values: NDArray[Any], digits: int = 6) -> list[Any]:
     """Return numbers as JSON knows them, with so many significant digits, None for no number.
 
-    >>> listed(np.array([0.123456789, np.nan]))
-    [0.123457, None]
+    >>> listed(np.array([0.123456789, np.nan, np.inf]))
+    [0.123457, None, None]
     """
     if values.dtype.kind != "f":
         found: list[Any] = values.tolist()
         return found
-    return [None if np.isnan(value) else float(f"{value:.{digits}g}") for value in values]
+    return [float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in values]
 
 
 def percent(share: float) -> str:

@@ -14,13 +14,13 @@ from flexcfl.charts.record import Record, by_method
 __all__ = ["accuracy", "cost", "discrepancy", "loss"]
 
 BAND = 0.16
-SPREAD = "Lines are means over the seeds, bands go from the lowest to the highest."
+SPREAD = " Lines are means over the seeds, bands go from the lowest to the highest."
 
 
 def accuracy(records: Sequence[Record]) -> Chart:
     """Return the accuracy over rounds, in percent."""
     best = _told(records, "accuracy", "reaches {}", np.nanmax, percent)
-    text = f"{best} {_spread(records)}"
+    text = f"{best}{_spread(records)}"
     shown = layout(yaxis=axis("accuracy in %"), xaxis=_rounds(records), hovermode="x unified")
     data = _lines(records, "accuracy", 100)
     columns = ("method", "round", "accuracy_percent")
@@ -30,7 +30,7 @@ def accuracy(records: Sequence[Record]) -> Chart:
 def loss(records: Sequence[Record]) -> Chart:
     """Return the cohort's training loss over rounds."""
     ends = _told(records, "loss", "ends at {}", _last, "{:.3g}".format)
-    text = f"Mean training loss of the cohort in its last local epoch. {ends} {_spread(records)}"
+    text = f"Mean training loss of the cohort in its last local epoch. {ends}{_spread(records)}"
     shown = layout(yaxis=axis("training loss"), xaxis=_rounds(records), hovermode="x unified")
     data = _lines(records, "loss")
     return Chart("loss", "Loss over rounds", text, data, shown, ("method", "round", "loss"))
@@ -42,7 +42,7 @@ def discrepancy(records: Sequence[Record]) -> Chart:
     what = "How far clients' models are, after local training, from their group's."
     shown = layout(yaxis=axis("discrepancy"), xaxis=_rounds(records), hovermode="x unified")
     data, columns = _lines(records, "discrepancy"), ("method", "round", "discrepancy")
-    text = f"{what} {ends} {_spread(records)}"
+    text = f"{what} {ends}{_spread(records)}"
     return Chart("discrepancy", "Discrepancy over rounds", text, data, shown, columns)
 
 

@@ -3,16 +3,17 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from flexcfl.charts.chart import Chart, axis, layout, listed, plain
 from flexcfl.charts.palette import SEQUENCE, of_group
 from flexcfl.charts.record import Record
 from flexcfl.data.describe import arranged
+from flexcfl.protocol import Ids
 
 __all__ = ["founders", "labels"]
 
 MOST = 400  # so many clients are drawn at the most
+AT_ONCE = 2**24
 
 
 def founders(record: Record) -> Chart:
@@ -33,13 +34,13 @@ def founders(record: Record) -> Chart:
 
 def labels(record: Record) -> Chart:
     """Return which share of its examples each client has of each class, at the start."""
-    counts = _counts(record)
+    known, counts = _counts(record)
     order = arranged(counts, MOST)
     shares = counts[order] / np.maximum(counts[order].sum(axis=1, keepdims=True), 1)
     data = [
         {
             "type": "heatmap",
-            "x": [plain(record.name_of(client)) for client in order.tolist()],
+            "x": [plain(record.name_of(client)) for client in known[order].tolist()],
             "y": [f"{label}" for label in range(counts.shape[1])],
             "z": [listed(line, 3) for line in 100 * shares.T],
             "zmin": 0,
@@ -56,7 +57,7 @@ def labels(record: Record) -> Chart:
         yaxis=axis("class", type="category"),
     )
     some = f" {len(order)} of them are drawn." if len(order) < record.clients else ""
-    held = (counts > 0).sum(axis=1)
+    held = np.bincount(record.labels["client"], minlength=record.clients)
     text = (
         f"Share of each class in a client's data at the start: {record.clients:,} clients, each "
         f"with {_range(held)} of {counts.shape[1]} classes.{some}"
@@ -83,14 +84,21 @@ def _points(record: Record, axes: list[str], group: int) -> dict[str, Any]:
     }
 
 
-def _range(numbers: NDArray[np.int64]) -> str:
+def _range(numbers: Ids) -> str:
     least, most = int(numbers.min()), int(numbers.max())
     return str(least) if least == most else f"{least} to {most}"
 
 
-def _counts(record: Record) -> NDArray[np.int64]:
-    """Return how many examples each client has of each class."""
+def _counts(record: Record) -> tuple[Ids, Ids]:
+    """Return clients, and how many examples each has of each class.
+
+    Of so many clients and classes that it would be too much to count they are a sample.
+    """
     table = record.labels
-    counts = np.zeros((record.clients, int(table["label"].max()) + 1), dtype=np.int64)
-    np.add.at(counts, (table["client"], table["label"]), table["train"] + table["test"])
-    return counts
+    classes = int(table["label"].max()) + 1
+    clients = np.arange(0, record.clients, 1 + record.clients * classes // AT_ONCE)
+    mine = np.isin(table["client"], clients)
+    counts = np.zeros((len(clients), classes), dtype=np.int64)
+    rows = np.searchsorted(clients, table["client"][mine])
+    np.add.at(counts, (rows, table["label"][mine]), (table["train"] + table["test"])[mine])
+    return clients, counts

@@ -14,16 +14,17 @@ __all__ = ["accuracies", "sizes"]
 
 def accuracies(record: Record) -> Chart:
     """Return the accuracy of every group over rounds, in percent."""
+    measured = _measured(record)
     data = [
         {**_line(group, table), "y": listed(100 * table["accuracy"])}
-        for group, table in _by_group(record.groups)
+        for group, table in _by_group(measured)
     ]
     shown = layout(
         xaxis=axis("round", range=[0, record.total + 1]),
         yaxis=axis("accuracy in %"),
         hovermode="x unified",
     )
-    ends = _told(record, "accuracy", percent)
+    ends = _told(measured, "accuracy", percent)
     text = f"Each group's model on the test sets of its own clients. {ends}"
     columns = ("group", "round", "accuracy_percent")
     return Chart("group-accuracy", "Accuracy of each group", text, data, shown, columns)
@@ -46,10 +47,16 @@ def sizes(record: Record) -> Chart:
         yaxis=axis("clients", rangemode="tozero"),
         hovermode="x unified",
     )
-    text = f"How many clients each group has. {_told(record, 'clients', '{:.0f}'.format)}"
+    text = f"How many clients each group has. {_told(record.groups, 'clients', '{:.0f}'.format)}"
     return Chart(
         "group-size", "Size of each group", text, data, shown, ("group", "round", "clients")
     )
+
+
+def _measured(record: Record) -> Columns:
+    """Return what was measured: not every round need be, and a line has no gaps for others."""
+    known = ~np.isnan(record.groups["accuracy"]) if record.groups else np.empty(0, np.bool_)
+    return {name: column[known] for name, column in record.groups.items()}
 
 
 def _by_group(table: Columns) -> list[tuple[int, Columns]]:
@@ -73,8 +80,7 @@ def _line(group: int, table: Columns) -> dict[str, Any]:
     }
 
 
-def _told(record: Record, column: str, spoken: Callable[[float], str]) -> str:
+def _told(table: Columns, column: str, spoken: Callable[[float], str]) -> str:
     """Return the last figure of each group in words."""
-    last = [(group, table[column][-1]) for group, table in _by_group(record.groups)]
-    known = [f"group {group}: {spoken(value)}" for group, value in last if not np.isnan(value)]
-    return f"In the end: {', '.join(known)}." if known else "Nothing has been measured yet."
+    last = [f"group {group}: {spoken(own[column][-1])}" for group, own in _by_group(table)]
+    return f"In the end: {', '.join(last)}." if last else "Nothing has been measured yet."

@@ -6,25 +6,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexcfl.charts.chart import Chart, axis, layout, listed, plain
-from flexcfl.charts.palette import COLOURS, MARK, faded, of_group
-from flexcfl.charts.record import Record, group_matrix, shift_marks
+from flexcfl.charts.palette import COLOURS, MARK, SEQUENCE, faded, of_group
+from flexcfl.charts.record import Changes, Record, changes_of, group_matrix, shift_marks
 from flexcfl.protocol import NO_GROUP, Ids
 
 __all__ = ["MOST", "changes", "flows", "moves"]
 
-MOST = 1000  # so many clients are drawn at the most
+MOST, MOST_GROUPS = 1000, 40  # so many clients, and groups between which they move, are drawn
 TALLEST, LEAST, ROW = 900, 320, 6  # pixels of the picture, and of a client in it
 MARKED = 0.6
 
 
 def moves(record: Record) -> Chart:
     """Return clients by rounds, coloured by group; where a client's data changed is marked."""
-    groups = group_matrix(record)
-    order = _order(groups)
+    changes = changes_of(record)
+    order = _order(changes, record.clients)
+    groups = group_matrix(record, order)
     names = [plain(record.name_of(client)) for client in order.tolist()]
     rounds = list(range(groups.shape[1]))
-    data = [_groups(groups[order], rounds, names)]
-    marks = _marks(record, groups.shape)[order]
+    data = [_groups(groups, rounds, names)]
+    marks = _marks(record, order)
     if marks.any():
         data.append(_shifted(marks, rounds, names))
     shown = layout(
@@ -32,7 +33,7 @@ def moves(record: Record) -> Chart:
         yaxis=axis("client", type="category", autorange="reversed", showticklabels=False, ticks=""),
         height=min(max(LEAST, ROW * len(order) + 90), TALLEST),
     )
-    text = f"{_moved(groups)} {_drawn(record, order)}"
+    text = f"{_moved(changes, record.clients)} {_drawn(record, order)}"
     columns = ("what", "round", "client", "group")
     return Chart("moves", "Who moved where and when", text, data, shown, columns)
 
@@ -69,10 +70,14 @@ def changes(record: Record) -> Chart:
 
 
 def flows(record: Record) -> Chart:
-    """Return how often clients went from one group to another."""
-    groups = group_matrix(record)
-    counts = _counts(groups)
-    names = [f"group {group}" for group in range(len(counts))]
+    """Return how often clients went from one group to another.
+
+    Of very many groups these are the ones that most clients left or came into.
+    """
+    changes = changes_of(record)
+    chosen = _busiest(changes, record.group_count)
+    counts = _counts(changes, chosen)
+    names = [f"group {group}" for group in chosen.tolist()]
     data = [
         {
             "type": "heatmap",
@@ -81,7 +86,7 @@ def flows(record: Record) -> Chart:
             "z": counts.tolist(),
             "text": [[str(count) if count else "" for count in line] for line in counts.tolist()],
             "texttemplate": "%{text}",
-            "colorscale": [[0, "#F1F3F5"], [1, "#0072B2"]],
+            "colorscale": [[place, colour] for place, colour in enumerate(SEQUENCE)],
             "showscale": False,
             "xgap": 2,
             "ygap": 2,
@@ -93,20 +98,20 @@ def flows(record: Record) -> Chart:
         yaxis=axis("from", type="category", autorange="reversed"),
         margin={"l": 92, "r": 14, "t": 10, "b": 46},
     )
-    text = f"How often clients went from one group to another. {_largest(counts)}"
+    some = f" {len(chosen)} of {record.group_count:,} groups are drawn." if _some(record) else ""
+    text = f"How often clients went from one group to another. {_largest(counts, chosen)}{some}"
     columns = ("what", "to", "from", "moves")
     return Chart("flows", "Moves between groups", text, data, shown, columns)
 
 
-def _order(groups: Ids) -> Ids:
+def _order(changes: Changes, clients: int) -> Ids:
     """Return clients by their last group and by when they came into it, those of a sample."""
-    last = groups[:, -1]
-    since = groups.shape[1] - np.argmax(groups[:, ::-1] != last[:, None], axis=1)
-    since = np.where((groups == last[:, None]).all(axis=1), 0, since)
-    order = np.lexsort((np.arange(len(groups)), since, last))
-    if len(order) <= MOST:
+    last, since = np.full(clients, NO_GROUP), np.zeros(clients, np.int64)
+    last[changes.client], since[changes.client] = changes.after, changes.round
+    order = np.lexsort((np.arange(clients), since, last))
+    if clients <= MOST:
         return order
-    return order[np.linspace(0, len(order) - 1, MOST).round().astype(np.int64)]
+    return order[np.linspace(0, clients - 1, MOST).round().astype(np.int64)]
 
 
 def _groups(groups: Ids, rounds: list[int], names: list[str]) -> dict[str, Any]:
@@ -149,28 +154,40 @@ def _shifted(marks: NDArray[np.bool_], rounds: list[int], names: list[str]) -> d
     }
 
 
-def _marks(record: Record, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    marks = np.zeros(shape, dtype=np.bool_)
+def _marks(record: Record, order: Ids) -> NDArray[np.bool_]:
+    marks = np.zeros((len(order), record.done + 1), dtype=np.bool_)
     for number, clients in enumerate(shift_marks(record)):
-        marks[clients, number] = True
+        marks[:, number] = np.isin(order, clients)
     return marks
 
 
-def _counts(groups: Ids) -> Ids:
-    before, after = groups[:, :-1].ravel(), groups[:, 1:].ravel()
-    moved = (before != after) & (before != NO_GROUP) & (after != NO_GROUP)
-    number = int(groups.max(initial=0)) + 1
-    pairs = np.bincount(before[moved] * number + after[moved], minlength=number**2)
-    return pairs.reshape(number, number)
+def _some(record: Record) -> bool:
+    return record.group_count > MOST_GROUPS
 
 
-def _moved(groups: Ids) -> str:
-    before, after = groups[:, :-1], groups[:, 1:]
-    moved = (before != after) & (before != NO_GROUP) & (after != NO_GROUP)
-    clients, times = int(moved.any(axis=1).sum()), int(moved.sum())
-    if not times:
-        return f"No client has left its first group; there are {len(groups):,} clients."
-    return f"{clients:,} of {len(groups):,} clients moved to another group, {times:,} times in all."
+def _busiest(changes: Changes, groups: int) -> Ids:
+    moved = changes.moved
+    touched = np.concatenate([changes.before[moved], changes.after[moved]])
+    number = max(groups, int(touched.max(initial=0)) + 1)
+    often = np.bincount(touched, minlength=number)
+    return np.sort(np.argsort(-often, kind="stable")[:MOST_GROUPS])
+
+
+def _counts(changes: Changes, groups: Ids) -> Ids:
+    """Return how often clients went from one of these groups (rows) to another (columns)."""
+    shown = changes.moved & np.isin(changes.before, groups) & np.isin(changes.after, groups)
+    pairs = (np.searchsorted(groups, each[shown]) for each in (changes.before, changes.after))
+    counts = np.zeros((len(groups), len(groups)), dtype=np.int64)
+    np.add.at(counts, tuple(pairs), 1)
+    return counts
+
+
+def _moved(changes: Changes, clients: int) -> str:
+    moved = changes.client[changes.moved]
+    if not len(moved):
+        return f"No client has left its first group; there are {clients:,} clients."
+    who = len(np.unique(moved))
+    return f"{who:,} of {clients:,} clients moved to another group, {len(moved):,} times in all."
 
 
 def _drawn(record: Record, order: Ids) -> str:
@@ -182,8 +199,9 @@ def _drawn(record: Record, order: Ids) -> str:
     return f"{told}{some}{marked}."
 
 
-def _largest(counts: Ids) -> str:
+def _largest(counts: Ids, groups: Ids) -> str:
     if not counts.any():
         return "Nobody has moved."
     source, target = np.unravel_index(np.argmax(counts), counts.shape)
-    return f"Most often from group {source} to group {target}, {counts.max():,} times."
+    between = f"from group {groups[source]} to group {groups[target]}"
+    return f"Most often {between}, {counts.max():,} times."

@@ -9,7 +9,15 @@ from numpy.typing import NDArray
 
 from flexcfl.protocol import NO_GROUP, Ids, numbers
 
-__all__ = ["Columns", "Record", "by_method", "group_matrix", "shift_marks"]
+__all__ = [
+    "Changes",
+    "Columns",
+    "Record",
+    "by_method",
+    "changes_of",
+    "group_matrix",
+    "shift_marks",
+]
 
 Columns: TypeAlias = Mapping[str, NDArray[Any]]  # one array for each column, all of one length
 
@@ -59,16 +67,55 @@ def by_method(records: Iterable[Record]) -> dict[str, list[Record]]:
     return found
 
 
-def group_matrix(record: Record) -> Ids:
-    """Return every client's group after every round: clients by rounds, the start being first."""
-    groups = np.full((record.clients, record.done + 1), NO_GROUP, dtype=np.int64)
+@dataclass(frozen=True, eq=False)
+class Changes:
+    """Whenever a client came into another group: the group before and the one after.
+
+    They are by client and then by round; ``NO_GROUP`` is before the first one, and after the last
+    one of who has none any more.
+    """
+
+    round: Ids
+    client: Ids
+    before: Ids
+    after: Ids
+
+    @property
+    def moved(self) -> NDArray[np.bool_]:
+        """Which of them lead from one group to another."""
+        return np.asarray((self.before != NO_GROUP) & (self.after != NO_GROUP))
+
+
+def changes_of(record: Record) -> Changes:
+    """Return all changes of groups up to the last round that is done."""
     table = record.membership
     if not table:
-        return groups
-    wanted = np.where(np.isnan(table["group"]), NO_GROUP, table["group"]).astype(np.int64)
+        return Changes(*[np.empty(0, np.int64)] * 4)
     # A round that is being written may have told of members before it tells of itself.
-    for place in np.flatnonzero(table["round"] <= record.done):
-        groups[table["client"][place], table["round"][place] :] = wanted[place]
+    told = np.flatnonzero(table["round"] <= record.done)
+    number, client, group = (table[name][told] for name in ("round", "client", "group"))
+    order = np.lexsort((number, client))
+    number, client = number[order], client[order]
+    after = np.where(np.isnan(group), NO_GROUP, group).astype(np.int64)[order]
+    same = np.append(False, client[1:] == client[:-1])
+    before = np.where(same, np.roll(after, 1), NO_GROUP)
+    real = before != after
+    return Changes(number[real], client[real], before[real], after[real])
+
+
+def group_matrix(record: Record, clients: Ids | None = None) -> Ids:
+    """Return clients' groups after every round: clients by rounds, the start being first.
+
+    It is of all clients, or of some of them where there are too many for all rounds of each.
+    """
+    chosen = np.arange(record.clients) if clients is None else clients
+    groups = np.full((len(chosen), record.done + 1), NO_GROUP, dtype=np.int64)
+    row_of = np.full(record.clients, -1)
+    row_of[chosen] = np.arange(len(chosen))
+    changes = changes_of(record)
+    rows = row_of[changes.client]
+    for place in np.flatnonzero(rows >= 0):
+        groups[rows[place], changes.round[place] :] = changes.after[place]
     return groups
 
 

@@ -15,6 +15,7 @@ __all__ = ["Book", "Setting"]
 # What may differ between runs of one method: whose seed it is, and where and how it is computed.
 APART = {"run": {"seed", "data", "device", "rounds"}, "network": {"nodes", "patience"}}
 CHECKPOINTS = "checkpoint_"
+ALIKE = ("data", "model", "shift")  # the tables that are the same for all runs of a setting
 MOST_DETAILED = 40  # runs whose own charts are shown: each takes about a tenth of a megabyte
 
 
@@ -38,6 +39,15 @@ class Setting:
             found.setdefault(run.record.method, []).append(run)
         return found
 
+    @property
+    def titles(self) -> list[str]:
+        """What each run is called: its folder, too, where one was run twice."""
+        names = [f"{run.record.method}, seed {run.record.seed}" for run in self.runs]
+        return [
+            f"{name} ({run.path.name})" if names.count(name) > 1 else name
+            for name, run in zip(names, self.runs, strict=True)
+        ]
+
 
 @dataclass(frozen=True, eq=False)
 class Book:
@@ -48,11 +58,7 @@ class Book:
     @classmethod
     def of(cls, paths: Iterable[Path]) -> "Book":
         """Return the runs in these folders, or within them."""
-        by_setting: dict[str, list[RunRead]] = {}
-        for path in found(paths):
-            run = read(path)
-            by_setting.setdefault(_setting(run.tables), []).append(run)
-        return cls([Setting(name, _named(runs)) for name, runs in by_setting.items()])
+        return cls(_settings([read(path) for path in found(paths)]))
 
     @property
     def runs(self) -> list[RunRead]:
@@ -98,7 +104,27 @@ class Book:
         return [chart.content() for chart in of_run(record)] if record.done else []
 
 
-def _setting(tables: Tables) -> str:
+def _settings(runs: Sequence[RunRead]) -> list[Setting]:
+    """Return runs by what they are run on; of names that are alike, each says what differs."""
+    found: dict[str, list[RunRead]] = {}
+    for run in runs:
+        found.setdefault(str(_ground(run.tables)), []).append(run)
+    grounds = [_ground(each[0].tables) for each in found.values()]
+    plain = [_plain(each[0].tables) for each in found.values()]
+    return [
+        Setting(_name(name, own, [each for each, other in zip(grounds, plain, strict=True)
+                                  if other == name]), _named(each))
+        for name, own, each in zip(plain, grounds, found.values(), strict=True)
+    ]  # fmt: skip
+
+
+def _ground(tables: Tables) -> dict[str, str]:
+    """Return what must be the same for runs to be compared."""
+    alike = {key: each for key, each in _flat(tables).items() if key.split(".")[0] in ALIKE}
+    return {**alike, "run.rounds": str(tables["run"]["rounds"])}
+
+
+def _plain(tables: Tables) -> str:
     shift = " and ".join(tables.get("shift", {}).get("name", [])) or "no shift"
     rounds = tables["run"]["rounds"]
     return f"{tables['data']['name']}, {tables['model']['name']}, {shift}, {rounds} rounds"

@@ -20,7 +20,6 @@ from flexcfl.charts.palette import DARK
 from flexcfl.errors import SettingsError
 from flexcfl.report import words
 from flexcfl.report.book import Book, Setting
-from flexcfl.report.reading import RunRead
 
 __all__ = ["Table", "html", "state"]
 
@@ -75,7 +74,7 @@ def state(book: Book, *, live: bool) -> dict[str, Any]:
                 "methods": list(setting.methods),
                 "first": _telling(setting, book.detailed(setting)),
                 "runs": [
-                    {"name": _called(setting.runs[place]), "chapter": place}
+                    {"name": setting.titles[place], "chapter": place}
                     for place in book.detailed(setting)
                 ],
             }
@@ -89,10 +88,6 @@ def _telling(setting: Setting, shown: Sequence[int]) -> int:
     runs = [setting.runs[place] for place in shown]
     grouped = [place for place, run in enumerate(runs) if run.record.group_count > 1]
     return grouped[0] if grouped else 0
-
-
-def _called(run: RunRead) -> str:
-    return f"{run.record.method}, seed {run.record.seed}"
 
 
 def _filled(template: str, book: Book) -> str:

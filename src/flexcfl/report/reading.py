@@ -1,8 +1,10 @@
 """Run folders as a page shows them, finished or not; of what is damaged nothing is believed."""
 
 import csv
+import io
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,16 +14,28 @@ import numpy as np
 from flexcfl import disk
 from flexcfl.charts import Columns, Record
 from flexcfl.errors import SettingsError
+from flexcfl.protocol import numbers
+from flexcfl.report.judging import MOST_CLIENTS, check_numbers, check_record, check_tables
 from flexcfl.runner import reading, toml
 from flexcfl.runner.experiment import Tables
 from flexcfl.runner.folder import EXPERIMENT, LABELS, SUMMARY, TABLES
 from flexcfl.runner.leaving import CLIENTS, FOUNDERS
 from flexcfl.runner.result import columns
 
-__all__ = ["RunRead", "found", "read"]
+__all__ = ["FILES", "RunRead", "found", "read"]
 
 DEPTH = 3  # a reproduction's runs are so far below its folder
-MOST_BYTES = 2**20
+MOST_BYTES, LONGEST = 2**20, 2**30  # of the summary, and of a table
+LARGEST = 2**53  # beyond it not every whole number is a float
+# Tables that are written whole, with their columns of whole numbers that there must be.
+WHOLE: Mapping[str, Sequence[str]] = {
+    CLIENTS: ["client"],
+    LABELS: ["client", "label", "train", "test"],
+    FOUNDERS: ["client", "group"],
+}
+FILES = (EXPERIMENT, *TABLES, *WHOLE, SUMMARY)  # all that is read
+# What reading damaged files ends with; nesting without end is the last.
+TROUBLES = (OSError, ValueError, KeyError, csv.Error, RecursionError)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +55,8 @@ class RunRead:
 def found(paths: Iterable[Path]) -> list[Path]:
     """Return the folders of runs that are named, or lie within folders that are named."""
     folders = [folder for path in paths for folder in _within(path)]
-    return list(dict.fromkeys(folders))
+    # By where they lead, as one may be named twice, or by a link beside it.
+    return list({folder.resolve(): folder for folder in reversed(folders)}.values())[::-1]
 
 
 def _within(path: Path) -> list[Path]:
@@ -51,8 +66,7 @@ def _within(path: Path) -> list[Path]:
         )
     patterns = ["/".join(["*"] * depth + [EXPERIMENT]) for depth in range(DEPTH + 1)]
     files = [file for pattern in patterns for file in sorted(path.glob(pattern))]
-    # An empty file claims a folder for a run that has not begun.
-    begun = [file.parent for file in files if file.stat().st_size]
+    begun = [file.parent for file in files if _begun(file)]
     if not begun:
         raise SettingsError(
             f"There is no run in '{path}': name a folder that 'flexcfl run', 'compare' or "
@@ -61,20 +75,37 @@ def _within(path: Path) -> list[Path]:
     return begun
 
 
+def _begun(file: Path) -> bool:
+    """Whether a run has begun: an empty file claims a folder for one that has not."""
+    try:
+        return file.stat().st_size > 0
+    except OSError:  # it has gone meanwhile, or leads nowhere
+        return False
+
+
 def read(path: Path) -> RunRead:
     """Return what is known of a run so far."""
-    tables = toml.read(path / EXPERIMENT)
     try:
-        rows = reading.so_far(path)
-        summary = _summary(path)
-        record = _record(path, tables, rows)
-    except (OSError, ValueError, KeyError, TypeError, IndexError, csv.Error) as error:
+        _check_sizes(path)
+        content = disk.read(path / EXPERIMENT, toml.MOST_BYTES + 1)
+        tables = toml.parsed(content, str(path / EXPERIMENT))
+        check_tables(tables)
+        record = _record(path, tables, reading.so_far(path))
+        check_record(record)
+        return RunRead(path, tables, content.decode("utf-8-sig"), _summary(path), record)
+    except TROUBLES as error:
         raise SettingsError(
             f"The run in '{path}' cannot be shown, for its files are damaged or of another version "
-            f"({error}): leave it out, or run it again."
+            f"({error!s:.200}): leave it out, or run it again."
         ) from None
-    text = disk.read(path / EXPERIMENT, MOST_BYTES).decode("utf-8", "replace")
-    return RunRead(path, tables, text, summary, record)
+
+
+def _check_sizes(path: Path) -> None:
+    for name in FILES:
+        with suppress(FileNotFoundError):
+            size = (path / name).lstat().st_size
+            if size > LONGEST:
+                raise ValueError(f"{name} of {size:,} bytes")
 
 
 def _summary(path: Path) -> Mapping[str, Any] | None:
@@ -89,47 +120,54 @@ def _summary(path: Path) -> Mapping[str, Any] | None:
 
 def _record(path: Path, tables: Tables, rows: Mapping[str, list[Any]]) -> Record:
     tabled = {name.removesuffix(".csv"): columns(TABLES[name], rows[name]) for name in rows}
-    clients, labels = _columns(path / CLIENTS), _columns(path / LABELS)
-    names = clients.pop("name", np.empty(0)).tolist()
+    known = {name: _columns(path / name, WHOLE[name]) for name in WHOLE}
+    membership, shifts = (_unless_empty(tabled[name]) for name in ("membership", "shifts"))
     return Record(
-        method=str(tables["algorithm"]["name"]),
-        seed=int(tables["run"]["seed"]),
-        total=int(tables["run"]["rounds"]),
-        clients=_number(clients, labels, tabled["membership"]),
+        method=tables["algorithm"]["name"],
+        seed=tables["run"]["seed"],
+        total=tables["run"]["rounds"],
+        clients=_number([*known.values(), membership], shifts),
         rounds=tabled["rounds"],
         groups=_unless_empty(tabled["groups"]),
-        membership=_unless_empty(tabled["membership"]),
-        shifts=_unless_empty(tabled["shifts"]),
-        labels=labels,
-        founders=_columns(path / FOUNDERS),
-        names=[str(name) for name in names],
+        membership=membership,
+        shifts=shifts,
+        labels=known[LABELS],
+        founders=known[FOUNDERS],
+        names=known[CLIENTS].get("name", np.empty(0)).tolist(),
     )
 
 
-def _number(*tables: Columns) -> int:
-    """Return how many clients there are, by the first table that knows them."""
-    known = (table["client"] for table in tables if table and len(table["client"]))
-    return max((int(clients.max()) + 1 for clients in known), default=0)
+def _number(tables: Iterable[Columns], shifts: Columns) -> int:
+    """Return how many clients there are, as far as any table knows."""
+    named = [table["client"] for table in tables if table]
+    named += [numbers(str(clients)) for clients in shifts.get("clients", ())]
+    most = max((int(clients.max()) for clients in named), default=-1)
+    check_numbers("client", np.array([most]), -1, MOST_CLIENTS - 1)
+    return most + 1
 
 
 def _unless_empty(table: Columns) -> Columns:
-    return table if table and len(table["round"]) else {}
+    return table if len(table["round"]) else {}
 
 
-def _columns(path: Path) -> dict[str, Any]:
-    """Return a table that is written whole; whole numbers stay so."""
+def _columns(path: Path, needed: Iterable[str]) -> Columns:
+    """Return a table that is written whole, without lines as if it were not there."""
     try:
         text = disk.read(path).decode("utf-8")
     except FileNotFoundError:
         return {}
-    head, *lines = csv.reader(text.splitlines())
+    head, *lines = csv.reader(io.StringIO(text, newline=""))
     cells = zip(*lines, strict=True) if lines else [()] * len(head)
-    return {name: _column(name, column) for name, column in zip(head, cells, strict=True)}
+    table = {name: _column(name, column) for name, column in zip(head, cells, strict=True)}
+    if any(table[name].dtype != np.int64 for name in needed):
+        raise ValueError(path.name)
+    return table if lines else {}
 
 
 def _column(name: str, cells: Iterable[str]) -> Any:
+    """Return a column of numbers; whole ones stay so, but for those of points."""
     if name == "name":
-        return np.array(list(cells), dtype=np.str_)
+        return np.array(list(cells), dtype=np.object_)
     values = np.array([float(cell) if cell else np.nan for cell in cells])
-    whole = not np.isnan(values).any() and (values == np.round(values)).all()
+    whole = (np.abs(values) < LARGEST).all() and (values == np.round(values)).all()
     return values.astype(np.int64) if whole and not name.startswith("x") else values

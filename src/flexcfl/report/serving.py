@@ -4,9 +4,12 @@ It only reads the folders of runs. Every answer is made from what they hold at t
 does not matter whether a run is begun, interrupted, resumed or finished meanwhile.
 """
 
+import errno
 import gzip
 import hashlib
 import json
+import socket
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,17 +17,19 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
 from pathlib import Path
+from socketserver import TCPServer
 from typing import Any
+from urllib.parse import urlsplit
 
 from flexcfl.errors import FlexcflError, SettingsError
 from flexcfl.report.book import Book
 from flexcfl.report.page import html, state
-from flexcfl.report.reading import found
+from flexcfl.report.reading import FILES, found
 
 __all__ = ["address", "server"]
 
 TRIES = 20  # ports after the one asked for
-LOCAL = ("localhost", "127.0.0.1", "[::1]")
+PATIENCE = 30  # seconds for whoever asks to say so, and to take the answer
 HTML, JSON = "text/html; charset=utf-8", "application/json"
 
 
@@ -53,7 +58,17 @@ class _Server(ThreadingHTTPServer):
 
     def __init__(self, where: tuple[str, int], shelf: "_Shelf") -> None:
         self.shelf = shelf
+        self.address_family = socket.AF_INET6 if ":" in where[0] else socket.AF_INET
         super().__init__(where, _Handler)
+
+    def server_bind(self) -> None:
+        """Take the port without asking anybody for this machine's name, which may take long."""
+        TCPServer.server_bind(self)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of those who have gone while they asked."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)
 
 
 def _bound(host: str, port: int, shelf: "_Shelf") -> _Server:
@@ -61,11 +76,13 @@ def _bound(host: str, port: int, shelf: "_Shelf") -> _Server:
     for candidate in range(port, min(port + TRIES, 2**16)) if port else [0]:
         try:
             return _Server((host, candidate), shelf)
-        except OSError as error:
+        except (OSError, ValueError) as error:  # a name that no machine can have is a ValueError
             trouble = error
+            if getattr(error, "errno", None) != errno.EADDRINUSE:
+                break
     raise SettingsError(
-        f"No page can be served at {host}, port {port} ({trouble.strerror}): choose another --port "
-        "or --host."
+        f"No page can be served at {host}, port {port} ({getattr(trouble, 'strerror', trouble)}): "
+        "choose another --port or --host."
     )
 
 
@@ -96,9 +113,16 @@ class _Shelf:
 
 
 def _stamp(folders: Sequence[Path]) -> str:
-    files = [file for folder in found(folders) for file in sorted(folder.glob("*.*"))]
-    known = [(str(file), (about := file.stat()).st_size, about.st_mtime_ns) for file in files]
+    known = [_known(folder / name) for folder in found(folders) for name in FILES]
     return f'"{hashlib.sha256(repr(known).encode()).hexdigest()[:20]}"'
+
+
+def _known(file: Path) -> tuple[object, ...]:
+    try:
+        about = file.lstat()
+    except OSError:  # a run that goes on does not have all
+        return (str(file),)
+    return (str(file), about.st_size, about.st_mtime_ns, about.st_ino)
 
 
 def _json(content: object) -> str:
@@ -109,6 +133,7 @@ class _Handler(BaseHTTPRequestHandler):
     """Answers for the page, what is new of it, and the charts of one setting or run."""
 
     server: _Server
+    timeout = PATIENCE
     server_version, sys_version = "flexcfl", ""
 
     def do_GET(self) -> None:
@@ -147,11 +172,14 @@ class _Handler(BaseHTTPRequestHandler):
         host = str(self.server.server_address[0])
         if not ip_address(host).is_loopback:
             return True
-        asked = self.headers.get("Host", "").rpartition(":")[0] or self.headers.get("Host", "")
-        return asked in LOCAL
+        try:
+            asked = urlsplit(f"//{self.headers.get('Host', '')}").hostname or ""
+            return asked == "localhost" or ip_address(asked).is_loopback
+        except ValueError:  # a name of somebody's
+            return False
 
     def _content(self, kind: str, content: str, stamp: str) -> None:
-        packed = gzip.compress(content.encode(), 1)
+        packed = gzip.compress(content.encode("utf-8", "replace"), 1)
         head = {"Content-Type": kind, "Content-Encoding": "gzip", "ETag": stamp}
         self._send(HTTPStatus.OK, packed, head)
 
@@ -168,7 +196,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.end_headers()
             if self.command != "HEAD":
                 self.wfile.write(content)
-        except ConnectionError:
+        except OSError:
             pass  # whoever asked has gone
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002

@@ -1,9 +1,8 @@
 """What a page says in words and tables: what was run, what came of it, how to run it again."""
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -63,23 +62,21 @@ def state(book: Book) -> str:
 
 
 def facts(setting: Setting) -> dict[str, str]:
-    """Return what all runs of a setting have in common, in words."""
-    run = setting.runs[0]
-    tables = run.tables
-    local, course = tables["local"], tables["run"]
-    length = f"{local['epochs']} epochs" if "epochs" in local else f"{local['steps']} steps"
-    shift = tables.get("shift", {})
-    shifts = " and ".join(shift.get("name", [])) or "none"
+    """Return what the runs of a setting have in common, in words; where they differ, all of it."""
+    first = setting.runs[0].tables
+    largest = max(setting.runs, key=lambda run: run.record.clients)  # some may not know all yet
+    finished = next((run for run in setting.runs if run.summary), setting.runs[0])
+    shift = first.get("shift", {})
     chance = f", probability {shift['probability']}" if "probability" in shift else ""
     found = {
-        "data": f"{tables['data']['name']}, {run.record.clients:,} clients{_examples(run)}",
-        "model": f"{tables['model']['name']}{_parameters(run)}",
-        "shift": f"{shifts}{chance}",
-        "rounds": f"{course['rounds']} with {course['cohort']} clients each",
-        "local training": f"{length}, mini-batches of {local['batch']}, rate {local['rate']}",
+        "data": f"{first['data']['name']}, {largest.record.clients:,} clients{_examples(largest)}",
+        "model": f"{first['model']['name']}{_parameters(finished)}",
+        "shift": f"{' and '.join(shift.get('name', [])) or 'none'}{chance}",
+        "rounds": _either(_rounds(run) for run in setting.runs),
+        "local training": _either(_local(run) for run in setting.runs),
         "methods": ", ".join(setting.methods),
-        "seeds": _seeds(setting.runs),
-        "made by": _versions(run),
+        "seeds": ", ".join(str(seed) for seed in sorted({run.record.seed for run in setting.runs})),
+        "made by": _either(_versions(run) for run in setting.runs),
     }
     return {name: words for name, words in found.items() if words}
 
@@ -156,21 +153,26 @@ def _examples(run: RunRead) -> str:
 
 
 def _parameters(run: RunRead) -> str:
-    number = _of_summary(run, "parameters", int)
-    return f", {number:,} parameters" if number is not None else ""
+    number = (run.summary or {}).get("parameters")
+    return f", {number:,} parameters" if isinstance(number, int) else ""
 
 
 def _versions(run: RunRead) -> str:
-    versions = _of_summary(run, "versions", dict) or {}
-    return ", ".join(f"{name} {version}" for name, version in versions.items())
+    versions = (run.summary or {}).get("versions")
+    told = versions.items() if isinstance(versions, dict) else ()
+    return ", ".join(f"{name} {version}" for name, version in told if isinstance(version, str))
 
 
-def _of_summary(run: RunRead, key: str, kind: Callable[..., Any]) -> Any:
-    """Return what a summary says, if it has it and it is of the kind that is expected."""
-    summary: Mapping[str, Any] = run.summary or {}
-    value = summary.get(key)
-    return value if isinstance(value, kind) else None  # type: ignore[arg-type]
+def _rounds(run: RunRead) -> str:
+    return f"{run.record.total} with {run.tables['run']['cohort']} clients each"
 
 
-def _seeds(runs: Sequence[RunRead]) -> str:
-    return ", ".join(str(seed) for seed in sorted({run.record.seed for run in runs}))
+def _local(run: RunRead) -> str:
+    local = run.tables["local"]
+    length = f"{local['epochs']} epochs" if "epochs" in local else f"{local['steps']} steps"
+    return f"{length}, mini-batches of {local['batch']}, rate {local['rate']}"
+
+
+def _either(told: Iterable[str]) -> str:
+    """Return the different ones of some words."""
+    return " or ".join(dict.fromkeys(filter(None, told)))

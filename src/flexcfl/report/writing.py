@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from flexcfl.errors import SettingsError
 from flexcfl.report.book import Book
 from flexcfl.report.page import html
 from flexcfl.runner.folder import write as write_file
@@ -14,6 +15,9 @@ REPORT = "report.html"
 
 def write(paths: Iterable[Path], out: Path, name: str | None = None) -> Book:
     """Write the page of the runs in these folders, or within them, and return what is in it."""
+    if out.is_dir() or not out.name:
+        raise SettingsError(f"'{out}' is a folder: name the file to write, such as {out / REPORT}.")
     book = Book.of(paths)
-    write_file(out.parent, out.name, html(book, name).encode())
+    # A name from the command line may hold bytes that are no text.
+    write_file(out.parent, out.name, html(book, name).encode("utf-8", "replace"))
     return book
