@@ -5,22 +5,24 @@ from typing import Any
 
 import numpy as np
 
-from flexcfl.charts.chart import Chart, axis, layout, listed, percent
+from flexcfl.charts.chart import Chart, axis, counted, layout, listed, percent
 from flexcfl.charts.palette import faded, of_group
 from flexcfl.charts.record import Columns, Record
 
 __all__ = ["accuracies", "sizes"]
+
+TOLD = 8  # of more groups only the extremes are told
 
 
 def accuracies(record: Record) -> Chart:
     """Return the accuracy of every group over rounds, in percent."""
     data = [
         {**_line(group, table), "y": listed(100 * table["accuracy"])}
-        for group, table in _by_group(record.groups)
+        for group, table in _by_group(_measured(record.groups))
     ]
     shown = layout(
-        xaxis=axis("round", range=[0, record.total + 1]),
-        yaxis=axis("accuracy in %"),
+        xaxis=counted("round", record.total, range=[0, record.total + 1]),
+        yaxis=axis("accuracy in %", **({} if data else {"range": [0, 100]})),
         hovermode="x unified",
     )
     ends = _told(record, "accuracy", percent)
@@ -42,14 +44,22 @@ def sizes(record: Record) -> Chart:
         for group, table in _by_group(record.groups)
     ]
     shown = layout(
-        xaxis=axis("round", range=[0, record.total + 1]),
-        yaxis=axis("clients", rangemode="tozero"),
+        xaxis=counted("round", record.total, range=[0, record.total + 1]),
+        yaxis=counted("clients", record.clients, rangemode="tozero"),
         hovermode="x unified",
     )
     text = f"How many clients each group has. {_told(record, 'clients', '{:.0f}'.format)}"
     return Chart(
         "group-size", "Size of each group", text, data, shown, ("group", "round", "clients")
     )
+
+
+def _measured(table: Columns) -> Columns:
+    """Return the lines of rounds in which some group was measured."""
+    if not table:
+        return table
+    known = np.isin(table["round"], table["round"][~np.isnan(table["accuracy"])])
+    return {name: column[known] for name, column in table.items()}
 
 
 def _by_group(table: Columns) -> list[tuple[int, Columns]]:
@@ -74,7 +84,13 @@ def _line(group: int, table: Columns) -> dict[str, Any]:
 
 
 def _told(record: Record, column: str, spoken: Callable[[float], str]) -> str:
-    """Return the last figure of each group in words."""
+    """Return the last figure of each group that has members in words."""
     last = [(group, table[column][-1]) for group, table in _by_group(record.groups)]
-    known = [f"group {group}: {spoken(value)}" for group, value in last if not np.isnan(value)]
-    return f"In the end: {', '.join(known)}." if known else "Nothing has been measured yet."
+    known = {group: value for group, value in last if not np.isnan(value)}
+    if not known:
+        return "Nothing has been measured yet."
+    least, most = (end(known, key=known.__getitem__) for end in (min, max))
+    named = list(known) if len(known) <= TOLD else [least, most]
+    told = ", ".join(f"group {group}: {spoken(known[group])}" for group in named)
+    some = "" if len(known) <= TOLD else f", the extremes of {len(known)} groups"
+    return f"In the end{some}: {told}."

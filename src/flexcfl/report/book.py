@@ -85,7 +85,8 @@ class Book:
 def _setting(tables: Tables) -> str:
     shift = " and ".join(tables.get("shift", {}).get("name", [])) or "no shift"
     rounds = tables["run"]["rounds"]
-    return f"{tables['data']['name']}, {tables['model']['name']}, {shift}, {rounds} rounds"
+    length = f"{rounds} {'round' if rounds == 1 else 'rounds'}"
+    return f"{tables['data']['name']}, {tables['model']['name']}, {shift}, {length}"
 
 
 def _named(runs: Sequence[RunRead]) -> list[RunRead]:

@@ -14,6 +14,7 @@ from flexcfl.report.reading import RunRead
 __all__ = ["Again", "Line", "again", "facts", "lines", "state", "title"]
 
 UNKNOWN = "-"
+NAMED = 4  # more methods are only counted where the table of results names them
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Again:
 def title(book: Book) -> str:
     """Return what a page is called."""
     methods = list(dict.fromkeys(method for each in book.settings for method in each.methods))
-    several = f"{len(methods)} methods" if len(methods) > 4 else ", ".join(methods)
+    several = f"{len(methods)} methods" if len(methods) > NAMED else ", ".join(methods)
     where = list(dict.fromkeys(run.tables["data"]["name"] for run in book.runs))
     return f"{several} on {', '.join(where)}"
 
@@ -77,7 +78,7 @@ def facts(setting: Setting) -> dict[str, str]:
         "shift": f"{shifts}{chance}",
         "rounds": f"{course['rounds']} with {course['cohort']} clients each",
         "local training": f"{length}, mini-batches of {local['batch']}, rate {local['rate']}",
-        "methods": ", ".join(setting.methods),
+        "methods": _methods(setting),
         "seeds": _seeds(setting.runs),
         "made by": _versions(run),
     }
@@ -146,6 +147,11 @@ def _shown(figure: Figure, scale: float, form: str, spread: bool = True) -> str:
     if not spread or figure.spread is None:
         return mean
     return f"{mean} ± {form.format(scale * figure.spread)}"
+
+
+def _methods(setting: Setting) -> str:
+    methods = list(setting.methods)
+    return str(len(methods)) if len(methods) > NAMED else ", ".join(methods)
 
 
 def _examples(run: RunRead) -> str:
