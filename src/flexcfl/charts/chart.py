@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Chart", "axis", "layout", "listed", "percent", "plain"]
+__all__ = ["Chart", "axis", "counted", "layout", "listed", "percent", "plain"]
+
+FEW = 10  # so many whole numbers have a tick each
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +55,11 @@ def layout(**more: Any) -> dict[str, Any]:
 def axis(title: str, **more: Any) -> dict[str, Any]:
     """Return an axis with its title."""
     return {"title": {"text": title}, "zeroline": False, **more}
+
+
+def counted(title: str, most: float, **more: Any) -> dict[str, Any]:
+    """Return an axis of whole numbers, the largest being ``most``, without ticks in between."""
+    return axis(title, **({"dtick": 1} if most <= FEW else {}), **more)
 
 
 def plain(text: str) -> str:

@@ -1,19 +1,20 @@
 """Methods beside each other: accuracy, loss and discrepancy over rounds, and what they cost."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.charts.chart import Chart, axis, layout, listed, percent, plain
+from flexcfl.charts.chart import Chart, axis, counted, layout, listed, percent, plain
 from flexcfl.charts.palette import COLOURS, DASHES, faded
 from flexcfl.charts.record import Record, by_method
 
 __all__ = ["accuracy", "cost", "discrepancy", "loss"]
 
 BAND = 0.16
+TOLD = 5  # of more methods only the extremes are told
 SPREAD = " Lines are means over the seeds, bands go from the lowest to the highest."
 
 
@@ -21,8 +22,8 @@ def accuracy(records: Sequence[Record]) -> Chart:
     """Return the accuracy over rounds, in percent."""
     best = _told(records, "accuracy", "reaches {}", np.nanmax, percent)
     text = f"{best}{_spread(records)}"
-    shown = layout(yaxis=axis("accuracy in %"), xaxis=_rounds(records), hovermode="x unified")
     data = _lines(records, "accuracy", 100)
+    shown = layout(yaxis=_percents(data), xaxis=_rounds(records), hovermode="x unified")
     columns = ("method", "round", "accuracy_percent")
     return Chart("accuracy", "Accuracy over rounds", text, data, shown, columns)
 
@@ -55,14 +56,21 @@ def cost(records: Sequence[Record]) -> Chart:
         known = ~np.isnan(measured)
         data.append(_line(method, place, listed(sent[known]), listed(measured[known])))
     text = "Bytes of the algorithm's own messages, both ways, means over the seeds."
-    shown = layout(xaxis=axis("megabytes sent", rangemode="tozero"), yaxis=axis("accuracy in %"))
+    shown = layout(xaxis=axis("megabytes sent", rangemode="tozero"), yaxis=_percents(data))
     columns = ("method", "megabytes", "accuracy_percent")
     return Chart("cost", "Accuracy against bytes", text, data, shown, columns)
 
 
 def _rounds(records: Sequence[Record]) -> dict[str, Any]:
     """Return an axis with room for all rounds, also for those that are still to come."""
-    return axis("round", range=[0, max(record.total for record in records) + 1])
+    most = max(record.total for record in records)
+    return counted("round", most, range=[0, most + 1])
+
+
+def _percents(data: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return an axis of accuracies, of which there may be none."""
+    measured = any(trace["y"] for trace in data)
+    return axis("accuracy in %", **({} if measured else {"range": [0, 100]}))
 
 
 def _lines(records: Sequence[Record], column: str, scale: float = 1) -> list[dict[str, Any]]:
@@ -147,13 +155,17 @@ def _told(
     spoken: Callable[[float], str],
 ) -> str:
     """Return one figure of each method in words, the mean of what it is for each seed."""
-    told = []
+    means = {}
     for method, runs in by_method(records).items():
         known = [run.rounds[column] for run in runs if not np.isnan(run.rounds[column]).all()]
         if known:
-            mean = float(np.mean([of(values) for values in known]))
-            told.append(f"{method} {words.format(spoken(mean))}")
-    return f"{', '.join(told)}." if told else "No round has been measured yet."
+            means[method] = float(np.mean([of(values) for values in known]))
+    if not means:
+        return "No round has been measured yet."
+    least, most = (end(means, key=means.__getitem__) for end in (min, max))
+    named = list(means) if len(means) <= TOLD else [most, least]
+    told = ", ".join(f"{method} {words.format(spoken(means[method]))}" for method in named)
+    return f"{told}." if len(means) <= TOLD else f"The extremes of {len(means)} methods: {told}."
 
 
 def _spread(records: Sequence[Record]) -> str:

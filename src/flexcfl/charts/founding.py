@@ -28,7 +28,7 @@ def founders(record: Record) -> Chart:
         f"{number} clients were clustered by their updates into {len(groups)} groups; those whose "
         "updates point the same way lie together."
     )
-    columns = ("group", "first", "second")
+    columns = ("group", "first", "second", "client")
     return Chart("founders", "Founders by their updates", text, data, shown, columns)
 
 
@@ -52,9 +52,13 @@ def labels(record: Record) -> Chart:
     ]
     shown = layout(
         xaxis=axis(
-            "client, those of one kind beside each other", type="category", showticklabels=False
+            "client, those of one kind beside each other",
+            type="category",
+            showticklabels=False,
+            ticks="",
+            showgrid=False,
         ),
-        yaxis=axis("class", type="category"),
+        yaxis=axis("class", type="category", showgrid=False),
     )
     some = f" {len(order)} of them are drawn." if len(order) < record.clients else ""
     held = np.bincount(record.labels["client"], minlength=record.clients)
@@ -78,6 +82,7 @@ def _points(record: Record, axes: list[str], group: int) -> dict[str, Any]:
         "x": listed(x),
         "y": listed(y),
         "text": [f"client {plain(record.name_of(client))}" for client in clients],
+        "customdata": [[record.name_of(client)] for client in clients],
         "hovertemplate": "%{text}<extra></extra>",
         "marker": {"color": of_group(group), "size": 9, "opacity": 0.8},
         "name": f"group {group}",

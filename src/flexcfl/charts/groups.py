@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from flexcfl.charts.chart import Chart, axis, layout, listed, percent
+from flexcfl.charts.chart import Chart, axis, counted, layout, listed, percent
 from flexcfl.charts.palette import faded, of_group
 from flexcfl.charts.record import Columns, Record
 
 __all__ = ["accuracies", "sizes"]
+
+TOLD = 8  # of more groups only the extremes are told
 
 
 def accuracies(record: Record) -> Chart:
@@ -20,8 +22,8 @@ def accuracies(record: Record) -> Chart:
         for group, table in _by_group(measured)
     ]
     shown = layout(
-        xaxis=axis("round", range=[0, record.total + 1]),
-        yaxis=axis("accuracy in %"),
+        xaxis=counted("round", record.total, range=[0, record.total + 1]),
+        yaxis=axis("accuracy in %", **({} if data else {"range": [0, 100]})),
         hovermode="x unified",
     )
     ends = _told(measured, "accuracy", percent)
@@ -43,8 +45,8 @@ def sizes(record: Record) -> Chart:
         for group, table in _by_group(record.groups)
     ]
     shown = layout(
-        xaxis=axis("round", range=[0, record.total + 1]),
-        yaxis=axis("clients", rangemode="tozero"),
+        xaxis=counted("round", record.total, range=[0, record.total + 1]),
+        yaxis=counted("clients", record.clients, rangemode="tozero"),
         hovermode="x unified",
     )
     text = f"How many clients each group has. {_told(record.groups, 'clients', '{:.0f}'.format)}"
@@ -81,6 +83,12 @@ def _line(group: int, table: Columns) -> dict[str, Any]:
 
 
 def _told(table: Columns, column: str, spoken: Callable[[float], str]) -> str:
-    """Return the last figure of each group in words."""
-    last = [f"group {group}: {spoken(own[column][-1])}" for group, own in _by_group(table)]
-    return f"In the end: {', '.join(last)}." if last else "Nothing has been measured yet."
+    """Return the last figure of each group in words, of many groups only the extremes."""
+    last = {group: own[column][-1] for group, own in _by_group(table)}
+    if not last:
+        return "Nothing has been measured yet."
+    least, most = (end(last, key=last.__getitem__) for end in (min, max))
+    named = list(last) if len(last) <= TOLD else [least, most]
+    told = ", ".join(f"group {group}: {spoken(last[group])}" for group in named)
+    some = "" if len(last) <= TOLD else f", the extremes of {len(last)} groups"
+    return f"In the end{some}: {told}."

@@ -5,8 +5,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.charts.chart import Chart, axis, layout, listed, plain
-from flexcfl.charts.palette import COLOURS, MARK, SEQUENCE, faded, of_group
+from flexcfl.charts.chart import Chart, axis, counted, layout, listed, plain
+from flexcfl.charts.palette import (
+    COLOURS,
+    MARK,
+    MIDDLING,
+    NEUTRAL,
+    PALE,
+    SHADE,
+    faded,
+    of_group,
+)
 from flexcfl.charts.record import Changes, Record, changes_of, group_matrix, shift_marks
 from flexcfl.protocol import NO_GROUP, Ids
 
@@ -15,6 +24,8 @@ __all__ = ["MOST", "changes", "flows", "moves"]
 MOST, MOST_GROUPS = 1000, 40  # so many clients, and groups between which they move, are drawn
 TALLEST, LEAST, ROW = 900, 320, 6  # pixels of the picture, and of a client in it
 MARKED = 0.6
+LABELS = 20  # so many groups are named beside the colours, and have numbers in their cells
+WIDTHS = (6, 3.5, 1.5)  # of lines that often lie on each other
 
 
 def moves(record: Record) -> Chart:
@@ -27,10 +38,17 @@ def moves(record: Record) -> Chart:
     data = [_groups(groups, rounds, names)]
     marks = _marks(record, order)
     if marks.any():
-        data.append(_shifted(marks, rounds, names))
+        data.append(_shifted(marks, groups != NO_GROUP, rounds, names))
     shown = layout(
-        xaxis=axis("round (0 is the start)"),
-        yaxis=axis("client", type="category", autorange="reversed", showticklabels=False, ticks=""),
+        xaxis=counted("round (0 is the start)", record.done, showgrid=False),
+        yaxis=axis(
+            "client",
+            type="category",
+            autorange="reversed",
+            showticklabels=False,
+            ticks="",
+            showgrid=False,
+        ),
         height=min(max(LEAST, ROW * len(order) + 90), TALLEST),
     )
     text = f"{_moved(changes, record.clients)} {_drawn(record, order)}"
@@ -50,8 +68,9 @@ def changes(record: Record) -> Chart:
     data = [
         {
             "type": "scatter",
-            "mode": "lines",
-            "line": {"shape": "hvh", "width": 1.5, "color": COLOURS[place]},
+            "mode": "lines" if len(x) > 1 else "markers",
+            "line": {"shape": "hvh", "width": WIDTHS[place], "color": COLOURS[place]},
+            "marker": {"color": COLOURS[place], "size": 3 * WIDTHS[place]},
             "x": x,
             "y": listed(record.rounds[name]),
             "name": kinds[name],
@@ -60,9 +79,10 @@ def changes(record: Record) -> Chart:
     ]
     sums = [f"{kinds[name]} {np.nansum(record.rounds[name]):,.0f} times" for name in known]
     text = f"How many clients were touched by change. In all: {', '.join(sums)}."
+    most = max((float(np.nanmax(record.rounds[name])) for name in known), default=0)
     shown = layout(
-        xaxis=axis("round", range=[0, record.total + 1]),
-        yaxis=axis("clients", rangemode="tozero"),
+        xaxis=counted("round", record.total, range=[0, record.total + 1]),
+        yaxis=counted("clients", most, rangemode="tozero"),
         hovermode="x unified",
     )
     columns = ("what", "round", "clients")
@@ -77,7 +97,8 @@ def flows(record: Record) -> Chart:
     changes = changes_of(record)
     chosen = _busiest(changes, record.group_count)
     counts = _counts(changes, chosen)
-    names = [f"group {group}" for group in chosen.tolist()]
+    names = [str(group) for group in chosen.tolist()]
+    few = {"texttemplate": "%{text}", "textfont": {"color": MARK}} if len(counts) <= LABELS else {}
     data = [
         {
             "type": "heatmap",
@@ -85,18 +106,19 @@ def flows(record: Record) -> Chart:
             "y": names,
             "z": counts.tolist(),
             "text": [[str(count) if count else "" for count in line] for line in counts.tolist()],
-            "texttemplate": "%{text}",
-            "colorscale": [[place, colour] for place, colour in enumerate(SEQUENCE)],
+            **few,
+            "zmin": 0,
+            "zmax": max(int(counts.max()), 1),
+            "colorscale": [[0, PALE], [1, MIDDLING]],
             "showscale": False,
             "xgap": 2,
             "ygap": 2,
-            "hovertemplate": "from %{y} to %{x}: %{z}<extra></extra>",
+            "hovertemplate": "from group %{y} to group %{x}: %{z}<extra></extra>",
         }
     ]
     shown = layout(
-        xaxis=axis("to", type="category"),
-        yaxis=axis("from", type="category", autorange="reversed"),
-        margin={"l": 92, "r": 14, "t": 10, "b": 46},
+        xaxis=axis("to group", type="category", showgrid=False),
+        yaxis=axis("from group", type="category", autorange="reversed", showgrid=False),
     )
     some = f" {len(chosen)} of {record.group_count:,} groups are drawn." if _some(record) else ""
     text = f"How often clients went from one group to another. {_largest(counts, chosen)}{some}"
@@ -119,6 +141,7 @@ def _groups(groups: Ids, rounds: list[int], names: list[str]) -> dict[str, Any]:
     number = max(int(groups.max(initial=0)) + 1, 1)
     edges = [(group / number, (group + 1) / number) for group in range(number)]
     scale = [[edge, of_group(group)] for group, pair in enumerate(edges) for edge in pair]
+    named = list(range(0, number, -(-number // LABELS)))
     return {
         "type": "heatmap",
         "name": "group",
@@ -129,8 +152,8 @@ def _groups(groups: Ids, rounds: list[int], names: list[str]) -> dict[str, Any]:
         "zmax": number - 0.5,
         "colorscale": scale,
         "colorbar": {
-            "tickvals": list(range(number)),
-            "ticktext": [f"group {group}" for group in range(number)],
+            "tickvals": named,
+            "ticktext": [f"group {group}" for group in named],
             "thickness": 12,
             "outlinewidth": 0,
         },
@@ -139,15 +162,21 @@ def _groups(groups: Ids, rounds: list[int], names: list[str]) -> dict[str, Any]:
     }
 
 
-def _shifted(marks: NDArray[np.bool_], rounds: list[int], names: list[str]) -> dict[str, Any]:
-    colour = faded(MARK, MARKED)
+def _shifted(
+    marks: NDArray[np.bool_], placed: NDArray[np.bool_], rounds: list[int], names: list[str]
+) -> dict[str, Any]:
+    """Return marks that darken a group's colour, and stand out from paper where there is none."""
+    values = np.where(marks, np.where(placed, 1.0, 0.0), np.nan)
     return {
         "type": "heatmap",
         "name": "data changed",
         "x": rounds,
         "y": names,
-        "z": [[1 if mark else None for mark in line] for line in marks.tolist()],
-        "colorscale": [[0, colour], [1, colour]],
+        "meta": "mark",
+        "z": [[None if np.isnan(mark) else int(mark) for mark in line] for line in values.tolist()],
+        "zmin": 0,
+        "zmax": 1,
+        "colorscale": [[0, faded(NEUTRAL, MARKED)], [1, faded(SHADE, MARKED)]],
         "showscale": False,
         "hovertemplate": "client %{y}, round %{x}: its data changed<extra></extra>",
         "hoverongaps": False,

@@ -6,32 +6,47 @@ out from white paper by 3 to 1 (WCAG 2.2, 1.4.11), and each has a brighter one f
 
 from collections.abc import Mapping, Sequence
 
-__all__ = ["COLOURS", "DARK", "DASHES", "MARK", "NEUTRAL", "PALE", "SEQUENCE", "faded", "of_group"]
+__all__ = [
+    "COLOURS",
+    "DARK",
+    "DASHES",
+    "MARK",
+    "MIDDLING",
+    "NEUTRAL",
+    "PALE",
+    "SEQUENCE",
+    "SHADE",
+    "faded",
+    "of_group",
+]
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B57E00", "#3591C9", "#000000")
 _BRIGHT = ("#4DB2F2", "#FF8A3D", "#2CCFA2", "#E9A3C9", "#E8B740", "#8CD0F7", "#F2F2F2")
-# Further groups: the same colours again, but lighter or darker.
-_LIGHT = ("#7FB8D8", "#EAAE7F", "#7FCEB9", "#E5BCD3", "#DABE7F", "#9AC8E4", "#7F7F7F")
-_DEEP = ("#00476F", "#853B00", "#006348", "#7F4B68", "#714F00", "#215B7E", "#3F3F3F")
+# Further groups: the same colours again, but darker, and on dark paper paler; then others, which
+# stand out from both.
+_DEEP = ("#00476F", "#853B00", "#006348", "#7F4B68", "#714F00", "#215B7E", "#5C5C5C")
+_PALER = ("#7FB8D8", "#EAAE7F", "#7FCEB9", "#E5BCD3", "#DABE7F", "#9AC8E4", "#B0B0B0")
+_OTHERS = ("#8A63D2", "#A8552A", "#5F8A00", "#C2305F", "#008A96", "#7A7A7A", "#A65AA0")
 NEUTRAL = "#767676"  # what is no group
-MARK = "#1B1B1B"  # what is marked on top of other colours
-PALE = "#F1F3F5"
+MARK = "#1B1B1B"  # what is written on top of other colours
+SHADE = "#101010"  # what darkens other colours, on either paper
+PALE, MIDDLING = "#F1F3F5", "#6DB3DE"  # what can be written on
 SEQUENCE = (PALE, "#0072B2")  # from nothing to all
 # What takes the place of a colour on dark paper.
 DARK: Mapping[str, str] = {
     **dict(zip(COLOURS, _BRIGHT, strict=True)),
-    **dict(zip(_DEEP, _LIGHT, strict=True)),
-    **dict(zip(_LIGHT, _DEEP, strict=True)),
+    **dict(zip(_DEEP, _PALER, strict=True)),
     NEUTRAL: "#9AA0A6",
     MARK: "#FFFFFF",
     PALE: "#22272E",
+    MIDDLING: "#2A75A8",
 }
 DASHES = ("solid", "dash", "dot")  # for more methods than there are colours
 
 
 def of_group(group: int) -> str:
     """Return the colour of a group."""
-    shades: Sequence[str] = (*COLOURS, *_LIGHT, *_DEEP)
+    shades: Sequence[str] = (*COLOURS, *_DEEP, *_OTHERS)
     return shades[group % len(shades)]
 
 

@@ -127,7 +127,8 @@ def _ground(tables: Tables) -> dict[str, str]:
 def _plain(tables: Tables) -> str:
     shift = " and ".join(tables.get("shift", {}).get("name", [])) or "no shift"
     rounds = tables["run"]["rounds"]
-    return f"{tables['data']['name']}, {tables['model']['name']}, {shift}, {rounds} rounds"
+    length = f"{rounds} {'round' if rounds == 1 else 'rounds'}"
+    return f"{tables['data']['name']}, {tables['model']['name']}, {shift}, {length}"
 
 
 def _named(runs: Sequence[RunRead]) -> list[RunRead]:

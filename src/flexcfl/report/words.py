@@ -13,6 +13,7 @@ from flexcfl.report.reading import RunRead
 __all__ = ["Again", "Line", "again", "facts", "lines", "state", "title"]
 
 UNKNOWN = "-"
+NAMED = 4  # more methods are only counted where the table of results names them
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Again:
 def title(book: Book) -> str:
     """Return what a page is called."""
     methods = list(dict.fromkeys(method for each in book.settings for method in each.methods))
-    several = f"{len(methods)} methods" if len(methods) > 4 else ", ".join(methods)
+    several = f"{len(methods)} methods" if len(methods) > NAMED else ", ".join(methods)
     where = list(dict.fromkeys(run.tables["data"]["name"] for run in book.runs))
     return f"{several} on {', '.join(where)}"
 
@@ -74,7 +75,7 @@ def facts(setting: Setting) -> dict[str, str]:
         "shift": f"{' and '.join(shift.get('name', [])) or 'none'}{chance}",
         "rounds": _either(_rounds(run) for run in setting.runs),
         "local training": _either(_local(run) for run in setting.runs),
-        "methods": ", ".join(setting.methods),
+        "methods": _methods(setting),
         "seeds": ", ".join(str(seed) for seed in sorted({run.record.seed for run in setting.runs})),
         "made by": _either(_versions(run) for run in setting.runs),
     }
@@ -143,6 +144,11 @@ def _shown(figure: Figure, scale: float, form: str, spread: bool = True) -> str:
     if not spread or figure.spread is None:
         return mean
     return f"{mean} ± {form.format(scale * figure.spread)}"
+
+
+def _methods(setting: Setting) -> str:
+    methods = list(setting.methods)
+    return str(len(methods)) if len(methods) > NAMED else ", ".join(methods)
 
 
 def _examples(run: RunRead) -> str:

@@ -3,6 +3,7 @@
 (() => {
   const POLL = 2000; // milliseconds between two questions to the server of a live page
   const WIDE = new Set(["moves"]);
+  const MOST = 24; // lines of a chart with a legend: of more it would take the chart's place
   const $ = (id) => document.getElementById(id);
   let state = JSON.parse($("state").textContent);
   const shown = new Map(); // by the name of a chart: its figure element and what it shows
@@ -48,11 +49,17 @@
   function themed(layout) {
     const css = getComputedStyle(document.documentElement);
     const of = (name) => css.getPropertyValue(name).trim();
-    const axis = (each) => ({ ...each, gridcolor: of("--grid"), linecolor: of("--line") });
     const narrow = window.innerWidth < 760;
+    const size = narrow ? 11 : 13;
+    const axis = (each) => ({
+      ...each,
+      title: { ...each.title, font: { size }, standoff: 8 },
+      gridcolor: of("--grid"),
+      linecolor: of("--line"),
+    });
     return {
       ...layout,
-      font: { family: getComputedStyle(document.body).fontFamily, size: narrow ? 11 : 13, color: of("--ink") },
+      font: { family: getComputedStyle(document.body).fontFamily, size, color: of("--ink") },
       xaxis: axis(layout.xaxis),
       yaxis: axis(layout.yaxis),
       hoverlabel: { bgcolor: of("--card"), bordercolor: of("--line"), font: { color: of("--ink") } },
@@ -76,14 +83,16 @@
     const tools = element("div", "", { class: "tools" });
     const each = { chart, figure, plot, caption };
     const button = (label, what, act) => {
-      const made = element("button", label, { type: "button", "aria-label": `${what}: ${chart.title}` });
+      const made = element("button", label, { type: "button", title: what, "aria-label": `${label}: ${chart.title}` });
       made.addEventListener("click", act);
       tools.append(made);
     };
     button("Data (CSV)", "Download the data as CSV", () => save(`${chart.name}.csv`, csv(each.chart), "text/csv"));
     button("Picture (SVG)", "Download the picture as SVG", () => picture(each));
-    button("Whole view", "Show the whole view again", () =>
-      Plotly.relayout(plot, { "xaxis.autorange": !each.chart.layout.xaxis.range, "xaxis.range": each.chart.layout.xaxis.range, "yaxis.autorange": each.chart.layout.yaxis.autorange || true }));
+    button("Whole view", "Show the whole view again", () => {
+      const whole = ([name, axis]) => (axis.range ? [`${name}.range`, [...axis.range]] : [`${name}.autorange`, axis.autorange ?? true]);
+      Plotly.relayout(plot, Object.fromEntries(["xaxis", "yaxis"].map((name) => whole([name, each.chart.layout[name]]))));
+    });
     figure.append(caption, plot, tools);
     if (chart.name === "moves") figure.append(follow(each));
     return each;
@@ -93,16 +102,24 @@
     const overview = each.place === "overview";
     caption.lastChild.textContent = chart.text;
     plot.setAttribute("aria-label", `${chart.title}. ${chart.text}`);
-    plot.style.minHeight = `${chart.layout.height}px`;
     const data = chart.data.map((trace) => ({
       ...coloured(trace),
       visible: !(overview && hidden.has(trace.meta)),
     }));
-    const layout = { ...themed(chart.layout), showlegend: !overview && chart.data.length > 1 };
-    if (!layout.showlegend) layout.margin = { ...layout.margin, t: 10 };
+    const layout = { ...themed(chart.layout), ...legend(chart, overview ? 0 : plot.clientWidth) };
+    layout.uirevision = chosen(each.place); // what somebody looks at closely stays so while a run goes on
+    plot.style.minHeight = `${layout.height}px`;
     return Plotly.react(plot, data, layout, { responsive: true, displayModeBar: false });
   }
-  async function fill(place, charts) {
+  // A legend, where there is room for it, has a place of its own above the chart.
+  function legend(chart, width) {
+    const { margin, height } = chart.layout;
+    const named = chart.data.filter((trace) => trace.type !== "heatmap" && trace.showlegend !== false).length;
+    if (!width || named < 2 || named > MOST) return { showlegend: false, margin: { ...margin, t: 10 } };
+    const columns = Math.max(1, Math.floor((width - margin.l - margin.r) / 110));
+    return { showlegend: true, height: height + 19 * (Math.ceil(named / columns) - 1) };
+  }
+  async function fill(place, charts, wanted) {
     const box = $(place);
     for (const each of [...shown.values()].filter((each) => each.place === place)) {
       if (charts.some((chart) => chart.name === each.chart.name)) continue;
@@ -122,6 +139,7 @@
       Object.assign(each, { chart });
       await draw(each);
       await new Promise((then) => setTimeout(then)); // let the browser answer in between
+      if (chosen(place) !== wanted) return; // somebody has chosen something else meanwhile
     }
     document.documentElement.dataset[place] = "drawn";
   }
@@ -133,8 +151,15 @@
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   }
-  const picture = ({ chart, plot }) =>
-    Plotly.downloadImage(plot, { format: "svg", filename: chart.name, width: plot.clientWidth, height: chart.layout.height });
+  // A picture stands by itself: with its title, its legend and the paper of the theme.
+  function picture({ chart, plot }) {
+    const paper = getComputedStyle(document.documentElement).getPropertyValue("--card").trim();
+    const words = legend(chart, plot.clientWidth);
+    const margin = { ...chart.layout.margin, t: words.showlegend ? 76 : 44 };
+    const height = (words.height ?? chart.layout.height) + 40;
+    const layout = { ...plot.layout, ...words, margin, height, title: { text: chart.title, x: 0.02 }, paper_bgcolor: paper };
+    return Plotly.downloadImage({ data: plot.data, layout }, { format: "svg", filename: chart.name, width: plot.clientWidth, height });
+  }
   const text = (name) => new DOMParser().parseFromString(name ?? "", "text/html").documentElement.textContent;
   function csv(chart) {
     const quoted = (cell) => (/[",\n]/.test(cell) ? `"${String(cell).replaceAll('"', '""')}"` : (cell ?? ""));
@@ -146,8 +171,9 @@
     const name = text(trace.name);
     if (trace.type !== "heatmap")
       return trace.x.map((x, place) => [name, x, trace.y[place], ...(trace.customdata?.[place] ?? [])]);
+    const value = trace.meta === "mark" ? () => "" : (z) => z;
     return trace.z.flatMap((line, row) =>
-      line.map((z, column) => [name, text(String(trace.x[column])), text(String(trace.y[row])), z]).filter((each) => each[3] !== null));
+      line.flatMap((z, column) => (z === null ? [] : [[name, text(String(trace.x[column])), text(String(trace.y[row])), value(z)]])));
   }
   function follow(each) {
     const box = element("div", "", { class: "follow" });
@@ -164,7 +190,7 @@
     const words = [];
     let before = null;
     groups.z[row].forEach((group, round) => {
-      if (marks?.z[row][round]) words.push(`its data changed before round ${round}`);
+      if (typeof marks?.z[row][round] === "number") words.push(`its data changed before round ${round}`);
       if (group !== before) words.push(`${group === null ? "no group" : `group ${group}`} from ${round ? `round ${round}` : "the start"} on`);
       before = group;
     });
@@ -173,10 +199,16 @@
 
   // Choices.
   function options(select, names, first = 0) {
-    const chosen = select.options.length ? select.selectedIndex : first;
-    if ([...select.options].map((each) => each.text).join("\n") === names.join("\n")) return;
+    const before = select.selectedOptions[0]?.textContent;
+    if ([...select.options].map((each) => each.textContent).join("\n") === names.join("\n")) return;
     select.replaceChildren(...names.map((name, place) => element("option", name, { value: place })));
-    select.selectedIndex = Math.max(0, Math.min(chosen, names.length - 1));
+    // The same as before, wherever it stands now.
+    select.selectedIndex = names.includes(before) ? names.indexOf(before) : first;
+  }
+  // The name of the chapter that a place shows.
+  function chosen(place) {
+    const run = place === "overview" ? "" : `-${setting().runs[$("run").selectedIndex].chapter}`;
+    return `${$("setting").selectedIndex}${run}`;
   }
   const setting = () => state.settings[Math.max(0, $("setting").selectedIndex)];
   function drawChoices() {
@@ -186,10 +218,8 @@
     drawMethods();
   }
   function drawMethods() {
-    const colour = (method) => {
-      const found = shown.get("accuracy")?.chart.data.find((trace) => trace.meta === method && trace.line?.color);
-      return found ? coloured(found.line.color) : "transparent";
-    };
+    const lines = (shown.get("accuracy")?.chart.data ?? []).filter((trace) => trace.line.color);
+    const styles = { solid: "solid", dash: "dashed", dot: "dotted" };
     const boxes = setting().methods.map((method) => {
       const label = element("label");
       const box = element("input", "", { type: "checkbox" });
@@ -199,7 +229,9 @@
         for (const each of shown.values()) if (each.place === "overview") draw(each);
       });
       const swatch = element("span", "", { class: "swatch", "aria-hidden": "true" });
-      swatch.style.borderTopColor = colour(method);
+      const line = lines.find((trace) => trace.meta === method)?.line;
+      swatch.style.borderTopColor = line ? coloured(line.color) : "transparent";
+      swatch.style.borderTopStyle = line ? styles[line.dash] : "solid";
       label.append(box, swatch, element("span", method));
       return label;
     });
@@ -207,14 +239,15 @@
     $("methods").replaceChildren($("methods").firstElementChild, ...boxes);
     if (focused >= 0) boxes[focused]?.querySelector("input").focus();
   }
-  async function drawOverview() {
-    await fill("overview", await chapter(`${$("setting").selectedIndex}`));
-    drawMethods();
+  async function drawChapter(place) {
+    delete document.documentElement.dataset[place];
+    const wanted = chosen(place);
+    const charts = await chapter(wanted);
+    if (chosen(place) !== wanted) return; // whoever has chosen something else draws that
+    await fill(place, charts, wanted);
+    if (place === "overview") drawMethods();
   }
-  async function drawDetails() {
-    const run = setting().runs[$("run").selectedIndex];
-    await fill("details", await chapter(`${$("setting").selectedIndex}-${run.chapter}`));
-  }
+  const drawAll = async () => { await drawChapter("overview"); await drawChapter("details"); };
 
   // A live page asks what is new.
   let stamp = null;
@@ -227,14 +260,13 @@
     try {
       const answer = await fetch("state", { headers: stamp ? { "If-None-Match": stamp } : {} });
       if (answer.status === 200) {
-        stamp = answer.headers.get("ETag");
         state = await answer.json();
         renew($("words"), state.words);
         renew($("commands"), state.commands);
         drawChoices();
-        await drawOverview();
-        await drawDetails();
-      }
+        await drawAll();
+        stamp = answer.headers.get("ETag"); // not before: what could not be drawn is asked for again
+      } else if (answer.status !== 304) throw new Error(answer.statusText);
       $("status").textContent = state.finished ? state.status : `${state.status}, live`;
     } catch {
       $("status").textContent = `${state.status}; nobody answers any more, this is how far it was`;
@@ -248,14 +280,12 @@
     setTheme(document.documentElement.dataset.theme);
     $("theme").addEventListener("click", () => setTheme(dark() ? "light" : "dark"));
     preferred.addEventListener("change", () => setTheme(preferred.matches ? "dark" : "light"));
-    $("setting").addEventListener("change", async () => { $("run").replaceChildren(); drawChoices(); await drawOverview(); await drawDetails(); });
-    $("run").addEventListener("change", drawDetails);
+    $("setting").addEventListener("change", async () => { $("run").replaceChildren(); drawChoices(); await drawAll(); });
+    $("run").addEventListener("change", () => drawChapter("details"));
     drawChoices();
     $("status").textContent = state.status;
     await loadPlotly();
-    if (state.live) return ask();
-    await drawOverview();
-    await drawDetails();
+    await (state.live ? ask() : drawAll());
   }
   begin();
 })();
