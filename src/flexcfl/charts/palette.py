@@ -36,6 +36,7 @@ SEQUENCE = (PALE, "#0072B2")  # from nothing to all
 DARK: Mapping[str, str] = {
     **dict(zip(COLOURS, _BRIGHT, strict=True)),
     **dict(zip(_DEEP, _PALER, strict=True)),
+    **{each: each for each in (*_OTHERS, SHADE)},
     NEUTRAL: "#9AA0A6",
     MARK: "#FFFFFF",
     PALE: "#22272E",
