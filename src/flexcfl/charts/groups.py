@@ -84,7 +84,7 @@ def _line(group: int, table: Columns) -> dict[str, Any]:
 
 
 def _told(record: Record, column: str, spoken: Callable[[float], str]) -> str:
-    """Return the last figure of each group that has members in words."""
+    """Return the last figure of each group in words."""
     last = [(group, table[column][-1]) for group, table in _by_group(record.groups)]
     known = {group: value for group, value in last if not np.isnan(value)}
     if not known:

@@ -93,6 +93,7 @@ def flows(record: Record) -> Chart:
     groups = group_matrix(record)
     counts = _counts(groups)
     names = [str(group) for group in range(len(counts))]
+    gap = 2 if len(counts) <= LABELS else 0  # pixels, where cells are larger than that
     few = {"texttemplate": "%{text}", "textfont": {"color": MARK}} if len(counts) <= LABELS else {}
     data = [
         {
@@ -106,8 +107,8 @@ def flows(record: Record) -> Chart:
             "zmax": max(int(counts.max()), 1),
             "colorscale": [[0, PALE], [1, MIDDLING]],
             "showscale": False,
-            "xgap": 2,
-            "ygap": 2,
+            "xgap": gap,
+            "ygap": gap,
             "hovertemplate": "from group %{y} to group %{x}: %{z}<extra></extra>",
         }
     ]
