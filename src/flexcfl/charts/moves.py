@@ -98,6 +98,7 @@ def flows(record: Record) -> Chart:
     chosen = _busiest(changes, record.group_count)
     counts = _counts(changes, chosen)
     names = [str(group) for group in chosen.tolist()]
+    gap = 2 if len(counts) <= LABELS else 0  # pixels, where cells are larger than that
     few = {"texttemplate": "%{text}", "textfont": {"color": MARK}} if len(counts) <= LABELS else {}
     data = [
         {
@@ -111,8 +112,8 @@ def flows(record: Record) -> Chart:
             "zmax": max(int(counts.max()), 1),
             "colorscale": [[0, PALE], [1, MIDDLING]],
             "showscale": False,
-            "xgap": 2,
-            "ygap": 2,
+            "xgap": gap,
+            "ygap": gap,
             "hovertemplate": "from group %{y} to group %{x}: %{z}<extra></extra>",
         }
     ]

@@ -20,7 +20,7 @@ __all__ = [
     "of_group",
 ]
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B57E00", "#3591C9", "#000000")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B57E00", "#4F9AD3", "#000000")
 _BRIGHT = ("#4DB2F2", "#FF8A3D", "#2CCFA2", "#E9A3C9", "#E8B740", "#8CD0F7", "#F2F2F2")
 # Further groups: the same colours again, but darker, and on dark paper paler; then others, which
 # stand out from both.

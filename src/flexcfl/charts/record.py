@@ -49,6 +49,11 @@ class Record:
         return len(self.rounds["round"])
 
     @property
+    def best(self) -> float:
+        """The best accuracy so far, 0 as long as there is none."""
+        return float(np.nanmax(self.rounds["accuracy"].astype(np.float64), initial=0.0))
+
+    @property
     def group_count(self) -> int:
         """How many groups there have been so far."""
         return int(self.groups["group"].max()) + 1 if self.groups else 0

@@ -84,10 +84,10 @@ def state(book: Book, *, live: bool) -> dict[str, Any]:
 
 
 def _telling(setting: Setting, shown: Sequence[int]) -> int:
-    """Return which of the runs shown comes first: one that has groups, if there is any."""
-    runs = [setting.runs[place] for place in shown]
-    grouped = [place for place, run in enumerate(runs) if run.record.group_count > 1]
-    return grouped[0] if grouped else 0
+    """Return which of the runs shown comes first: of those with groups the most accurate."""
+    runs = [setting.runs[place].record for place in shown]
+    grouped = [place for place, record in enumerate(runs) if record.group_count > 1]
+    return max(grouped or [0], key=lambda place: runs[place].best)
 
 
 def _filled(template: str, book: Book) -> str:

@@ -60,8 +60,8 @@
     return {
       ...layout,
       font: { family: getComputedStyle(document.body).fontFamily, size, color: of("--ink") },
-      xaxis: axis(layout.xaxis),
-      yaxis: axis(layout.yaxis),
+      xaxis: axis(structuredClone(layout.xaxis)), // Plotly writes into it where somebody has zoomed to
+      yaxis: axis(structuredClone(layout.yaxis)),
       hoverlabel: { bgcolor: of("--card"), bordercolor: of("--line"), font: { color: of("--ink") } },
       autosize: true,
     };
@@ -74,14 +74,14 @@
     for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
     return made;
   }
-  function card(chart) {
+  function card(chart, place) {
     const figure = element("figure", "", { class: "chart", id: `chart-${chart.name}` });
     if (WIDE.has(chart.name)) figure.classList.add("wide");
     const caption = element("figcaption");
     caption.append(element("h3", chart.title), element("p", chart.text));
     const plot = element("div", "", { class: "plot", role: "img" });
     const tools = element("div", "", { class: "tools" });
-    const each = { chart, figure, plot, caption };
+    const each = { chart, place, figure, plot, caption };
     const button = (label, what, act) => {
       const made = element("button", label, { type: "button", title: what, "aria-label": `${label}: ${chart.title}` });
       made.addEventListener("click", act);
@@ -131,7 +131,7 @@
     if (!charts.length) box.append(element("p", "There is nothing to draw yet: no round is finished.", { class: "empty" }));
     for (const chart of charts) {
       if (!shown.has(chart.name)) {
-        const made = { ...card(chart), place };
+        const made = card(chart, place);
         shown.set(chart.name, made);
         box.append(made.figure);
       }

@@ -1,0 +1,137 @@
+"""How the page looks in a real browser: contrast, room and pictures, in both themes."""
+
+import math
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from flexcfl.charts.palette import COLOURS, DARK, MARK, MIDDLING, PALE, of_group
+from flexcfl.report.writing import write
+from tests.report.browsing import LOOKS, Theme, choose, opened
+from tests.report.folders import construct
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+THEMES: tuple[Theme, ...] = ("light", "dark")
+PAPER = {"light": "#FFFFFF", "dark": "#181D24"}  # what charts are drawn on
+
+
+def contrast(one: Any, other: Any) -> float:
+    lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def luminance(colour: Any) -> float:
+    parts = colour
+    if isinstance(colour, str):
+        parts = [int(colour[place : place + 2], 16) for place in (1, 3, 5)]
+    shares = [part / 255 for part in parts]
+    linear = [s / 12.92 if s <= 0.04045 else ((s + 0.055) / 1.055) ** 2.4 for s in shares]
+    return float(np.dot(linear, (0.2126, 0.7152, 0.0722)))
+
+
+def distance(one: str, other: str) -> float:
+    """Return how far apart two colours are (CIE 1976, in the space L*a*b*)."""
+    return math.dist(_lab(one), _lab(other))
+
+
+def _lab(colour: str) -> tuple[float, float, float]:
+    shares = np.array([int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)])
+    linear = np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
+    matrix = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    x, y, z = np.cbrt(matrix @ linear / (0.9505, 1, 1.089)).tolist()
+    return 116 * y - 16, 500 * (x - y), 200 * (y - z)
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a page with several settings: many methods, many groups, one round, no figures."""
+    folder = tmp_path_factory.mktemp("odd")
+    for number in range(12):
+        construct(
+            folder / "a" / f"{number:02}", method=f"method-{number} (of a long name, {'x' * 40})"
+        )
+    construct(folder / "b", dataset="groups", groups=14, clients=60, rounds=20)
+    construct(folder / "c", dataset="crowd", groups=60, clients=120, rounds=20)
+    construct(folder / "d", dataset="one", rounds=1)
+    construct(folder / "e", dataset="unmeasured", measured=False)
+    write([folder], folder / "report.html")
+    return folder / "report.html"
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_texts_stand_out_from_what_is_behind_them(
+    browser: "Browser", report: Path, theme: Theme
+) -> None:
+    with opened(browser, report, theme=theme) as page:
+        page.locator("summary").first.click()
+        texts = page.evaluate(f"{LOOKS}.texts()")
+    assert len(texts) > 200
+    needed = {True: 3, False: 4.5}
+    weak = [
+        (each["text"], round(ratio, 2))
+        for each in texts
+        if (ratio := contrast(each["colour"], each["under"])) < needed[each["large"]]
+    ]
+    assert weak == []
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_lines_stand_out_from_the_paper_and_from_each_other(theme: Theme) -> None:
+    def shown(colour: str) -> str:
+        return DARK.get(colour, colour) if theme == "dark" else colour
+
+    lines = [shown(colour) for colour in COLOURS]
+    groups = [shown(of_group(group)) for group in range(21)]
+    assert {c: contrast(c, PAPER[theme]) for c in [*lines, *groups]} == {
+        c: pytest.approx(max(contrast(c, PAPER[theme]), 3)) for c in [*lines, *groups]
+    }
+    assert min(distance(one, other) for one, other in combinations(lines, 2)) > 15
+    assert len(set(groups)) == 21
+    for paper in (PALE, MIDDLING):  # the numbers in the cells of moves between groups
+        assert contrast(shown(MARK), shown(paper)) >= 4.5
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("width", [390, 1440])
+def test_the_page_fits_its_window_and_texts_keep_apart(
+    browser: "Browser", report: Path, tmp_path: Path, width: int, theme: Theme
+) -> None:
+    with opened(browser, report, width=width, theme=theme) as page:
+        _check_picture(page, width, tmp_path / f"{width}-{theme}.png")
+        card = page.locator("figure").first.evaluate(
+            "each => getComputedStyle(each).backgroundColor"
+        )
+        assert [int(part) for part in card[4:-1].split(",")] == [
+            int(PAPER[theme][place : place + 2], 16) for place in (1, 3, 5)
+        ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [390, 1440])
+def test_odd_runs_fit_as_well(browser: "Browser", odd: Path, tmp_path: Path, width: int) -> None:
+    with opened(browser, odd, width=width) as page:
+        names = page.locator("#setting option").all_text_contents()
+        assert [name.partition(",")[0] for name in names] == [
+            *("groups", "crowd", "one", "unmeasured", "digits"),
+        ]
+        assert names[2].endswith(", 1 round")
+        for place, name in enumerate(names):
+            choose(page, "Setting", name)
+            _check_picture(page, width, tmp_path / f"{place}.png")
+
+
+def _check_picture(page: "Page", width: int, path: Path) -> None:
+    assert page.evaluate("[document.documentElement.scrollWidth, innerWidth]") == [width, width]
+    assert page.evaluate(f"{LOOKS}.overlaps()") == []
+    page.screenshot(path=path, full_page=True)
+    with Image.open(path) as picture:
+        assert picture.width == width
+        colours = picture.convert("RGB").getcolors(2**24)
+    assert colours is not None
+    assert len(colours) > 100
