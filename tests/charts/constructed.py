@@ -32,7 +32,7 @@ def record(
         **{name: np.zeros(len(rounds), np.int64) for name in ("shifted", "detected", "migrated")},
         **more.pop("figures", {}),
     }
-    return Record(**{**{"total": 10, "rounds": figures}, **more},
+    return Record(**{"total": 10, "rounds": figures, **more},
                   method=method, seed=seed, clients=clients)  # fmt: skip
 
 
