@@ -1,10 +1,12 @@
 """Charts show what the tables of a run say: recomputed from the files, line by line."""
 
 import csv
+import tracemalloc
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -235,3 +237,17 @@ def test_marks_are_the_clients_that_changed(changed: dict[int, set[int]]) -> Non
     run = record([0.1] * 4, clients=10, shifts=shifts if changed else {})
     found = [set(clients.tolist()) for clients in shift_marks(run)]
     assert found == [changed.get(each, set()) for each in range(5)]
+
+
+def test_a_million_clients_take_no_room_for_all_their_rounds() -> None:
+    many, rounds = 10**6, 300
+    group = np.arange(many) % 5
+    membership = {"round": np.zeros(many, np.int64), "client": np.arange(many), "group": group}
+    big = record([0.5] * rounds, clients=many, membership=membership)
+    tracemalloc.start()
+    try:
+        drawn = chart("moves", [big])
+        assert tracemalloc.get_traced_memory()[1] < many * rounds / 2
+    finally:
+        tracemalloc.stop()
+    assert "(1,000 of 1,000,000 are drawn)" in drawn.text

@@ -97,3 +97,15 @@ def test_the_run_that_is_shown_first_has_groups(book: Any) -> None:
     found = book(("fedavg", {}), ("flexcfl", {}))
     assert state(found, live=False)["settings"][0]["first"] == 1
     assert state(book(("fedavg", {})), live=False)["settings"][0]["first"] == 0
+
+
+def test_the_order_of_settings_in_a_file_makes_no_other_setting(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    run = made(tmp_path_factory, "fedavg")
+    other = copied(run, tmp_path)
+    text = (other / "experiment.toml").read_text()
+    assert text.count("clients = 12\n") == 1
+    turned = text.replace("clients = 12\n", "").replace("[data]\n", "[data]\nclients = 12\n")
+    (other / "experiment.toml").write_text(turned)
+    assert named(Book.of([run, other])) == {DIGITS: [("fedavg", 0), ("fedavg", 0)]}

@@ -15,7 +15,7 @@ from flexcfl.protocol import spans
 from flexcfl.runner import tables
 from flexcfl.runner.figures import Missing, Shifted
 from flexcfl.runner.folder import TABLES, Extent
-from flexcfl.runner.reading import rows
+from flexcfl.runner.reading import rows, so_far
 
 # What a row may hold; figures are finite, for a run whose numbers are not is ended.
 DRAWN: dict[Any, st.SearchStrategy[Any]] = {
@@ -157,3 +157,28 @@ def test_an_extent_grows_by_parts_as_by_the_whole(parts: list[bytes]) -> None:
     for part in parts:
         extent = extent.plus(part)
     assert extent == Extent().plus(b"".join(parts))
+
+
+@given(number=st.integers(0, 5), data=st.data())
+def test_a_table_that_grows_is_read_as_far_as_its_lines_are_whole(
+    number: int, data: st.DataObject, folder: Path
+) -> None:
+    text = rounds_of(*range(1, number + 1))
+    length = data.draw(st.integers(0, len(text)))
+    (folder / "rounds.csv").write_bytes(text[:length])
+    whole = max(text[:length].count(b"\n") - 1, 0)
+    try:
+        assert [row.round for row in so_far(folder)["rounds.csv"]] == list(range(1, whole + 1))
+    finally:
+        (folder / "rounds.csv").unlink()
+
+
+def test_a_run_without_tables_has_no_rows_so_far(tmp_path: Path) -> None:
+    assert so_far(tmp_path) == {name: [] for name in TABLES}
+
+
+def test_what_is_no_table_is_named(tmp_path: Path) -> None:
+    for text in (b"round\n1\n", rounds_of("x"), rounds_of(1) + b"\xff\n", b'"\n'):
+        (tmp_path / "rounds.csv").write_bytes(text)
+        with pytest.raises(ValueError, match=r"^rounds\.csv$"):
+            so_far(tmp_path)

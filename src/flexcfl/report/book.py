@@ -105,17 +105,13 @@ class Book:
 
 
 def _settings(runs: Sequence[RunRead]) -> list[Setting]:
-    """Return runs by what they are run on; of names that are alike, each says what differs."""
-    found: dict[str, list[RunRead]] = {}
+    """Return runs by what they are run on, in the order in which that appears."""
+    found: dict[frozenset[tuple[str, str]], list[RunRead]] = {}
     for run in runs:
-        found.setdefault(str(_ground(run.tables)), []).append(run)
-    grounds = [_ground(each[0].tables) for each in found.values()]
-    plain = [_plain(each[0].tables) for each in found.values()]
-    return [
-        Setting(_name(name, own, [each for each, other in zip(grounds, plain, strict=True)
-                                  if other == name]), _named(each))
-        for name, own, each in zip(plain, grounds, found.values(), strict=True)
-    ]  # fmt: skip
+        found.setdefault(frozenset(_ground(run.tables).items()), []).append(run)
+    firsts = [each[0].tables for each in found.values()]
+    names = _told_apart([_plain(each) for each in firsts], [_ground(each) for each in firsts])
+    return [Setting(name, _named(each)) for name, each in zip(names, found.values(), strict=True)]
 
 
 def _ground(tables: Tables) -> dict[str, str]:
@@ -136,12 +132,7 @@ def _named(runs: Sequence[RunRead]) -> list[RunRead]:
 
     Those of one method stand together, by seed.
     """
-    flat = [_flat(run.tables) for run in runs]
-    names = [
-        _name(run.record.method, own, [each for each, other in zip(flat, runs, strict=True)
-                                      if other.record.method == run.record.method])
-        for run, own in zip(runs, flat, strict=True)
-    ]  # fmt: skip
+    names = _told_apart([run.record.method for run in runs], [_flat(run.tables) for run in runs])
     order = list(dict.fromkeys(names))
     renamed = [
         replace(run, record=replace(run.record, method=name))
@@ -150,11 +141,22 @@ def _named(runs: Sequence[RunRead]) -> list[RunRead]:
     return sorted(renamed, key=lambda run: (order.index(run.record.method), run.record.seed))
 
 
-def _name(algorithm: str, own: Mapping[str, str], all_of_it: Sequence[Mapping[str, str]]) -> str:
-    keys = dict.fromkeys(key for each in all_of_it for key in each)
-    differing = [key for key in keys if len({each.get(key) for each in all_of_it}) > 1]
-    words = [f"{_short(key)} {own[key]}" for key in differing if key in own]
-    return f"{algorithm} ({', '.join(words)})" if words else algorithm
+def _told_apart(names: Sequence[str], settings: Sequence[Mapping[str, str]]) -> list[str]:
+    """Return names with the settings in which those of the same name differ."""
+    alike: dict[str, list[Mapping[str, str]]] = {}
+    for name, own in zip(names, settings, strict=True):
+        alike.setdefault(name, []).append(own)
+    differing = {name: _differing(each) for name, each in alike.items()}
+    made = []
+    for name, own in zip(names, settings, strict=True):
+        words = [f"{_short(key)} {own[key]}" for key in differing[name] if key in own]
+        made.append(f"{name} ({', '.join(words)})" if words else name)
+    return made
+
+
+def _differing(settings: Sequence[Mapping[str, str]]) -> list[str]:
+    keys = dict.fromkeys(key for each in settings for key in each)
+    return [key for key in keys if len({each.get(key) for each in settings}) > 1]
 
 
 def _short(key: str) -> str:
