@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from flexcfl.charts import OF_METHODS, OF_RUN
-from flexcfl.report import Book
+from flexcfl.errors import SettingsError
+from flexcfl.report import Book, html
 from flexcfl.report.page import state
 from tests.report.runs import ROUNDS, copied, made
 
@@ -109,3 +110,22 @@ def test_the_order_of_settings_in_a_file_makes_no_other_setting(
     turned = text.replace("clients = 12\n", "").replace("[data]\n", "[data]\nclients = 12\n")
     (other / "experiment.toml").write_text(turned)
     assert named(Book.of([run, other])) == {DIGITS: [("fedavg", 0), ("fedavg", 0)]}
+
+
+def test_a_damaged_run_is_refused_by_its_name_and_left_out_of_a_folder(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    run = made(tmp_path_factory, "fedavg")
+    whole, damaged = (copied(run, tmp_path, name) for name in ("whole", "damaged"))
+    (damaged / "rounds.csv").write_text("round\n<script>\n")
+    with pytest.raises(SettingsError, match=r"'.*damaged' cannot be shown"):
+        Book.of([damaged])
+    found = Book.of([tmp_path])
+    assert [run.path for run in found.runs] == [whole]
+    (sentence,) = found.left_out
+    assert f"'{damaged}' cannot be shown" in sentence
+    assert f"{damaged}&#39; cannot be shown" in html(found)
+    (whole / "rounds.csv").unlink()
+    (whole / "rounds.csv").mkdir()
+    with pytest.raises(SettingsError, match="cannot be shown"):
+        Book.of([tmp_path])

@@ -38,7 +38,8 @@ def report(
     RUN... are folders that 'flexcfl run', 'federate', 'compare' or 'reproduce' left, or folders
     with such in them. Runs on the same data with the same model, shifts and rounds are held against
     each other; runs that differ in their seed alone are drawn as one line with a band. Runs that
-    are not finished are shown as far as they are.
+    are not finished are shown as far as they are, and of a folder with runs in it those that cannot
+    be shown are left out, which is said.
 
     The page shows what was run, a table of results, accuracy, loss and discrepancy over rounds and
     accuracy against bytes; for each run its groups, who moved where and when, the founders of its
@@ -52,6 +53,8 @@ def report(
     console = Console(quiet=quiet)
     with loading(console, "Reading the runs and drawing the page"):
         book = write(folders, out, title)
+    for sentence in book.left_out:  # also where nothing else is to be shown
+        typer.echo(sentence, err=True)
     number = len(book.runs)
     size = out.stat().st_size / 1e6
     console.print(

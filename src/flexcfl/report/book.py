@@ -1,12 +1,13 @@
 """Runs put in order: those of one setting together, and in it those of one method."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from flexcfl.charts import OF_METHODS, Record
 from flexcfl.charts.catalogue import of_run
+from flexcfl.errors import SettingsError
 from flexcfl.report.reading import RunRead, found, read
 from flexcfl.runner.experiment import Tables
 
@@ -51,14 +52,32 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class Book:
-    """All that a page shows: settings with their runs, in the order in which they were found."""
+    """All that a page shows: settings with their runs, in the order in which they were found.
+
+    ``left_out`` says in sentences which runs cannot be shown, and why.
+    """
 
     settings: Sequence[Setting]
+    left_out: Sequence[str] = ()
 
     @classmethod
-    def of(cls, paths: Iterable[Path]) -> "Book":
-        """Return the runs in these folders, or within them."""
-        return cls(_settings([read(path) for path in found(paths)]))
+    def of(cls, paths: Iterable[Path], read: Callable[[Path], RunRead] = read) -> "Book":
+        """Return the runs in these folders, or within them.
+
+        A run that cannot be shown is an error where it was named, and left out where it is one of
+        those in a folder.
+        """
+        paths, runs, refused = list(paths), [], []
+        for path in found(paths):
+            try:
+                runs.append(read(path))
+            except SettingsError as error:
+                if path in paths:
+                    raise
+                refused.append(error)
+        if not runs:
+            raise refused[0]
+        return cls(_settings(runs), [str(error) for error in refused])
 
     @property
     def runs(self) -> list[RunRead]:

@@ -101,7 +101,7 @@ def _filled(template: str, book: Book) -> str:
         }
         for setting in book.settings
     ]
-    return str(_template(template).render(settings=settings))
+    return str(_template(template).render(settings=settings, left_out=book.left_out))
 
 
 def _policy(scripts: list[str], live: bool) -> str:

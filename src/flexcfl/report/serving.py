@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 from flexcfl.errors import FlexcflError, SettingsError
 from flexcfl.report.book import Book
 from flexcfl.report.page import html, state
-from flexcfl.report.reading import FILES, found
+from flexcfl.report.reading import FILES, RunRead, found, read
 
 __all__ = ["address", "server"]
 
@@ -94,6 +94,7 @@ class _Shelf:
         self._lock = threading.Lock()
         self._stamp = ""
         self._book: Book | None = None
+        self._runs: dict[Path, tuple[str, RunRead]] = {}
 
     def newest(self) -> tuple[str, Book]:
         """Return the book with a stamp that changes with it.
@@ -104,12 +105,20 @@ class _Shelf:
             try:
                 stamp = _stamp(self.folders)
                 if stamp != self._stamp or self._book is None:
-                    self._book = Book.of(self.folders)
+                    self._book = Book.of(self.folders, self._read)
                     self._stamp = stamp
             except (FlexcflError, OSError):
                 if self._book is None:
                     raise
             return self._stamp, self._book
+
+    def _read(self, path: Path) -> RunRead:
+        """Return a run, read again only if it has changed: of many runs few go on."""
+        stamp = _stamp([path])
+        known = self._runs.get(path)
+        if known is None or known[0] != stamp:
+            self._runs[path] = known = (stamp, read(path))
+        return known[1]
 
 
 def _stamp(folders: Sequence[Path]) -> str:
