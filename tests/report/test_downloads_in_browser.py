@@ -79,12 +79,12 @@ def test_downloaded_groups_are_those_of_the_run(page: "Page", runs: Path) -> Non
     moved = [each["clients"] for each in rows(changes) if each["what"] == "moved to another group"]
     assert moved == [each["migrated"] for each in table(folder / "rounds.csv")]
     _, founders = downloaded(page, "Data (CSV)", "Founders by their updates")
-    assert sorted(
-        (each["client"], each["group"], float(each["first"])) for each in rows(founders)
-    ) == [
-        (each["client"], f"group {each['group']}", pytest.approx(float(each["x0"]), rel=1e-5))
-        for each in sorted(table(folder / "founders.csv"), key=lambda line: line["client"])
-    ]
+    points = {each["client"]: (each["group"], float(each["first"])) for each in rows(founders)}
+    found = {each["client"]: each for each in table(folder / "founders.csv")}
+    assert points.keys() == found.keys()
+    for client, (group, first) in points.items():
+        assert group == f"group {found[client]['group']}"
+        assert first == pytest.approx(float(found[client]["x0"]), rel=1e-5)
     _, labels = downloaded(page, "Data (CSV)", "Label skew of the federation")
     counts = {
         (each["client"], each["label"]): int(each["train"]) + int(each["test"])

@@ -50,7 +50,7 @@ def test_every_chart_that_was_made_is_drawn(page: "Page", runs: Path) -> None:
 
 
 def test_keys_alone_reach_everything_that_can_be_done(page: "Page") -> None:
-    reached = []
+    reached: list[str] = []
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
     while (words := page.evaluate(f"{LOOKS}.focused()")) and len(reached) < 200:
