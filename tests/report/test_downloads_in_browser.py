@@ -21,7 +21,7 @@ def table(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def page(browser: "Browser", report: Path) -> Iterator["Page"]:
     with opened(browser, report) as made:
         yield made
@@ -148,6 +148,7 @@ def test_pictures_stand_by_themselves(page: "Page") -> None:
 
 def test_a_client_can_be_followed(page: "Page", runs: Path) -> None:
     folder = runs / "flexcfl-seed0"
+    choose(page, "Run", "flexcfl, seed 0")
     members, shifts = table(folder / "membership.csv"), table(folder / "shifts.csv")
     changed = {
         client: number["round"]

@@ -178,6 +178,7 @@ def test_a_run_does_not_notice_that_nobody_watches_it_any_more(
     check_same(folder, unwatched)
 
 
+@pytest.mark.slow
 def test_runs_that_are_added_appear_and_what_is_chosen_stays(
     browser: "Browser", tmp_path: Path
 ) -> None:
