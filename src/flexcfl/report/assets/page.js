@@ -287,5 +287,5 @@
     await loadPlotly();
     await (state.live ? ask() : drawAll());
   }
-  begin();
+  begin().catch((error) => { $("status").textContent = `The charts cannot be drawn (${error.message}): try a newer browser.`; });
 })();
