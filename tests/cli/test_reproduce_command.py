@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("here")
 COMMAND: Any = typer.main.get_command(app).commands["reproduce"]  # type: ignore[attr-defined]
 SHORT = ["--only", "synthetic-mclr", "--rounds", "6"]  # five rounds until everybody has a group
 TABLE = ["reproduce", "table4", *SHORT, "--jobs", "2"]
-TABLES = ["table4-runs.csv", "table4.csv", "table4.md", "table4.txt"]
+TABLES = ["table4-runs.csv", "table4.csv", "table4.html", "table4.md", "table4.txt"]
 
 
 def refusal(capsys: pytest.CaptureFixture[str], *words: str) -> str:

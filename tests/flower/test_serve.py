@@ -116,8 +116,8 @@ def test_clients_that_never_came_are_not_counted(tmp_path: Path) -> None:
     run, _ = held(InProcessGrid(nodes), {**FEDAVG, "run.cohort": 6}, tmp_path / "run")
     assert run.summary["clients"] == 8
     lines = (tmp_path / "run" / "clients.csv").read_text().splitlines()
-    assert lines[1] == "0,0,0,"
-    assert lines[-1] == "11,0,,"  # there is one model for all, also for who has not come
+    assert lines[1] == "0,0,0,,"
+    assert lines[-1] == "11,0,,,"  # there is one model for all, also for who has not come
 
 
 def test_a_silent_node_is_waited_for_once_a_round(tmp_path: Path, clock: Clock) -> None:

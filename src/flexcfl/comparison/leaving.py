@@ -24,7 +24,8 @@ def files(
     described = json.dumps(_described(runs, comparison), indent=2, allow_nan=False)
     yield CSV, table.csv(summaries).encode()
     yield SVG, plot.svg(comparison, _title(summaries))
-    yield REPORT, html(Book.of(folder / run.folder for run in runs)).encode()
+    book = Book.of(folder / run.folder for run in runs)
+    yield REPORT, html(book, beside=folder).encode()
     yield JSON, f"{described}\n".encode()
 
 

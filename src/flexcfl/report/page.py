@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, StrictUndefined
@@ -37,9 +38,18 @@ class Table:
 
 
 def html(
-    book: Book, name: str | None = None, *, live: bool = False, table: Table | None = None
+    book: Book,
+    name: str | None = None,
+    *,
+    live: bool = False,
+    table: Table | None = None,
+    beside: Path | None = None,
 ) -> str:
-    """Return the page; a ``live`` one asks its server for what it shows, again and again."""
+    """Return the page; a ``live`` one asks its server for what it shows, again and again.
+
+    Where it will lie ``beside`` its runs, in that folder, commands name them from there, so that
+    the folder may be moved and sent to others.
+    """
     chapters = {} if live else {each: _packed(book.chapter(each)) for each in book.chapters()}
     script, plotly = _asset("page.js"), _plotly()
     made: str = _template("page.html.jinja").render(
@@ -54,7 +64,7 @@ def html(
         state=json.dumps(state(book, live=live), allow_nan=False).replace("<", "\\u003c"),
         chapters=chapters,
         words=_filled("words.html.jinja", book),
-        commands=_filled("again.html.jinja", book),
+        commands=_filled("again.html.jinja", book, beside),
     )
     return made
 
@@ -90,18 +100,18 @@ def _telling(setting: Setting, shown: Sequence[int]) -> int:
     return max(grouped or [0], key=lambda place: runs[place].best)
 
 
-def _filled(template: str, book: Book) -> str:
+def _filled(template: str, book: Book, beside: Path | None = None) -> str:
     """Return what stands on the page in words and tables."""
     settings = [
         {
             "name": setting.name,
             "facts": words.facts(setting),
             "lines": words.lines(setting),
-            "again": words.again(setting),
+            "again": words.again(setting, beside),
         }
         for setting in book.settings
     ]
-    return str(_template(template).render(settings=settings, left_out=book.left_out))
+    return str(_template(template).render(settings=settings, left_out=book.left_out, beside=beside))
 
 
 def _policy(scripts: list[str], live: bool) -> str:

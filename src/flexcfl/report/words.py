@@ -3,12 +3,14 @@
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from flexcfl.metrics import Accuracy, Figure
 from flexcfl.report.book import Book, Setting
 from flexcfl.report.reading import RunRead
+from flexcfl.runner.folder import EXPERIMENT
 
 __all__ = ["Again", "Line", "again", "facts", "lines", "state", "title"]
 
@@ -91,17 +93,21 @@ def lines(setting: Setting) -> list[Line]:
     ]
 
 
-def again(setting: Setting) -> list[Again]:
-    """Return how each method is run again."""
+def again(setting: Setting, beside: Path | None = None) -> list[Again]:
+    """Return how each method is run again, from the folder in which one is or from ``beside``."""
     return [
         Again(
             method,
-            f"flexcfl run {shlex.quote(str(runs[0].path / 'experiment.toml'))}",
+            f"flexcfl run {shlex.quote(str(_from(beside, runs[0].path) / EXPERIMENT))}",
             ", ".join(str(run.record.seed) for run in runs),
             runs[0].text,
         )
         for method, runs in setting.methods.items()
     ]
+
+
+def _from(folder: Path | None, path: Path) -> Path:
+    return path if folder is None else path.relative_to(folder)
 
 
 def _line(method: str, runs: Sequence[RunRead]) -> tuple[Line, float | None]:

@@ -125,7 +125,8 @@ def _left(asked: Asked, console: Console, folder: Path) -> list[Path]:
     by = origin.told(asked.target, asked.only, asked.chosen, results)
     with loading(console, "Drawing pictures and the page"):
         files = {
-            f"{name}{ending}": content for ending, content in leaving.files(made, by, results, name)
+            f"{name}{ending}": content
+            for ending, content in leaving.files(made, by, results, name, folder)
         }
     for file, content in files.items():
         write(folder, file, content)

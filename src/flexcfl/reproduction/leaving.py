@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flexcfl.comparison.plot import STYLE
@@ -17,7 +18,7 @@ __all__ = ["files"]
 
 
 def files(
-    made: Made, by: Sequence[str], results: Sequence[Result], title: str
+    made: Made, by: Sequence[str], results: Sequence[Result], title: str, folder: Path
 ) -> Iterator[tuple[str, bytes]]:
     """Yield files by the ending of their names; ``by`` are sentences on what made them."""
     if made.sheet:
@@ -27,20 +28,22 @@ def files(
     if made.sheet and results:
         yield "-runs.csv", origin.runs(results).encode()
     if results:
-        yield ".html", _page(made, by, results, title).encode()
+        yield ".html", _page(made, by, results, title, folder).encode()
     yield from ((f"-{ending}.csv", text.encode()) for ending, text in made.files.items())
     if made.draw:
         yield from _pictures(made.draw, title)
 
 
-def _page(made: Made, by: Sequence[str], results: Sequence[Result], title: str) -> str:
+def _page(
+    made: Made, by: Sequence[str], results: Sequence[Result], title: str, folder: Path
+) -> str:
     """Return a page with the table, and with charts of all runs."""
     book = Book.of(result.path for result in results)
     if not made.sheet:
-        return html(book, title)
+        return html(book, title, beside=folder)
     sheet = made.sheet
     table = Table(sheet.title, ["", "", *sheet.columns], sheet.lines(), [*sheet.notes, *by])
-    return html(book, sheet.title, table=table)
+    return html(book, sheet.title, table=table, beside=folder)
 
 
 def _pictures(draw: "Callable[[], Figure]", title: str) -> Iterator[tuple[str, bytes]]:

@@ -18,7 +18,8 @@ pytest.importorskip("flwr")
 def test_it_has_the_version_of_the_package_and_the_settings_of_the_server() -> None:
     said = toml.read(APP / "pyproject.toml")
     assert said["project"]["version"] == flexcfl.__version__
-    assert said["tool"]["flwr"]["app"]["config"].keys() == {"experiment", "set", "out", "resume"}
+    config = said["tool"]["flwr"]["app"]["config"]
+    assert config.keys() == {"experiment", "set", "out", "resume", "track"}
 
 
 def test_flower_builds_it(tmp_path: Path) -> None:
