@@ -149,7 +149,7 @@
     const link = element("a", "", { download: name });
     link.href = URL.createObjectURL(new Blob([content], { type }));
     link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    setTimeout(() => URL.revokeObjectURL(link.href), 60000); // a slow machine may take a while to begin
   }
   // A picture stands by itself: with its title, its legend and the paper of the theme.
   function picture({ chart, plot }) {
