@@ -21,7 +21,7 @@ def table(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def page(browser: "Browser", report: Path) -> Iterator["Page"]:
     with opened(browser, report) as made:
         yield made
