@@ -16,16 +16,17 @@ import flexcfl
 
 SOURCE = Path(flexcfl.__file__).parent
 
-BASE = {"errors", "seeds", "settings"}
+BASE = {"errors", "extensions", "seeds", "settings"}
 # A room is a module or package directly under flexcfl; "flexcfl" is the package's own front door.
 MAY_IMPORT: Mapping[str, set[str]] = {
     "errors": set(),
     "seeds": set(),
     "settings": {"errors"},
+    "extensions": {"errors"},
     "protocol": {"errors"},
-    "aggregation": {"protocol", "clustering"},
+    "aggregation": {"extensions", "protocol", "clustering"},
     "guards": {"protocol", "aggregation", "clustering"},
-    "faults": {"errors", "seeds", "protocol", "aggregation"},
+    "faults": {"errors", "extensions", "seeds", "protocol", "aggregation"},
     "privacy": {"errors", "seeds", "protocol", "aggregation"},
     "threads": set(),
     "disk": set(),
@@ -34,11 +35,11 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "convergence": {"protocol", "aggregation", "threads"},
     "cohorts": {"errors", "seeds", "protocol"},
     "metrics": {"errors", "protocol"},
-    "shifts": {"errors", "seeds", "settings", "protocol", "data"},
-    "drift": {"errors", "protocol", "threads"},
-    "algorithms": {"errors", "protocol", "aggregation", "clustering", "cohorts"},
+    "shifts": BASE | {"protocol", "data"},
+    "drift": {"errors", "extensions", "protocol", "threads"},
+    "algorithms": {"errors", "extensions", "protocol", "aggregation", "clustering", "cohorts"},
     "data": BASE,
-    "models": {"errors", "seeds"},
+    "models": {"errors", "extensions", "seeds"},
     "engine": {"errors", "seeds", "protocol", "models", "data"},
     "simulation": {
         *("errors", "seeds", "protocol", "clustering", "data", "shifts", "drift"),

@@ -53,6 +53,9 @@ def validated(type_: type[SettingsT], table: Mapping[str, object], where: str) -
         settings = TypeAdapter(type_).validate_python(table)
     except ValidationError as error:
         raise SettingsError(_sentence(type_, error, where)) from None
+    for name in table:  # for a plain dataclass, such as one's own, pydantic leaves out the unknown
+        if not hasattr(settings, name):
+            raise SettingsError(f"{where} has no setting '{name}'{_nearest(name, type_)}")
     for name, value in table.items():
         # pydantic reads true as the number 1, which nobody means.
         if isinstance(value, bool) and not isinstance(getattr(settings, name), bool):

@@ -23,9 +23,12 @@ IMPORTING = {"importlib", "pkgutil", "zipimport"}
 PICKLES = {"comparison/pool.py", "comparison/process.py", "comparison/worker.py"}
 # A node's own files, in which objects are refused.
 NPZ = {"flower/formats.py"}
-# A user's own model, the one place where code of others is imported, and our own front door;
-# packages of an extra, by names in the source; and our own files, which are read as text.
-IMPORTERS = {"__init__.py", "models/custom.py", "tracking/needing.py", "report/page.py"}
+# The one place where code of others is imported, that a person names or has installed for it, and
+# our own front door; packages of an extra, by names in the source; and our own files, which are
+# read as text.
+IMPORTERS = {
+    *("__init__.py", "extensions/importing.py", "tracking/needing.py", "report/page.py"),
+}
 
 
 def imported(tree: ast.AST) -> Iterator[str]:

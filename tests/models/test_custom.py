@@ -82,10 +82,13 @@ def test_an_installed_package_needs_no_folder() -> None:
         ("flexcfl_test_typo:make", r"could not be imported \(SyntaxError: .*line 1\)"),
         ("flexcfl_test_broken:make", r"AttributeError at .*flexcfl_test_broken\.py:3: .*no_such"),
         ("not a name:make", r"could not be imported"),
-        (":make", r"':make' names no module before its colon: write package\.module:factory"),
+        (":make", r"':make' names no module before its colon: write package\.module:name"),
         ("flexcfl_test_leaves:make", r"imported \(SystemExit at .*flexcfl_test_leaves\.py:2: 3\)"),
         ("flexcfl_test_nets:leaves", r"made \(SystemExit at .*flexcfl_test_nets\.py:25\)"),
-        ("flexcfl_test_nets:absent", r"There is no 'absent' in 'flexcfl_test_nets': name a func"),
+        (
+            "flexcfl_test_nets:absent",
+            r"There is no 'absent' in 'flexcfl_test_nets': correct the model",
+        ),
         ("flexcfl_test_nets:not a name", r"There is no 'not a name' in 'flexcfl_test_nets'"),
         (
             "flexcfl_test_nets:",

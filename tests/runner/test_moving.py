@@ -229,7 +229,17 @@ def test_a_detector_of_ones_own(tmp_path: Path) -> None:
     assert 0.7 * settled < run.summary["detected"] <= settled
     text = (tmp_path / "run" / "experiment.toml").read_text()
     assert "from Python, which alone has its detector" in text
-    with pytest.raises(SettingsError, match="There is no detector"):
+    again = flexcfl.run(tmp_path / "run" / "experiment.toml")  # where its class can be imported
+    assert again.summary["detected"] == run.summary["detected"]
+
+
+def test_a_detector_that_only_python_has(tmp_path: Path) -> None:
+    @dataclass(frozen=True)
+    class Local(Jumpy):
+        pass
+
+    flexcfl.run(drift=Local(), out=tmp_path / "run", **SHORT)
+    with pytest.raises(SettingsError, match=r"There is no '.*Local' in '.*': correct the detector"):
         flexcfl.run(tmp_path / "run" / "experiment.toml")
 
 

@@ -4,9 +4,7 @@ All rules but the mean are meant to withstand a minority of hostile clients. The
 because a client could claim any number of examples.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from flexcfl.aggregation.clusters import Clusters
 from flexcfl.aggregation.coordinates import Median, TrimmedMean
@@ -23,6 +21,7 @@ from flexcfl.aggregation.means import (
     stepped,
 )
 from flexcfl.aggregation.sharing import Sharing, shared
+from flexcfl.extensions import Registry, understood_as
 
 __all__ = [
     "MEAN",
@@ -56,7 +55,8 @@ class Entry:
     rule: type[Rule]
 
 
-RULES: Mapping[str, Entry] = MappingProxyType(
+RULES = Registry(
+    "rule",
     {
         "mean": Entry("the mean of all, weighted by examples where the algorithm says so", Mean),
         "median": Entry("the median of each coordinate", Median),
@@ -69,5 +69,6 @@ RULES: Mapping[str, Entry] = MappingProxyType(
             "the point whose distances to all updates have the smallest sum", GeometricMedian
         ),
         "clusters": Entry("the mean of the larger cluster, where updates point apart", Clusters),
-    }
+    },
+    understood_as(Entry, "flexcfl.aggregation.Median", "__call__"),
 )

@@ -1,8 +1,7 @@
 """Every method, one paper to a file, all driven through the same conversation."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 from flexcfl.algorithms import cfl, fesem, flexcfl, flhc
@@ -18,6 +17,7 @@ from flexcfl.algorithms.flhc import FLHC, FlhcOptions
 from flexcfl.algorithms.ifca import IFCA, IfcaOptions, ifca_mig
 from flexcfl.algorithms.options import NoOptions
 from flexcfl.cohorts import Policy
+from flexcfl.extensions import Registry
 from flexcfl.protocol import Algorithm, Local
 
 __all__ = [
@@ -66,7 +66,16 @@ class Entry:
     memory: Callable[[Any, int, int], int] = lambda options, clients, parameters: 0
 
 
-ALGORITHMS: Mapping[str, Entry] = MappingProxyType(
+def _own(found: object) -> Entry:
+    if isinstance(found, Entry):
+        return found
+    raise TypeError(
+        f"must be a flexcfl.algorithms.Entry, which says how to make it, not {found!r:.60}."
+    )
+
+
+ALGORITHMS = Registry(
+    "algorithm",
     {
         "fedavg": Entry(
             "one model for everybody, the mean of what the cohort made of it",
@@ -141,5 +150,6 @@ ALGORITHMS: Mapping[str, Entry] = MappingProxyType(
             options=FlhcOptions,
             memory=flhc.memory,
         ),
-    }
+    },
+    _own,
 )

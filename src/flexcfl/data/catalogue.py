@@ -1,10 +1,12 @@
 """The datasets by name: what each is, what it can be told, and how it is loaded."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Generic, TypeVar
+
+from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from flexcfl.data.clusters import ClustersOptions, load_clusters
 from flexcfl.data.digits import DigitsOptions, load_digits
@@ -13,9 +15,11 @@ from flexcfl.data.federation import Federation
 from flexcfl.data.femnist import FemnistOptions, load_femnist
 from flexcfl.data.leaf import LeafOptions, load_leaf
 from flexcfl.data.mnist import MnistOptions, load_mnist
+from flexcfl.data.options import FORBID
 from flexcfl.data.sources import SOURCES, Source
 from flexcfl.data.synthetic import SyntheticOptions, load_synthetic
-from flexcfl.errors import SettingsError, unknown
+from flexcfl.errors import DataError, SettingsError, unknown
+from flexcfl.extensions import RAISED, Registry, in_short, summary_of
 from flexcfl.settings import validated
 
 __all__ = ["DATASETS", "Dataset", "dataset_named", "load_federation"]
@@ -64,7 +68,47 @@ ALL: tuple[Dataset[Any], ...] = (
     ),
     Dataset("leaf", "your own, in LEAF's JSON", None, LeafOptions, load_leaf),
 )
-DATASETS: Mapping[str, Dataset[Any]] = MappingProxyType({each.name: each for each in ALL})
+
+
+@pydantic_dataclass(frozen=True, config=FORBID)
+class NoOptions:
+    """The settings of a dataset that has none."""
+
+
+def _own(found: object) -> Dataset[Any]:
+    """Understand a person's own function that returns a federation, or a dataset with settings."""
+    if isinstance(found, Dataset):
+        return found
+    if not callable(found):
+        raise TypeError(
+            "must be a function without arguments that returns a flexcfl.data.Federation, or a "
+            f"flexcfl.data.Dataset, not {found!r:.60}."
+        )
+    load = partial(_called, found)
+    return Dataset(getattr(found, "__name__", "own"), summary_of(found), None, NoOptions, load)
+
+
+def _called(
+    function: Callable[[], object], _options: NoOptions, _folder: Path | None
+) -> Federation:
+    name = getattr(function, "__name__", "the dataset")
+    try:
+        made = function()
+    except DataError:
+        raise
+    except RAISED as error:
+        raise DataError(
+            f"'{name}', which makes the dataset, failed ({in_short(error)}): mend it."
+        ) from error
+    if not isinstance(made, Federation):
+        raise DataError(
+            f"'{name}', which makes the dataset, returned {type(made).__name__}: let it return a "
+            "flexcfl.data.Federation, such as from flexcfl.data.from_arrays."
+        )
+    return made
+
+
+DATASETS = Registry("dataset", {each.name: each for each in ALL}, _own)
 
 
 def dataset_named(name: str) -> Dataset[Any]:

@@ -1,17 +1,20 @@
 """The settings that labelled pools share: which partition, and what that partition takes."""
 
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from flexcfl.data.federation import IndexLists
-from flexcfl.data.partition import Indices, by_classes, dirichlet, iid, split
+from flexcfl.data.partition import Indices, split
+from flexcfl.data.partitions import PARTITIONS, Partition, divided
 from flexcfl.seeds import generator
+from flexcfl.settings import shown, validated
 
 __all__ = [
     "FORBID",
+    "PARTICULAR",
     "Count",
     "Defaults",
     "PoolOptions",
@@ -30,12 +33,8 @@ Skew: TypeAlias = Annotated[float, Field(ge=0, le=10)]
 Share: TypeAlias = Annotated[float, Field(gt=0, lt=1)]
 Defaults: TypeAlias = Mapping[str, Mapping[str, float]]
 
-PARTITIONERS: Mapping[str, Callable[..., list[Indices]]] = {
-    "classes": by_classes,
-    "dirichlet": dirichlet,
-    "iid": iid,
-}
-PARTICULAR = ("clients", "classes_per_client", "concentration", "skew", "test_share")
+OPTIONS = ("classes_per_client", "concentration", "skew")
+PARTICULAR = ("clients", *OPTIONS, "test_share", "options")
 
 
 def own_partitions(clients: int, skew: float = 2.0, test_share: float = 0.1) -> Defaults:
@@ -53,42 +52,65 @@ class PoolOptions:
     """A partition of a labelled pool and what it takes.
 
     ``published`` is the partition known from the literature; ``classes``, ``dirichlet`` and ``iid``
-    divide the same pool anew. Of the other settings, those that the partition takes have the
-    defaults that ``defaults`` gives for it; those that it does not take are None, and giving one
-    is refused.
+    divide the same pool anew, as does one's own, ``package.module:Class``, which is told its
+    ``options``. Of the other settings, those that the partition takes have the defaults that
+    ``defaults`` gives for it; those that it does not take are None, and giving one is refused.
     """
 
     defaults: ClassVar[Defaults] = {}
 
-    partition: Literal["published", "classes", "dirichlet", "iid"]
+    partition: str
     seed: Seed
     clients: Count | None = None
     classes_per_client: Count | None = None
     concentration: Concentration | None = None
     skew: Skew | None = None
     test_share: Share | None = None
+    options: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        takes = self.defaults[self.partition]
+        if self.partition not in self.defaults and self.partition not in PARTITIONS:
+            raise ValueError(_no_partition(self.partition, self.defaults))
+        takes = self.takes(self.partition)
         for name in PARTICULAR:
             if getattr(self, name) is None:
                 object.__setattr__(self, name, takes.get(name))
             elif name not in takes:
                 raise ValueError(_does_not_apply(name, self.partition, self.defaults))
+        if self.options is not None:
+            self.made()  # so that what it cannot be told is refused now
 
     def taken(self) -> dict[str, Any]:
         """Return the settings that the chosen partition takes, beside the seed."""
-        return {name: getattr(self, name) for name in self.defaults[self.partition]}
+        return {name: getattr(self, name) for name in self.takes(self.partition)}
+
+    def made(self) -> Partition:
+        """Return the chosen partition of the pool, which is not the published one."""
+        kind = PARTITIONS[self.partition].partition
+        if self.options is not None:
+            return validated(kind, self.options, "[data] options")
+        return kind(**{name: value for name, value in self.taken().items() if name in OPTIONS})
+
+    @classmethod
+    def takes(cls, partition: str) -> Mapping[str, Any]:
+        """Return what a partition takes, with defaults; one's own takes ``options`` of its own."""
+        return cls.defaults.get(partition, {**cls.defaults["iid"], "options": {}})
 
 
 def repartition(labels: Indices, options: PoolOptions) -> tuple[IndexLists, IndexLists]:
-    """Divide a pool by one of our own partitions, then each client's part into train and test."""
+    """Divide a pool by a partition that is not published, then each part into train and test."""
     rng = generator(options.seed, "partition")
     taken = options.taken()
-    test_share = taken.pop("test_share")
-    return split(PARTITIONERS[options.partition](labels, rng=rng, **taken), test_share, rng)
+    lists = divided(options.made(), labels, taken["clients"], rng)
+    return split(lists, taken["test_share"], rng)
+
+
+def _no_partition(name: str, defaults: Defaults) -> str:
+    known = ", ".join(f"'{each}'" for each in defaults)
+    return f"partition must be {known} or one of your own, package.module:Class, not {shown(name)}."
 
 
 def _does_not_apply(name: str, partition: str, defaults: Defaults) -> str:
     takers = " or ".join(f"'{other}'" for other, takes in defaults.items() if name in takes)
+    takers = takers or "one of your own"
     return f"{name} is for partition = {takers} and does not apply to '{partition}'."

@@ -1,8 +1,7 @@
 """Drift detection: rules that a client runs on its own data, and what it remembers for them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 from flexcfl.drift.detector import Detector, Samples
@@ -11,6 +10,7 @@ from flexcfl.drift.mmd import MMD
 from flexcfl.drift.wasserstein import Wasserstein
 from flexcfl.drift.wasserstein_counts import WassersteinCounts
 from flexcfl.drift.watch import Remembered, Watch
+from flexcfl.extensions import Registry, understood_as
 
 __all__ = [
     "DETECTORS",
@@ -38,7 +38,8 @@ class Entry:
     numbers: Callable[[Any, int], int] = lambda _, classes: classes
 
 
-DETECTORS: Mapping[str, Entry] = MappingProxyType(
+DETECTORS = Registry(
+    "detector",
     {
         "label-share": Entry(
             "label proportions changed by more than a fraction, and more than chance explains",
@@ -55,5 +56,6 @@ DETECTORS: Mapping[str, Entry] = MappingProxyType(
             MMD,
             numbers=lambda mmd, classes: classes * (mmd.features + 2) + 1,
         ),
-    }
+    },
+    understood_as(Entry, "flexcfl.drift.LabelShare", "profiles", "drifted"),
 )

@@ -1,9 +1,8 @@
 """Clients that fail and clients that attack, between honest ones and the server."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
+from flexcfl.extensions import Registry, understood_as
 from flexcfl.faults.attack import Attack
 from flexcfl.faults.behaviour import Behaviour
 from flexcfl.faults.drag import Drag
@@ -38,11 +37,13 @@ class Entry:
     attack: type[Attack]
 
 
-ATTACKS: Mapping[str, Entry] = MappingProxyType(
+ATTACKS = Registry(
+    "attack",
     {
         "sign-flip": Entry("the opposite of what was learnt, many times as long", SignFlip),
         "noise": Entry("Gaussian noise in place of what was learnt", Noise),
         "label-flip": Entry("honest training on labels that are wrong", LabelFlip),
         "drag": Entry("get together into one group, and pull its model one way", Drag),
-    }
+    },
+    understood_as(Entry, "flexcfl.faults.SignFlip", "poisons", "number", "altered"),
 )

@@ -6,8 +6,8 @@ from torch.func import functional_call, grad, vmap
 from torch.nn import functional
 
 from flexcfl.errors import ModelError
+from flexcfl.extensions import in_short
 from flexcfl.models.hooks import hooked
-from flexcfl.models.wording import in_short
 
 __all__ = ["check", "close", "known_to_work"]
 

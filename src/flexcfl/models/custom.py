@@ -1,28 +1,21 @@
 """The user's own networks, named ``package.module:factory``."""
 
 import inspect
-import pkgutil
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 from torch import nn
 
 from flexcfl.errors import ModelError
-from flexcfl.models.wording import in_short
+from flexcfl.extensions import RAISED, importable_from_here, imported, in_short
 
 __all__ = ["checked", "made"]
-
-# Whatever the user's code raises; SystemExit would end the command without a word.
-RAISED = (Exception, SystemExit)
 
 
 def made(name: str) -> nn.Module:
     """Import the factory (a function or an ``nn.Module`` class), call it, return its module."""
-    with _importable_from_here():
-        return checked(_resolved(name), name)()
+    with importable_from_here():  # also what is imported only when the factory is called
+        return checked(imported(name, "model", ModelError), name)()
 
 
 def checked(factory: object, label: str) -> Callable[[], nn.Module]:
@@ -66,42 +59,6 @@ def _factory(found: object, name: str) -> Callable[[], object]:
             "give them defaults, or name a function that fills them in."
         )
     return found
-
-
-def _resolved(name: str) -> object:
-    """Import the module, then look the name up in it."""
-    module, _, attribute = name.partition(":")
-    if not module:
-        raise ModelError(
-            f"The model '{name}' names no module before its colon: "
-            "write package.module:factory, without the .py of a file."
-        )
-    try:
-        pkgutil.resolve_name(f"{module}:")
-    except RAISED as error:
-        raise ModelError(
-            f"The model '{name}' could not be imported ({in_short(error)}): mend "
-            f"'{module}', install it, or start in its folder (this one is '{Path.cwd()}')."
-        ) from error
-    try:
-        return pkgutil.resolve_name(name)
-    except (AttributeError, ValueError) as error:
-        raise ModelError(
-            f"There is no '{attribute}' in '{module}': "
-            "name a function or class in it that makes a torch.nn.Module."
-        ) from error
-
-
-@contextmanager
-def _importable_from_here() -> Iterator[None]:
-    """Let the user's files in the current folder be imported, as ``python`` itself would."""
-    here = str(Path.cwd())
-    sys.path.insert(0, here)
-    try:
-        yield
-    finally:
-        with suppress(ValueError):  # the user's module may have removed it
-            sys.path.remove(here)
 
 
 def _needs_nothing(factory: Callable[..., Any]) -> bool:

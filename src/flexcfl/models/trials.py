@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from flexcfl.errors import ModelError
+from flexcfl.extensions import in_short
 from flexcfl.models import copies
 from flexcfl.models.dropout import undropped
-from flexcfl.models.wording import in_short
 
 __all__ = ["run"]
 

@@ -100,10 +100,10 @@ def _home(key: str) -> str:
     if key == SETTING:
         return f"data.{key}"
     homes: list[tuple[str, Any]] = [("local", Local), ("run", RunSettings)]
-    homes += [("data", dataset.options) for dataset in DATASETS.values()]
-    homes += [("algorithm", entry.options) for entry in ALGORITHMS.values()]
-    homes += [("shift", entry.shift) for entry in SHIFTS.values()]
-    homes += [(table, each) for table, kind in NAMED.items() for each in kind.options.values()]
+    homes += [("data", dataset.options) for dataset in DATASETS.ours.values()]
+    homes += [("algorithm", entry.options) for entry in ALGORITHMS.ours.values()]
+    homes += [("shift", entry.shift) for entry in SHIFTS.ours.values()]
+    homes += [(table, each) for table, kind in NAMED.items() for each in kind.ours]
     homes += [("guards", Guards), ("faults", Faults), ("privacy", Privacy)]
     homes += [("network", Network)]
     found = [table for table, type_ in homes if key in {f.name for f in fields(type_)}]

@@ -5,6 +5,7 @@ options beside the names.
 """
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import fields
 from typing import Any
 
@@ -41,7 +42,11 @@ def names(value: object) -> tuple[str, ...]:
 
 def shift_options(chosen: Iterable[str]) -> set[str]:
     """Return the names of the options that shifts have, those that there are."""
-    return {key for name in chosen if name in SHIFTS for key in _fields(SHIFTS[name].shift)}
+    found: set[str] = set()
+    for name in chosen:
+        with suppress(SettingsError):  # which is told when the shift is to be used
+            found |= _fields(SHIFTS[name].shift) if name in SHIFTS else set()
+    return found
 
 
 def _fields(kind: type[Any]) -> set[str]:

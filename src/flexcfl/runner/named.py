@@ -4,7 +4,7 @@
 updates become a step, ``[attack]`` what hostile clients do.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Any
@@ -13,6 +13,7 @@ from flexcfl.aggregation import RULES
 from flexcfl.algorithms import NoOptions
 from flexcfl.drift import DETECTORS
 from flexcfl.errors import SettingsError, unknown
+from flexcfl.extensions import Registry
 from flexcfl.faults import ATTACKS
 from flexcfl.runner.experiment import NO_ATTACK, Choice
 from flexcfl.settings import validated
@@ -24,24 +25,36 @@ DETECTOR, RULE = "label-share", "mean"
 
 @dataclass(frozen=True)
 class Kind:
-    """What a table chooses among: what one of them is called, and the options of each by name."""
+    """What a table chooses among: ``options(entry)`` is the class of an entry's options.
 
-    noun: str
-    options: Mapping[str, type[Any]]
+    ``nothing`` is what says that none is chosen, where that is possible.
+    """
+
+    registry: Registry[Any]
+    options: Callable[[Any], type[Any]]
     default: str
+    nothing: str | None = None
+
+    @property
+    def ours(self) -> list[type[Any]]:
+        """The options of those that come with flexcfl."""
+        return [self.options(entry) for entry in self.registry.ours.values()]
+
+    def options_of(self, name: str) -> type[Any]:
+        """Return the options of the one of this name, or raise a ``SettingsError``."""
+        if name == self.nothing:
+            return NoOptions
+        if name not in self.registry:
+            known = [*filter(None, [self.nothing]), *self.registry]
+            raise SettingsError(unknown(self.registry.noun, name, known))
+        return self.options(self.registry[name])
 
 
 NAMED: Mapping[str, Kind] = MappingProxyType(
     {
-        "drift": Kind(
-            "detector", {name: each.detector for name, each in DETECTORS.items()}, DETECTOR
-        ),
-        "aggregation": Kind("rule", {name: each.rule for name, each in RULES.items()}, RULE),
-        "attack": Kind(
-            "attack",
-            {NO_ATTACK: NoOptions} | {name: each.attack for name, each in ATTACKS.items()},
-            NO_ATTACK,
-        ),
+        "drift": Kind(DETECTORS, lambda entry: entry.detector, DETECTOR),
+        "aggregation": Kind(RULES, lambda entry: entry.rule, RULE),
+        "attack": Kind(ATTACKS, lambda entry: entry.attack, NO_ATTACK, nothing=NO_ATTACK),
     }
 )
 
@@ -52,19 +65,19 @@ def chosen(where: str, table: Mapping[str, Any]) -> Choice:
     name = table.get("name", kind.default)
     if not isinstance(name, str):
         raise SettingsError(f"[{where}] name must be a text, not {name!r:.60}.")
-    if name not in kind.options:
-        raise SettingsError(unknown(kind.noun, name, kind.options))
+    options = kind.options_of(name)
     keys = {key: value for key, value in table.items() if key != "name"}
-    if name == NO_ATTACK and keys:
-        example = next(each for each in kind.options if each != NO_ATTACK)
+    if name == kind.nothing and keys:
         raise SettingsError(
-            f"[{where}] {next(iter(keys))} is set, but no {kind.noun} is chosen: name one, such as "
-            f"--set {where}.name={example}."
+            f"[{where}] {next(iter(keys))} is set, but no {kind.registry.noun} is chosen: name "
+            f"one, such as --set {where}.name={next(iter(kind.registry))}."
         )
-    return Choice(name, validated(kind.options[name], keys, f"[{where}]"))
+    return Choice(name, validated(options, keys, f"[{where}]"))
 
 
 def option_names(where: str, name: object) -> set[str]:
     """Return the names of the options of what a table names, if there is such a thing."""
-    options = NAMED[where].options.get(str(name))
-    return {option.name for option in fields(options)} if options else set()
+    try:
+        return {option.name for option in fields(NAMED[where].options_of(str(name)))}
+    except SettingsError:  # which is told when it is to be used
+        return set()

@@ -106,7 +106,7 @@ def prepare(
         algorithm=_algorithm(experiment),
         roles=roles,
         false_labels=make(federation.classes - 1 - federation.y) if poisons else None,
-        memory=0 if late else _memory(experiment, federation, engine.parameters),
+        memory=0 if late else _memory(experiment, federation, own, engine.parameters),
         own=own.parts,
     )
 
@@ -133,11 +133,11 @@ def _with_rule(algorithm: Any, rule: Rule, name: str) -> Algorithm[Any]:
     return ruled
 
 
-def _memory(experiment: Experiment, federation: Federation, parameters: int) -> int:
+def _memory(experiment: Experiment, federation: Federation, own: Own, parameters: int) -> int:
     chosen, clients = experiment.algorithm, federation.clients
     needed = ALGORITHMS[chosen.name].memory(chosen.options, clients, parameters)
-    detector = DETECTORS.get(experiment.drift.name)
-    if experiment.migrates and detector is not None:
+    if experiment.migrates and own.detector is None:
+        detector = DETECTORS[experiment.drift.name]
         kept = detector.numbers(experiment.drift.options, federation.classes)
         needed += clients * kept * FIGURE_BYTES
     memory.check(chosen.name, needed, memory.machine())

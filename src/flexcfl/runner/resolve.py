@@ -40,7 +40,7 @@ def resolve(layers: Iterable[Layer], own: Own = NOTHING) -> Resolved:
     algorithm = _chosen("algorithm", given.tables, ALGORITHM)
     if algorithm not in ALGORITHMS:
         raise SettingsError(unknown("algorithm", algorithm, ALGORITHMS))
-    if dataset not in DATASETS and own.federation is None:
+    if own.federation is None and dataset not in DATASETS:
         raise SettingsError(unknown("dataset", dataset, DATASETS))
     entry = ALGORITHMS[algorithm]
     options = NoOptions if own.federation else DATASETS[dataset].options

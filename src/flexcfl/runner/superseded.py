@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 
 from flexcfl.algorithms import ALGORITHMS, Entry
 from flexcfl.data import DATASETS
-from flexcfl.data.options import PoolOptions
+from flexcfl.data.options import PARTICULAR, PoolOptions
+from flexcfl.errors import SettingsError
 from flexcfl.runner.arrivals import SETTING
 from flexcfl.runner.defaults import ALGORITHM, DATASET, defaults
 from flexcfl.runner.moving import names, shift_options
@@ -81,7 +82,10 @@ def _brought(settings: Flat) -> Flat:
 
 
 def _algorithm(settings: Flat) -> Entry:
-    return ALGORITHMS.get(str(settings["algorithm.name"]), ALGORITHMS[ALGORITHM])
+    try:
+        return ALGORITHMS[str(settings["algorithm.name"])]
+    except (KeyError, SettingsError):  # which is told when it is to be used
+        return ALGORITHMS[ALGORITHM]
 
 
 def _options(algorithm: Entry) -> Flat:
@@ -90,9 +94,11 @@ def _options(algorithm: Entry) -> Flat:
 
 def _not_taken(settings: Flat) -> set[str]:
     """Return the settings of other partitions that the one chosen does not take."""
-    dataset = DATASETS.get(str(settings["data.name"]))
-    if dataset is None or not issubclass(dataset.options, PoolOptions):
+    try:
+        dataset = DATASETS[str(settings["data.name"])]
+    except (KeyError, SettingsError):
         return set()
-    takes = dataset.options.defaults
-    others = {key for keys in takes.values() for key in keys}
-    return {f"data.{key}" for key in others - set(takes.get(str(settings[PARTITION]), others))}
+    if not issubclass(dataset.options, PoolOptions):
+        return set()
+    taken = dataset.options.takes(str(settings[PARTITION]))
+    return {f"data.{key}" for key in set(PARTICULAR) - set(taken)}

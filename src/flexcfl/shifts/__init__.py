@@ -1,9 +1,8 @@
 """Distribution shifts: how the clients' data change while a run goes on, one shift to a file."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
+from flexcfl.extensions import Registry, understood_as
 from flexcfl.shifts.gradual import Gradual
 from flexcfl.shifts.holdings import Holdings, Moves
 from flexcfl.shifts.incremental import Incremental, Release
@@ -46,7 +45,8 @@ class Entry:
     shift: type[Shift]
 
 
-SHIFTS: Mapping[str, Entry] = MappingProxyType(
+SHIFTS = Registry(
+    "shift",
     {
         "swap-all": Entry("two clients exchange all their data", SwapAll),
         "swap-part": Entry("two clients exchange a label that the other has not", SwapPart),
@@ -55,5 +55,6 @@ SHIFTS: Mapping[str, Entry] = MappingProxyType(
         "rotation": Entry("images are turned by quarter turns", Rotation),
         "gradual": Entry("two clients exchange all their data over several rounds", Gradual),
         "recurring": Entry("two clients exchange all their data, and later back", Recurring),
-    }
+    },
+    understood_as(Entry, "flexcfl.shifts.SwapAll", "check", "apply", "variants"),
 )

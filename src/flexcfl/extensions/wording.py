@@ -1,4 +1,4 @@
-"""What an exception in the user's own code said, short enough for one sentence."""
+"""What an exception in a person's own code said, short enough for one sentence."""
 
 import sysconfig
 import traceback
@@ -9,7 +9,7 @@ __all__ = ["in_short"]
 _LONGEST = 200
 # Python's own lines, installed packages' and ours: a mistake to mend is in none of them.
 _INSTALLED = [sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")]
-_NOT_THE_USERS = ("<", str(Path(__file__).parent), *_INSTALLED)
+_NOT_THE_USERS = ("<", str(Path(__file__).parents[1]), *_INSTALLED)
 
 
 def in_short(error: BaseException) -> str:
