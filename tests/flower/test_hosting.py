@@ -90,12 +90,43 @@ def test_a_server_names_no_folder_of_a_node(tmp_path: Path) -> None:
     assert host(wanted, clients=1, data=str(mine)).prepared.federation.clients == 3
 
 
-def test_a_server_has_no_code_called_that_the_node_was_not_told_of() -> None:
-    wanted = TRIAL + '[model]\nname = "http.server:test"\n'
-    for config in ({}, {"model": "http.server:other"}):
-        with pytest.raises(SettingsError, match="calls no code that it was not told of: install"):
+NAMING = {
+    "model": '[model]\nname = "{0}"\n',
+    "algorithm": '[algorithm]\nname = "{0}"\n',
+    "detector": '[drift]\nname = "{0}"\n',
+    "detector in short": 'drift = "{0}"\n',
+    "shift": '[shift]\nname = ["swap-all", "{0}"]\n',
+    "rule": '[aggregation]\nname = "{0}"\n',
+    "attack": '[attack]\nname = "{0}"\n',
+}
+
+
+@pytest.mark.parametrize("kind", NAMING)
+def test_a_server_has_no_code_imported_that_the_node_was_not_told_of(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "flexcfl_test_hostile.py").write_text("raise RuntimeError('was imported')\n")
+    monkeypatch.chdir(tmp_path)
+    named = NAMING[kind].format("flexcfl_test_hostile:thing")
+    wanted = named + TRIAL if " in short" in kind else TRIAL + named
+    for config in ({}, {"code": "http.server:other, a:b"}):
+        with pytest.raises(SettingsError, match="imports no code that it was not told of: install"):
             host(wanted, clients=1, **config)
-    assert host(wanted, clients=1, model="http.server:test").prepared.federation.clients == 10
+    if kind != "model":  # which is made when it is first needed
+        with pytest.raises(SettingsError, match="was imported"):
+            host(wanted, clients=1, code="a:b, flexcfl_test_hostile:thing")
+
+
+@pytest.mark.parametrize("key", ["name", "partition"])
+def test_nor_may_data_be_its_code(key: str) -> None:
+    wanted = f'[data]\n{key} = "http.server:test"\n[run]\nrounds = 1\n'
+    with pytest.raises(SettingsError, match="imports no code that it was not told of: install"):
+        host(wanted, clients=1)
+
+
+def test_code_that_a_node_was_told_of_is_fine() -> None:
+    wanted = TRIAL + '[model]\nname = "http.server:test"\n'
+    assert host(wanted, clients=1, code="http.server:test").prepared.federation.clients == 10
 
 
 def test_device_and_data_folder_are_for_the_node_to_say(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from flexcfl.flower.records import Heading, Hosts
 from flexcfl.flower.understanding import check_real, own_of
 from flexcfl.protocol import Ids, numbers, spans
 from flexcfl.runner import toml
+from flexcfl.runner.code import named_code
 from flexcfl.runner.experiment import Data, Experiment
 from flexcfl.runner.layers import Layer
 from flexcfl.runner.own import NOTHING, Own
@@ -36,8 +37,8 @@ class NodeSettings:
     ``num_partitions`` may stand for them. Their own data are in ``files``, an ``.npz`` file or a
     folder. Without these, ``data`` is the folder in which the files of a known dataset are looked
     for first, and the dataset itself where that is ``leaf``: a server names no path here. What
-    clients remember is kept in the folder ``memory``. ``device`` is where to compute, and ``model``
-    the one ``package.module:factory`` that a server may have this node import and call.
+    clients remember is kept in the folder ``memory``. ``device`` is where to compute, and ``code``
+    every ``package.module:name``, with commas between, that a server may have this node import.
     """
 
     clients: str | int | None = None
@@ -47,7 +48,7 @@ class NodeSettings:
     data: Path | None = None
     memory: Path | None = None
     device: str = "cpu"
-    model: str | None = None
+    code: str = ""
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> "NodeSettings":
@@ -116,7 +117,9 @@ def hosted(heading: Heading, node: NodeSettings) -> Hosted:
     In a trial noise comes from the run's seed, as in simulation. Over data of one's own nobody may
     know it, not even who has seen all that the node keeps: it is drawn anew for every message.
     """
-    layers = [Layer("server", toml.parsed(heading.experiment.encode(), "of the server"))]
+    tables = toml.parsed(heading.experiment.encode(), "of the server")
+    _check_code(tables, node)  # before anything that it names is looked for
+    layers = [Layer("server", tables)]
     stand_in = own_of(layers)
     experiment = _agreed(resolve(layers, stand_in).experiment, node)
     own = experiment.network.own_files
@@ -128,15 +131,22 @@ def hosted(heading: Heading, node: NodeSettings) -> Hosted:
     return Hosted(prepared, clients, own, secret, memory)
 
 
+def _check_code(tables: Mapping[str, Any], node: NodeSettings) -> None:
+    trusted = {name.strip() for name in node.code.split(",")}
+    wanted = named_code(tables)
+    if set(wanted) <= trusted:
+        return
+    name = next(each for each in wanted if each not in trusted)
+    raise SettingsError(
+        f"The server names '{name}', and this node imports no code that it was not told of: "
+        f"install it and add --node-config 'code=\"{','.join(wanted)}\"', if you trust it."
+    )
+
+
 def _agreed(experiment: Experiment, node: NodeSettings) -> Experiment:
     """Return a server's experiment with what is for the node to say, or refuse it."""
     check_real(experiment)
-    own, name = experiment.network.own_files, experiment.model.name
-    if ":" in name and name != node.model:
-        raise SettingsError(
-            f"The server wants the model '{name}', and this node calls no code that it was not "
-            f"told of: install it and add --node-config 'model=\"{name}\"', if you trust it."
-        )
+    own = experiment.network.own_files
     if own and node.files is None:
         raise SettingsError(
             "The experiment is on the nodes' own data, and this node was not told of any: add "

@@ -18,7 +18,7 @@ from flexcfl.runner.network import Network
 from flexcfl.runner.superseded import Flat, superseded
 from flexcfl.shifts import SHIFTS
 
-__all__ = ["Given", "Layer", "assigned", "dotted", "merged", "spoken"]
+__all__ = ["Given", "Layer", "assigned", "dotted", "flat", "merged", "spoken"]
 
 SHORT = ("shift", *NAMED)  # tables whose name alone may stand for them: shift = "swap-all"
 TABLES = tuple(item.name for item in fields(Experiment))
@@ -116,7 +116,7 @@ def merged(layers: Iterable[Layer]) -> Given:
     values: Flat = {}
     sources: dict[str, str] = {}
     for layer in layers:
-        above = _flat(layer.tables)
+        above = flat(layer.tables)
         gone = superseded(values, above)
         values = {name: value for name, value in values.items() if name not in gone} | above
         sources |= dict.fromkeys(above, layer.source)
@@ -124,11 +124,12 @@ def merged(layers: Iterable[Layer]) -> Given:
     return Given(tables, {name: sources[name] for name in values})
 
 
-def _flat(tables: Mapping[str, Any]) -> dict[str, Any]:
-    flat: dict[str, Any] = {}
+def flat(tables: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of tables by ``table.key``, or raise a ``SettingsError``."""
+    values: dict[str, Any] = {}
     for table, keys in tables.items():
         if table in SHORT and not isinstance(keys, Mapping):
-            flat[f"{table}.name"] = keys
+            values[f"{table}.name"] = keys
             continue
         if not isinstance(keys, Mapping):
             raise SettingsError(
@@ -137,5 +138,5 @@ def _flat(tables: Mapping[str, Any]) -> dict[str, Any]:
             )
         if table not in TABLES:
             raise SettingsError(unknown("table", table, TABLES))
-        flat.update({f"{table}.{key}": value for key, value in keys.items()})
-    return flat
+        values.update({f"{table}.{key}": value for key, value in keys.items()})
+    return values

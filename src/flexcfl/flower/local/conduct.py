@@ -19,6 +19,7 @@ from flexcfl.flower.local import ports
 from flexcfl.flower.local.federation import Federation, Plan, Tick
 from flexcfl.flower.local.standing import Standing
 from flexcfl.runner import claim, places, toml
+from flexcfl.runner.code import named_code
 from flexcfl.runner.conduct import is_finished
 from flexcfl.runner.experiment import Experiment
 from flexcfl.runner.folder import EXPERIMENT
@@ -137,11 +138,11 @@ def _settings(experiment: Experiment) -> dict[str, Any]:
     """Return what every node is told of its machine."""
     run = experiment.run
     folder = getattr(experiment.data.options, "folder", None) or run.data
-    model = experiment.model.name
+    code = named_code(experiment.tables())
     return {
         "device": run.device,
         **({"data": str(folder)} if folder is not None else {}),
-        **({"model": model} if ":" in model else {}),  # which is the person's own who starts nodes
+        **({"code": ",".join(code)} if code else {}),  # which is the person's own who starts nodes
     }
 
 

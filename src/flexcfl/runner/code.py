@@ -1,0 +1,27 @@
+"""Which code of others an experiment names: whoever runs it for somebody else wants to know."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from flexcfl.extensions import is_path
+from flexcfl.runner.layers import flat
+from flexcfl.runner.moving import names
+
+__all__ = ["named_code"]
+
+PLACES = (
+    *("model.name", "algorithm.name", "drift.name", "aggregation.name", "attack.name"),
+    *("data.name", "data.partition"),
+)
+
+
+def named_code(tables: Mapping[str, Any]) -> list[str]:
+    """Return every ``package.module:name`` of an experiment, without importing any.
+
+    >>> named_code({"model": {"name": "nets:make"}, "shift": ["swap-all", "mine:Tide"]})
+    ['mine:Tide', 'nets:make']
+    """
+    said = flat(tables)
+    found = {said.get(place) for place in PLACES if isinstance(said.get(place), str)}
+    found |= set(names(said.get("shift.name", ())))
+    return sorted(name for name in found if is_path(name))
