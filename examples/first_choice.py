@@ -1,0 +1,40 @@
+"""An algorithm of one's own: a client takes the model that fits it best, once, and keeps to it."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.random import Generator as Rng
+
+from flexcfl.algorithms import Entry, FedAvg
+from flexcfl.protocol import NO_GROUP, Choose, Conversation, Flags, Ids, Initial, Serving, ask
+
+
+@dataclass(frozen=True)
+class Options:
+    """``groups`` is how many models there are to choose from."""
+
+    groups: int = 5
+
+
+@dataclass(frozen=True)
+class FirstChoice(FedAvg):
+    groups: int = 5
+
+    def start(self, initial: Initial, present: Flags, rng: Rng) -> Conversation[Serving]:
+        yield from ()  # nobody need be asked
+        models = np.stack([initial(rng) for _ in range(self.groups)])
+        return Serving(models, model_of=np.full(len(present), NO_GROUP))
+
+    def round(self, state: Serving, cohort: Ids, present: Flags, rng: Rng) -> Conversation[Serving]:
+        new = cohort[state.model_of[cohort] == NO_GROUP]
+        chosen = yield from ask(Choose(new, state.models))
+        model_of = state.model_of.copy()
+        model_of[chosen.clients] = chosen.model_of  # but for those that did not answer
+        placed = cohort[model_of[cohort] != NO_GROUP]
+        # The rest is FedAvg, with the model that each client has chosen.
+        state = replace(state, model_of=model_of)
+        return (yield from super().round(state, placed, present, rng))
+
+
+what = "a client takes the model that fits it best, once, and keeps to it"
+entry = Entry(what, lambda options, local: FirstChoice(local, groups=options.groups), Options)

@@ -1,0 +1,20 @@
+"""A partition of one's own: shards of a pool in order of its labels (McMahan et al., 2017)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexcfl.data.partition import Indices
+
+
+@dataclass(frozen=True)
+class Shards:
+    """The pool is sorted by label and cut into shards, of which each client gets ``each``."""
+
+    each: int = 2
+
+    def lists(self, labels: Indices, clients: int, rng: np.random.Generator) -> list[Indices]:
+        order = np.argsort(labels, kind="stable")
+        shards = np.array_split(order, clients * self.each)
+        drawn = rng.permutation(len(shards)).reshape(clients, self.each)
+        return [np.concatenate([shards[number] for number in own]) for own in drawn]
