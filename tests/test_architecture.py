@@ -59,6 +59,8 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "comparison": BASE
     | {"protocol", "algorithms", "metrics", "data", "disk", "runner", "charts", "report"}
     | {"tracking"},
+    "testing": BASE
+    | {"protocol", "clustering", "checkpoints", "algorithms", "data", "shifts", "drift"},
     "benchmark": BASE | {"protocol", "data", "models", "engine", "runner"},
     "reproduction": BASE
     | {"protocol", "algorithms", "data", "metrics", "runner", "comparison", "convergence"}

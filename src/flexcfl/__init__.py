@@ -18,7 +18,7 @@ __version__ = "0.1.0"
 
 PARTS = (
     *("aggregation", "algorithms", "data", "drift", "errors", "faults", "guards", "privacy"),
-    *("protocol", "shifts", "tracking"),
+    *("extensions", "protocol", "shifts", "testing", "tracking"),
 )
 LAZY = {
     **dict.fromkeys(("Comparison", "compare"), "comparison"),

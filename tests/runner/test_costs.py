@@ -13,7 +13,7 @@ from flexcfl.protocol import Executor, Ids, Local
 from flexcfl.runner.experiment import RunSettings
 from flexcfl.runner.figures import Membership
 from flexcfl.runner.loop import Round, train
-from tests.algorithms.conftest import Parabolas
+from flexcfl.testing.parabolas import Parabolas
 
 ROUNDS, COHORT = 300, 20
 FEDAVG = 2 * COHORT * ROUNDS

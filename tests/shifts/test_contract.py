@@ -12,7 +12,9 @@ from flexcfl.data import Federation, IndexLists
 from flexcfl.errors import SettingsError
 from flexcfl.settings import validated
 from flexcfl.shifts import SHIFTS, Entry, Holdings, Shift, Timeline
-from tests.shifts.worlds import everybody, lists, moment, of_labels
+from flexcfl.testing import checks
+from flexcfl.testing.shifts import everybody, of_labels, often
+from tests.shifts.worlds import lists, moment
 
 PAGE = Path(__file__).parents[2] / "docs" / "shifts.md"
 PAIRING = {"swap-all", "swap-part", "gradual", "recurring"}
@@ -35,11 +37,9 @@ def options(entry: Entry) -> list[Any]:
     return list(fields(shift))
 
 
-def often(entry: Entry) -> Shift:
-    """Return the shift with a high probability, where it has one."""
-    known = {option.name for option in options(entry)}
-    table = {"probability": 0.5} if "probability" in known else {}
-    return validated(entry.shift, table, "[shift]")
+def test_it_keeps_what_every_shift_promises(name: str) -> None:
+    for check in checks("shift", name):
+        check()
 
 
 def test_these_are_the_shifts() -> None:
@@ -64,10 +64,6 @@ def test_every_option_has_a_default_and_is_explained(name: str, entry: Entry) ->
 def test_the_probability_of_the_paper_is_the_default(entry: Entry) -> None:
     given = [option.default for option in options(entry) if option.name == "probability"]
     assert given in ([], [0.05])
-
-
-def test_it_has_the_defaults_of_an_empty_table(entry: Entry) -> None:
-    assert validated(entry.shift, {}, "[shift]") == entry.shift()
 
 
 def test_an_unknown_setting_is_one_sentence(entry: Entry) -> None:
@@ -115,22 +111,6 @@ def test_it_depends_on_seed_and_round_alone(name: str, entry: Entry) -> None:
 
     assert story(0) == story(0)
     assert story(0) != story(1)
-
-
-def test_variants_are_made_where_they_are_announced(name: str, entry: Entry) -> None:
-    federation = of_labels([[c, c] for c in range(10)])
-    line = Timeline(federation, {name: often(entry)}, 0, everybody(federation))
-    rows = np.concatenate([line.at(number).train.indices for number in range(10)])
-    assert often(entry).variants == (rows.max() >= len(federation.y)) == (line.variants is not None)
-
-
-def test_nobody_shifts_before_anybody_was_visited(name: str, entry: Entry) -> None:
-    federation = of_labels([[c, c] for c in range(10)], [[c] for c in range(10)])
-    nobody = np.empty(0, dtype=np.int64)
-    line = Timeline(federation, {name: often(entry)}, 0, lambda number: nobody)
-    view = line.at(200)
-    assert lists(view.train) == lists(federation.train)
-    assert lists(view.test) == lists(federation.test)
 
 
 @pytest.mark.parametrize("name", sorted(set(NAMES) - {"incremental"}))

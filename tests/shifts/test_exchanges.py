@@ -8,7 +8,8 @@ import pytest
 from flexcfl.errors import SettingsError
 from flexcfl.settings import validated
 from flexcfl.shifts import Gradual, Recurring, Shift, SwapAll, SwapPart, Timeline
-from tests.shifts.worlds import labels, lists, of_labels, timeline
+from flexcfl.testing.shifts import of_labels
+from tests.shifts.worlds import labels, lists, timeline
 
 
 def test_gradual_moves_equal_parts_in_random_order_until_all_has_moved() -> None:

@@ -9,7 +9,8 @@ import pytest
 from flexcfl.errors import SettingsError
 from flexcfl.settings import assignments, validated
 from flexcfl.shifts import Incremental, Release, SwapAll
-from tests.shifts.worlds import lists, of_labels, timeline
+from flexcfl.testing.shifts import of_labels
+from tests.shifts.worlds import lists, timeline
 
 BAD_SCHEDULES = [
     ([], "must begin with round 0"),

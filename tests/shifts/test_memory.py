@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from flexcfl.checkpoints import flattened, rebuilt
 from flexcfl.shifts import SHIFTS, Timeline, View, World
-from tests.shifts.worlds import LAST, everybody, lists, of_labels, timeline, worlds
+from flexcfl.testing.shifts import everybody, of_labels
+from tests.shifts.worlds import LAST, lists, timeline, worlds
 
 
 def told(view: View) -> list[Any]:

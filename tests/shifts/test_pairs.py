@@ -4,7 +4,8 @@ from collections import Counter
 
 from flexcfl.shifts import Holdings, SwapAll
 from flexcfl.shifts.pairs import Pairing
-from tests.shifts.worlds import moment, of_labels, timeline
+from flexcfl.testing.shifts import of_labels
+from tests.shifts.worlds import moment, timeline
 
 
 def test_all_are_paired_and_an_odd_one_is_left_out() -> None:

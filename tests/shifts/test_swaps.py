@@ -4,7 +4,8 @@ import pytest
 
 from flexcfl.shifts import Holdings, SwapAll, SwapPart
 from flexcfl.shifts.pairs import Pairing
-from tests.shifts.worlds import labels, lists, moment, of_labels, timeline
+from flexcfl.testing.shifts import of_labels
+from tests.shifts.worlds import labels, lists, moment, timeline
 
 
 def test_swap_all_exchanges_training_and_test() -> None:

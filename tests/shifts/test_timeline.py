@@ -28,7 +28,8 @@ from flexcfl.shifts import (
     View,
 )
 from flexcfl.shifts.view import Held
-from tests.shifts.worlds import LAST, apart, lists, moment, of_labels, timeline, worlds
+from flexcfl.testing.shifts import of_labels
+from tests.shifts.worlds import LAST, apart, lists, moment, timeline, worlds
 
 World: TypeAlias = tuple[Federation, Mapping[str, Shift], Callable[[int], Ids]]
 

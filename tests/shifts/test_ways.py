@@ -10,7 +10,8 @@ from flexcfl.data import Federation, IndexLists
 from flexcfl.errors import SettingsError
 from flexcfl.settings import validated
 from flexcfl.shifts import LabelPermutation, Rotation
-from tests.shifts.worlds import labels, of_labels, timeline
+from flexcfl.testing.shifts import of_labels
+from tests.shifts.worlds import labels, timeline
 
 
 def test_labels_come_to_mean_something_else_in_training_and_test() -> None:

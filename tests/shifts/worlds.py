@@ -12,25 +12,9 @@ from flexcfl.errors import SettingsError
 from flexcfl.protocol import Ids
 from flexcfl.seeds import generator
 from flexcfl.shifts import SHIFTS, Moment, Shift, Timeline, View
+from flexcfl.testing.shifts import everybody
 
 LAST = 12  # the round by which everything that is drawn here has been released
-
-Lists = Sequence[Sequence[int]]
-
-
-def of_labels(train: Lists, test: Lists | None = None, classes: int = 10) -> Federation:
-    """Return a federation whose clients have examples of these labels, each its own."""
-    lists = (train, test if test is not None else [[] for _ in train])
-    y = np.array([label for part in lists for own in part for label in own], dtype=np.int64)
-    x = np.arange(4.0 * len(y)).reshape(-1, 2, 2)
-    sizes = [len(own) for part in lists for own in part]
-    owned = np.split(np.arange(len(y)), np.cumsum(sizes)[:-1])
-    halves = (IndexLists.of(owned[: len(train)]), IndexLists.of(owned[len(train) :]))
-    return Federation("hand-made", x.astype(np.float32), y, *halves, classes)
-
-
-def everybody(federation: Federation) -> Callable[[int], Ids]:
-    return lambda number: np.arange(federation.clients)
 
 
 def timeline(federation: Federation, seed: int = 0, **shifts: Shift) -> Timeline:

@@ -22,6 +22,5 @@ def named_code(tables: Mapping[str, Any]) -> list[str]:
     ['mine:Tide', 'nets:make']
     """
     said = flat(tables)
-    found = {said.get(place) for place in PLACES if isinstance(said.get(place), str)}
-    found |= set(names(said.get("shift.name", ())))
-    return sorted(name for name in found if is_path(name))
+    found = [*(said.get(place) for place in PLACES), *names(said.get("shift.name", ()))]
+    return sorted({name for name in found if isinstance(name, str) and is_path(name)})

@@ -1,0 +1,62 @@
+"""What algorithms, detectors, shifts and partitions promise, to be tried on one's own.
+
+>>> from flexcfl.testing import checks
+>>> for check in checks("detector", "flexcfl.drift:LabelShare"):
+...     check()
+
+In a test of pytest, each promise becomes a test of its own::
+
+    @pytest.mark.parametrize("check", checks("algorithm", "first_choice:entry"), ids=str)
+    def test_it_keeps_its_promises(check):
+        check()
+"""
+
+from typing import Any
+
+from flexcfl.algorithms import ALGORITHMS
+from flexcfl.data import PARTITIONS
+from flexcfl.drift import DETECTORS
+from flexcfl.errors import SettingsError, unknown
+from flexcfl.extensions import Registry
+from flexcfl.shifts import SHIFTS
+from flexcfl.testing import algorithms, detectors, partitions, shifts
+from flexcfl.testing.algorithms import AlgorithmSubject
+from flexcfl.testing.check import Check, bound
+from flexcfl.testing.partitions import PartitionSubject
+
+__all__ = ["Check", "checks"]
+
+REGISTRIES: dict[str, Registry[Any]] = {
+    "algorithm": ALGORITHMS,
+    "detector": DETECTORS,
+    "partition": PARTITIONS,
+    "shift": SHIFTS,
+}
+
+
+def checks(kind: str, thing: object, **options: Any) -> list[Check]:
+    """Return the promises of one kind, to be called each, on a thing of one's own.
+
+    Args:
+        kind: ``"algorithm"``, ``"detector"``, ``"shift"`` or ``"partition"``.
+        thing: What an experiment would name, such as ``"first_choice:entry"``, or the object
+            itself: an ``Entry``, or the class of a detector, a shift or a partition.
+        options: Options of an algorithm that suit twelve clients in four rounds, where its
+            defaults do not (``groups`` is three unless told otherwise), or of a partition.
+
+    Example:
+        >>> [str(check) for check in checks("partition", "iid")][2]
+        'it leaves the labels alone'
+
+    """
+    if kind not in REGISTRIES:
+        raise SettingsError(unknown("kind of thing to check", kind, REGISTRIES))
+    registry = REGISTRIES[kind]
+    if isinstance(thing, str) and thing not in registry:
+        raise SettingsError(unknown(kind, thing, registry))
+    entry = registry[thing] if isinstance(thing, str) else registry.understand(thing)
+    if kind == "algorithm":
+        return bound(algorithms.PROMISES, AlgorithmSubject(entry, options))
+    if kind == "partition":
+        return bound(partitions.PROMISES, PartitionSubject(entry, options))
+    return bound(detectors.PROMISES if kind == "detector" else shifts.PROMISES, entry)

@@ -1,0 +1,320 @@
+"""What every algorithm promises, whatever it does, held against clients in closed form."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Any, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexcfl.algorithms import Entry
+from flexcfl.checkpoints import flattened, rebuilt
+from flexcfl.errors import FlexcflError
+from flexcfl.protocol import NO_GROUP, Algorithm, Executor, Ids, Local, Train, drive, state_type
+from flexcfl.testing.check import demand, demand_options
+from flexcfl.testing.parabolas import Parabolas
+
+__all__ = ["PROMISES", "AlgorithmSubject", "advanced", "check_serving", "same", "started"]
+
+CLIENTS, ROUNDS = 12, 4
+COHORT: Ids = np.array([1, 4, 7, 9])
+PHASES = (None, "training", "cold-start", "placement", "place", "keep", "settle", "choose")
+SILENT: tuple[frozenset[int], ...] = (
+    frozenset({1}),
+    frozenset({1, 9}),
+    frozenset(COHORT.tolist()),
+    frozenset(range(CLIENTS)),
+)
+WRITABLE = {np.ndarray, int, float, bool, str, type(None), ...}
+# What makes known options fit so few clients, and something happen within so few rounds.
+FEW: Mapping[str, Any] = {
+    "groups": 3,
+    "alpha": 2,
+    "rounds_before": 2,
+    "eps1": 1e9,
+    "eps2": 0.0,
+    "least": 3,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class AlgorithmSubject:
+    """An algorithm to be tested, with options that suit twelve clients and four rounds."""
+
+    entry: Entry
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def made(self, **options: Any) -> Algorithm[Any]:
+        """Make the algorithm, with other options if it has those."""
+        known = {each.name for each in dataclasses.fields(self.entry.options)}
+        chosen = {key: value for key, value in {**FEW, **options}.items() if key in known}
+        local = Local(rate=0.5, prox=1.0 if self.entry.proximal else 0.0)
+        return self.entry.make(self.entry.options(**{**chosen, **self.options}), local)
+
+
+def started(algorithm: Algorithm[Any], federation: Parabolas, seed: int = 0) -> Any:
+    """Return the state at the start."""
+    rng = np.random.default_rng(seed)
+    return drive(algorithm.start(federation.initial, federation.present, rng), federation)
+
+
+def advanced(
+    algorithm: Algorithm[Any],
+    state: Any,
+    executor: Executor,
+    cohort: Ids = COHORT,
+    rounds: int = ROUNDS,
+) -> Any:
+    """Return the state after some rounds with a cohort of twelve clients."""
+    present = np.ones(CLIENTS, dtype=np.bool_)
+    for number in range(rounds):
+        rng = np.random.default_rng(number)
+        state = drive(algorithm.round(state, cohort, present, rng), executor)
+    return state
+
+
+def same(one: Any, other: Any) -> bool:
+    """Tell whether two states hold the same numbers."""
+    mine, theirs = list(_arrays(one)), list(_arrays(other))
+    return len(mine) == len(theirs) and all(map(np.array_equal, mine, theirs))
+
+
+def check_serving(algorithm: Algorithm[Any], state: Any, clients: int = CLIENTS) -> None:
+    """Demand that what is served can be used."""
+    serving = algorithm.serving(state)
+    demand(serving.models.dtype == np.float32, "Models must be float32.")
+    demand(np.isfinite(serving.models).all(), "Models hold NaN or infinity.")
+    shape = serving.model_of.shape
+    demand(shape == (clients,), f"model_of is of shape {shape}, for {clients} clients.")
+    inside = (serving.model_of >= NO_GROUP) & (serving.model_of < len(serving.models))
+    demand(inside.all(), f"model_of names models that are not there: {serving.model_of}.")
+    if serving.auxiliary is not None:
+        demand(serving.auxiliary.dtype == np.float32, "The auxiliary model must be float32.")
+        mean = serving.models.mean(axis=0)
+        close = np.allclose(serving.auxiliary, mean, rtol=1e-5)
+        demand(close, "The auxiliary model must be the mean of the models.")
+
+
+def the_same_seed_gives_the_same_run_bit_for_bit(subject: AlgorithmSubject) -> None:
+    """Two runs with the same draws end in the same state."""
+    algorithm, runs = subject.made(), []
+    for _ in range(2):
+        federation = Parabolas(CLIENTS)
+        runs.append(advanced(algorithm, started(algorithm, federation), federation))
+    demand(same(*runs), "Two runs with the same seed differ: draw from the rng that is given.")
+
+
+def another_seed_starts_elsewhere(subject: AlgorithmSubject) -> None:
+    """The first models come from the generator."""
+    algorithm, federation = subject.made(), Parabolas(CLIENTS)
+    one, other = (started(algorithm, federation, seed) for seed in (0, 1))
+    demand(not same(one, other), "Two seeds start alike: make models with initial(rng).")
+
+
+def training_moves_the_models(subject: AlgorithmSubject) -> None:
+    """Some model is another after some rounds."""
+    algorithm, federation = subject.made(), Parabolas(CLIENTS)
+    before = started(algorithm, federation)
+    after = advanced(algorithm, before, federation)
+    still = np.array_equal(algorithm.serving(before).models, algorithm.serving(after).models)
+    demand(not still, "After four rounds the models are those of the start.")
+
+
+def the_state_is_frozen_and_a_round_leaves_the_old_one_alone(subject: AlgorithmSubject) -> None:
+    """A state can be kept, and gone back to."""
+    algorithm, federation = subject.made(), Parabolas(CLIENTS)
+    state = started(algorithm, federation)
+    copies = [array.copy() for array in _arrays(state)]
+    frozen = getattr(type(state), "__dataclass_params__", None)
+    demand(frozen and frozen.frozen, "The state must be a dataclass that is frozen.")
+    advanced(algorithm, state, federation)
+    alone = all(map(np.array_equal, copies, _arrays(state)))
+    demand(alone, "A round has changed arrays of the state that it was given: copy them first.")
+
+
+def clients_are_served_finite_float32_models(subject: AlgorithmSubject) -> None:
+    """What is served can be used, from the start on."""
+    algorithm, federation = subject.made(), Parabolas(CLIENTS)
+    state = started(algorithm, federation)
+    for _ in range(2):
+        check_serving(algorithm, state)
+        state = advanced(algorithm, state, federation)
+
+
+def who_took_part_is_placed(subject: AlgorithmSubject) -> None:
+    """A client that answered has a model."""
+    algorithm, federation = subject.made(), Parabolas(CLIENTS)
+    state = advanced(algorithm, started(algorithm, federation), federation, rounds=1)
+    _demand_placed(algorithm, state, COHORT)
+
+
+def everybody_seen_everybody_placed(subject: AlgorithmSubject) -> None:
+    """After all were in a cohort, all have a model."""
+    algorithm, federation = subject.made(), Parabolas(CLIENTS)
+    state = started(algorithm, federation)
+    for first in range(0, CLIENTS, 4):
+        cohort = np.arange(first, first + 4)
+        state = advanced(algorithm, state, federation, cohort, rounds=1)
+    _demand_placed(algorithm, state, np.arange(CLIENTS))
+
+
+def it_trains_the_cohort_it_was_given(subject: AlgorithmSubject) -> None:
+    """All of the cohort train once, and nobody else does."""
+    algorithm, federation = subject.made(), Parabolas(CLIENTS)
+    state = started(algorithm, federation)
+    federation.exchanges.clear()
+    advanced(algorithm, state, federation, rounds=1)
+    trains = [order for order, _ in federation.exchanges if isinstance(order, Train)]
+    asked = [order.clients for order in trains if order.purpose == "training"]
+    trained = sorted(np.concatenate([COHORT[:0], *asked]).tolist())
+    demand(trained == COHORT.tolist(), f"The cohort is {COHORT.tolist()}, trained has {trained}.")
+
+
+def it_survives_silence_in_any_phase(subject: AlgorithmSubject) -> None:
+    """Whoever does not answer, whenever, the run goes on, and places them when they do."""
+    for silent in SILENT:
+        for phase in PHASES:
+            _check_silence(subject.made(), silent, phase)
+
+
+def silent_clients_have_no_say(subject: AlgorithmSubject) -> None:
+    """Who does not answer might as well not have been asked."""
+    algorithm = subject.made()
+    state = started(algorithm, Parabolas(CLIENTS))
+    quiet = Parabolas(CLIENTS, silent=frozenset({4, 9}))
+    some = advanced(algorithm, state, quiet, rounds=2)
+    those = advanced(algorithm, state, Parabolas(CLIENTS), np.array([1, 7]), rounds=2)
+    alike = np.array_equal(algorithm.serving(some).models, algorithm.serving(those).models)
+    demand(alike, "Clients that did not answer have changed the models: use reply.clients.")
+
+
+def it_survives_an_empty_cohort(subject: AlgorithmSubject) -> None:
+    """With nobody there, models stay as they are."""
+    algorithm, federation = subject.made(), Parabolas(CLIENTS)
+    state = started(algorithm, federation)
+    after = advanced(algorithm, state, federation, np.empty(0, np.int64), rounds=2)
+    still = np.array_equal(algorithm.serving(after).models, algorithm.serving(state).models)
+    demand(still, "Models have moved although nobody took part.")
+
+
+def silent_clients_at_the_start_are_passed_over_or_told(subject: AlgorithmSubject) -> None:
+    """Half of the clients are enough to start with; without any, a sentence says so."""
+    algorithm = subject.made()
+    check_serving(algorithm, started(algorithm, Parabolas(CLIENTS, frozenset(range(6)))))
+    try:
+        check_serving(algorithm, started(algorithm, Parabolas(CLIENTS, frozenset(range(CLIENTS)))))
+    except FlexcflError as error:  # some need nobody at the start
+        demand(str(error).endswith("."), f"No sentence: {error}")
+
+
+def one_client_is_a_federation(subject: AlgorithmSubject) -> None:
+    """A single client with a single group can be trained."""
+    algorithm, federation = subject.made(groups=1), Parabolas(1)
+    state, alone = started(algorithm, federation), np.array([0])
+    for number in range(ROUNDS):
+        rng = np.random.default_rng(number)
+        state = drive(algorithm.round(state, alone, federation.present, rng), federation)
+        check_serving(algorithm, state, clients=1)
+    _demand_placed(algorithm, state, alone)
+
+
+def nobody_is_asked_who_has_not_arrived(subject: AlgorithmSubject) -> None:
+    """Newcomers are left alone until they are there, and then placed."""
+    algorithm, federation = subject.made(), Parabolas(CLIENTS)
+    present, late = np.arange(CLIENTS) < 10, np.array([2, 10, 11])
+    rng = np.random.default_rng(0)
+    state = drive(algorithm.start(federation.initial, present, rng), federation)
+    for number in range(ROUNDS):
+        rng = np.random.default_rng(number)
+        state = drive(algorithm.round(state, COHORT, present, rng), federation)
+    orders: list[Any] = [order for order, _ in federation.exchanges]
+    asked = np.concatenate([COHORT[:0], *(order.clients for order in orders)])
+    demand(not np.isin(asked, late[1:]).any(), "Clients were asked that had not arrived.")
+    state = drive(algorithm.round(state, late, federation.present, rng), federation)
+    _demand_placed(algorithm, state, late)
+
+
+def the_state_can_be_written_down_between_any_two_rounds(subject: AlgorithmSubject) -> None:
+    """A run that goes on from a checkpoint is the run that never stopped."""
+    algorithm, federation = subject.made(), Parabolas(CLIENTS)
+    kinds = set(_types_in(state_type(algorithm)))
+    demand(kinds <= WRITABLE, f"A state cannot hold {kinds - WRITABLE}: use arrays and numbers.")
+    state = started(algorithm, federation)
+    for _ in range(ROUNDS + 1):
+        arrays: list[NDArray[Any]] = []
+        again = rebuilt(state_type(algorithm), flattened(state, arrays), arrays)
+        demand(same(again, state), "A state that was written down is another one when it is read.")
+        state = advanced(algorithm, state, federation, rounds=1)
+        onward = advanced(algorithm, again, Parabolas(CLIENTS), rounds=1)
+        demand(same(onward, state), "A run goes on otherwise from a state that was written down.")
+
+
+def it_says_what_it_is_and_what_it_can_be_told(subject: AlgorithmSubject) -> None:
+    """The entry has a summary, and options with defaults that are explained."""
+    entry = subject.entry
+    phrase = entry.summary and not entry.summary.endswith(".")
+    demand(phrase, f"The summary must be a phrase without a full stop, not {entry.summary!r}.")
+    demand(entry.memory(entry.options(), 1000, 7850) >= 0, "It needs less than no memory.")
+    demand_options(entry.options, "[algorithm]")
+
+
+PROMISES = (
+    the_same_seed_gives_the_same_run_bit_for_bit,
+    another_seed_starts_elsewhere,
+    training_moves_the_models,
+    the_state_is_frozen_and_a_round_leaves_the_old_one_alone,
+    clients_are_served_finite_float32_models,
+    who_took_part_is_placed,
+    everybody_seen_everybody_placed,
+    it_trains_the_cohort_it_was_given,
+    it_survives_silence_in_any_phase,
+    silent_clients_have_no_say,
+    it_survives_an_empty_cohort,
+    silent_clients_at_the_start_are_passed_over_or_told,
+    one_client_is_a_federation,
+    nobody_is_asked_who_has_not_arrived,
+    the_state_can_be_written_down_between_any_two_rounds,
+    it_says_what_it_is_and_what_it_can_be_told,
+)
+
+
+def _check_silence(algorithm: Algorithm[Any], silent: frozenset[int], phase: str | None) -> None:
+    state = started(algorithm, Parabolas(CLIENTS))
+    after = advanced(algorithm, state, Parabolas(CLIENTS, silent=silent, phase=phase))
+    check_serving(algorithm, after)
+    if len(silent) == CLIENTS and phase in (None, "training"):
+        before = algorithm.serving(state).models
+        still = np.array_equal(algorithm.serving(after).models, before)
+        demand(still, "Models have moved although nobody trained.")
+    _demand_placed(algorithm, advanced(algorithm, after, Parabolas(CLIENTS)), COHORT)
+
+
+def _demand_placed(algorithm: Algorithm[Any], state: Any, clients: Ids) -> None:
+    lost = clients[algorithm.serving(state).model_of[clients] == NO_GROUP]
+    demand(not len(lost), f"Clients {lost.tolist()} took part and have no model.")
+
+
+def _arrays(state: Any) -> Iterator[NDArray[Any]]:
+    """Yield every array and number of a state, however it is nested."""
+    if dataclasses.is_dataclass(state):
+        for item in dataclasses.fields(state):
+            yield from _arrays(getattr(state, item.name))
+    elif isinstance(state, tuple | list):
+        for part in state:
+            yield from _arrays(part)
+    elif state is not None:
+        yield np.asarray(state)
+
+
+def _types_in(kind: Any) -> Iterator[Any]:
+    """Yield every type that a state's annotations name."""
+    if dataclasses.is_dataclass(kind):
+        for hint in get_type_hints(kind).values():
+            yield from _types_in(hint)
+    elif get_origin(kind) is np.ndarray:
+        yield np.ndarray
+    elif get_args(kind):
+        for inner in get_args(kind):
+            yield from _types_in(inner)
+    else:
+        yield kind

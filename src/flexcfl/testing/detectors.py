@@ -1,0 +1,113 @@
+"""What every detector of drift promises, whatever it looks at."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexcfl.drift import Detector, Entry, Samples
+from flexcfl.testing.check import demand, demand_options
+
+__all__ = ["PROMISES", "labelled"]
+
+DRAWS = 30
+
+
+def labelled(
+    counts: Sequence[Sequence[int]] | NDArray[np.int64],
+    first_sizes: Sequence[int] | None = None,
+    seed: int = 0,
+    offset: float = 0.0,
+) -> Samples:
+    """Return samples of clients with the given label counts, and examples that look like them."""
+    rows = np.asarray(counts, dtype=np.int64)
+    sizes = rows.sum(axis=1) if first_sizes is None else np.asarray(first_sizes, np.int64)
+
+    def examples(client: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        y = np.repeat(np.arange(rows.shape[1]), rows[client])
+        rng = np.random.default_rng((seed, client))
+        x = rng.normal(scale=0.3, size=(len(y), 2, 3, 4)).astype(np.float32)
+        x[:, 0, 0, 0] += y + 1
+        x[:, 1] += offset
+        return x, y
+
+    return Samples(rows, sizes, examples)
+
+
+def identical_data_never_drift(entry: Entry) -> None:
+    """Who has what it had has not drifted."""
+    for counts in _drawn():
+        _check_identical(entry.detector(), counts)
+
+
+def every_client_is_judged_by_its_own_data_alone(entry: Entry) -> None:
+    """A verdict does not depend on who else is asked."""
+    draws = _drawn()
+    for kept, now in pairwise(draws):
+        _check_alone(entry.detector(), kept, now)
+
+
+def clients_of_no_or_one_example_are_no_trouble(entry: Entry) -> None:
+    """However little a client has, there is a verdict."""
+    detector, counts = entry.detector(), [[0, 0, 0], [1, 0, 0], [0, 0, 1], [3, 2, 1]]
+    profiles = detector.profiles(labelled(counts, [4] * 4))
+    for other in range(4):
+        verdicts = detector.drifted(profiles, np.roll(profiles, other, axis=0))
+        demand(verdicts.shape == (4,), f"Four clients have {verdicts.shape} verdicts.")
+
+
+def nobody_asked_is_no_trouble(entry: Entry) -> None:
+    """For no clients there are no verdicts."""
+    detector = entry.detector()
+    none = detector.profiles(labelled(np.empty((0, 3), np.int64)))
+    demand(len(none) == 0, "There are profiles of nobody.")
+    demand(detector.drifted(none, none).shape == (0,), "There are verdicts on nobody.")
+
+
+def it_sees_a_change_of_everything(entry: Entry) -> None:
+    """Who has other labels and other examples, and has them in other numbers, has drifted."""
+    detector = entry.detector()
+    kept = detector.profiles(labelled([[30, 10, 0]]))
+    now = detector.profiles(labelled([[0, 2, 58]], first_sizes=[40], offset=5.0))
+    demand(detector.drifted(kept, now).all(), "A client all of whose data changed went unnoticed.")
+
+
+def it_says_what_it_is_and_what_it_can_be_told(entry: Entry) -> None:
+    """The entry has a summary, and the detector options with defaults that are explained."""
+    phrase = entry.summary and not entry.summary.endswith(".")
+    demand(phrase, f"The summary must be a phrase without a full stop, not {entry.summary!r}.")
+    demand_options(entry.detector, "[drift]")
+
+
+PROMISES = (
+    identical_data_never_drift,
+    every_client_is_judged_by_its_own_data_alone,
+    clients_of_no_or_one_example_are_no_trouble,
+    nobody_asked_is_no_trouble,
+    it_sees_a_change_of_everything,
+    it_says_what_it_is_and_what_it_can_be_told,
+)
+
+
+def _drawn() -> list[NDArray[np.int64]]:
+    rng = np.random.default_rng(0)
+    return [rng.integers(0, 13, size=(4, 3)) for _ in range(DRAWS)]
+
+
+def _check_identical(detector: Detector, counts: NDArray[np.int64]) -> None:
+    kept, now = (detector.profiles(labelled(counts)) for _ in range(2))
+    demand(np.array_equal(kept, now), "The same data have two different profiles.")
+    demand(not detector.drifted(kept, now).any(), f"Data that did not change drift: {counts}.")
+
+
+def _check_alone(detector: Detector, kept: NDArray[np.int64], now: NDArray[np.int64]) -> None:
+    sides = [detector.profiles(labelled(counts, [20] * 4)) for counts in (kept, now)]
+    verdicts = detector.drifted(*sides)
+    demand(verdicts.dtype == np.bool_, f"Verdicts must be bool, not {verdicts.dtype}.")
+    demand(verdicts.shape == (4,), f"Four clients have {verdicts.shape} verdicts.")
+    for side in sides:
+        sound = side.dtype == np.float64 and np.isfinite(side).all()
+        demand(sound, "Profiles must be finite float64, with one row for each client.")
+    alone = [bool(detector.drifted(*(side[[row]] for side in sides))[0]) for row in range(4)]
+    demand(alone == verdicts.tolist(), "A verdict depends on who else is asked.")

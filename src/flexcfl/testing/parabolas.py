@@ -1,0 +1,166 @@
+"""Clients in closed form: each one's loss is a parabola around a target of its own."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexcfl.clustering import best_aligned
+from flexcfl.protocol import (
+    CheckDrift,
+    Checked,
+    Choose,
+    Chosen,
+    Evaluate,
+    Evaluated,
+    Exchange,
+    Flags,
+    Ids,
+    Keep,
+    Kept,
+    Local,
+    Migrate,
+    Order,
+    Place,
+    Placed,
+    Settle,
+    Train,
+    Trained,
+    Vector,
+    Vectors,
+)
+
+__all__ = ["Parabolas"]
+
+PARAMETERS = 3
+KINDS = 3
+
+
+@dataclass
+class Parabolas:
+    """Client c minimises |w - target|^2 / 2 and has c + 1 examples; some may stay silent.
+
+    The targets lie in three places, client c near the place c % 3. ``silent`` clients do not
+    answer; where ``phase`` is given ("training", "cold-start", "placement", or the name of another
+    order in lower case) they are silent in that phase only. ``kinds`` may be changed, which is what
+    a client sees as drift until it is placed again; ``known`` is what it was when it last was.
+    """
+
+    clients: int
+    silent: frozenset[int] = frozenset()
+    phase: str | None = None
+    exchanges: list[Exchange] = field(default_factory=list)
+    kinds: Ids = field(init=False)
+    known: dict[int, int] = field(default_factory=dict)
+    kept: dict[int, tuple[Vector, Vectors]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.kinds = np.arange(self.clients) % KINDS
+
+    @property
+    def present(self) -> Flags:
+        """Everybody has arrived."""
+        return np.ones(self.clients, dtype=np.bool_)
+
+    @property
+    def targets(self) -> Vectors:
+        """The parameters that each client would have best."""
+        places = 10 * np.eye(KINDS, PARAMETERS, dtype=np.float32)
+        own = np.arange(self.clients, dtype=np.float32)[:, np.newaxis] / (10 * self.clients)
+        return np.asarray(places[self.kinds] + own * [1, -1, 0.5], dtype=np.float32)
+
+    def initial(self, rng: np.random.Generator) -> Vector:
+        """Draw a first model."""
+        return rng.normal(size=PARAMETERS).astype(np.float32)
+
+    def __call__(self, order: Order[Any]) -> Any:
+        """Answer an order, and remember both."""
+        fulfil: dict[type, Callable[[Any], Any]] = {
+            Train: self._train,
+            Evaluate: self._evaluate,
+            Place: self._place,
+            Keep: self._keep,
+            Migrate: self._migrate,
+            Choose: self._choose,
+            Settle: self._settle,
+            CheckDrift: self._check,
+        }
+        reply = fulfil[type(order)](order)
+        self.exchanges.append((order, reply))
+        return reply
+
+    def _answering(self, order: Any) -> Ids:
+        clients = order.clients
+        several = isinstance(order, Evaluate)  # models that one client measures
+        assert several or len(set(clients.tolist())) == len(clients)
+        assert all(0 <= client < self.clients for client in clients)
+        phase = order.purpose if isinstance(order, Train) else type(order).__name__.lower()
+        if self.phase not in (None, phase):
+            return np.arange(len(clients))
+        return np.flatnonzero(~np.isin(clients, list(self.silent)))
+
+    def _losses(self, clients: Ids, models: Vectors) -> NDArray[np.float64]:
+        gaps = models[np.newaxis] - self.targets[clients][:, np.newaxis]
+        losses: NDArray[np.float64] = (gaps.astype(np.float64) ** 2).sum(axis=2) / 2
+        return losses
+
+    def _train(self, order: Train) -> Trained:
+        rows = self._answering(order)
+        clients, losses = order.clients[rows], self._losses(order.clients[rows], order.models)
+        given = order.model_of
+        model_of = np.argmin(losses, axis=1) if isinstance(given, str) else given[rows]
+        gaps = self.targets[clients] - order.models[model_of]
+        updates = (order.local.rate * gaps / (1 + order.local.prox)).astype(np.float32)
+        loss = losses[np.arange(len(rows)), model_of]
+        if isinstance(given, str) or order.placing:
+            self._remember(clients)
+        return Trained(clients, updates, clients + 1, loss, model_of)
+
+    def _evaluate(self, order: Evaluate) -> Evaluated:
+        clients = order.clients[self._answering(order)]
+        return Evaluated(clients, np.zeros(len(clients)), clients * 0, clients + 1)
+
+    def _place(self, order: Place) -> Placed:
+        clients = order.clients[self._answering(order)]
+        self.kept |= dict.fromkeys(clients.tolist(), (order.origin, order.directions))
+        return self._placed(clients, order.local)
+
+    def _migrate(self, order: Migrate) -> Placed:
+        return self._placed(order.clients[self._answering(order)], order.local)
+
+    def _placed(self, clients: Ids, local: Local) -> Placed:
+        group_of = np.zeros(len(clients), np.int64)
+        kept = [self.kept[client] for client in clients.tolist()]
+        for origin, directions in {id(pair[1]): pair for pair in kept}.values():
+            own = np.array([pair[1] is directions for pair in kept])
+            updates = local.rate * (self.targets[clients[own]] - origin)
+            group_of[own] = best_aligned(updates.astype(np.float32), directions)
+        self._remember(clients)
+        return Placed(clients, group_of)
+
+    def _keep(self, order: Keep) -> Kept:
+        clients = order.clients[self._answering(order)]
+        self.kept |= dict.fromkeys(clients.tolist(), (order.origin, order.directions))
+        self._remember(clients)
+        return Kept(clients)
+
+    def _choose(self, order: Choose) -> Chosen:
+        clients = order.clients[self._answering(order)]
+        self._remember(clients)
+        return Chosen(clients, np.argmin(self._losses(clients, order.models), axis=1))
+
+    def _settle(self, order: Settle) -> Kept:
+        clients = order.clients[self._answering(order)]
+        self._remember(clients)
+        return Kept(clients)
+
+    def _check(self, order: CheckDrift) -> Checked:
+        clients = order.clients[self._answering(order)]
+        kinds = self.kinds.tolist()
+        drifted = [self.known.get(each, kinds[each]) != kinds[each] for each in clients.tolist()]
+        return Checked(clients, np.array(drifted, dtype=np.bool_))
+
+    def _remember(self, clients: Ids) -> None:
+        self.known |= {client: int(self.kinds[client]) for client in clients.tolist()}

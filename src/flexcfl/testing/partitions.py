@@ -1,0 +1,65 @@
+"""What every partition promises, whatever it does."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from flexcfl.data import PartitionEntry
+from flexcfl.data.partitions import Partition, divided
+from flexcfl.errors import DataError
+from flexcfl.testing.check import demand, demand_options
+
+__all__ = ["PROMISES", "PartitionSubject"]
+
+LABELS = np.random.default_rng(0).permutation(np.arange(600) % 10)
+
+
+@dataclasses.dataclass(frozen=True)
+class PartitionSubject:
+    """A partition to be tested, with options where it has no defaults."""
+
+    entry: PartitionEntry
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def made(self) -> Partition:
+        """Make the partition."""
+        return self.entry.partition(**self.options)
+
+
+def every_client_has_examples_and_none_has_another_ones(subject: PartitionSubject) -> None:
+    """There is a list for each client, which is not empty, and no example is in two of them."""
+    for clients in (5, 7, 50):
+        try:
+            divided(subject.made(), LABELS, clients, np.random.default_rng(1))
+        except DataError as error:
+            raise AssertionError(str(error)) from None
+
+
+def it_depends_on_labels_clients_and_draws_alone(subject: PartitionSubject) -> None:
+    """The same draws give the same lists."""
+    one, other = (divided(subject.made(), LABELS, 7, np.random.default_rng(1)) for _ in range(2))
+    alike = all(map(np.array_equal, one, other))
+    demand(alike, "Two partitions with the same seed differ: draw from the rng that is given.")
+
+
+def it_leaves_the_labels_alone(subject: PartitionSubject) -> None:
+    """The labels that it is shown are others' as well."""
+    labels = LABELS.copy()
+    subject.made().lists(labels, 7, np.random.default_rng(1))
+    demand(np.array_equal(labels, LABELS), "It has changed the labels that it was given.")
+
+
+def it_says_what_it_can_be_told(subject: PartitionSubject) -> None:
+    """Options have defaults and are explained."""
+    if not subject.options:
+        demand_options(subject.entry.partition, "[data] options")
+
+
+PROMISES = (
+    every_client_has_examples_and_none_has_another_ones,
+    it_depends_on_labels_clients_and_draws_alone,
+    it_leaves_the_labels_alone,
+    it_says_what_it_can_be_told,
+)

@@ -1,0 +1,131 @@
+"""What every shift promises, whatever it does."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from flexcfl.data import Federation, IndexLists
+from flexcfl.protocol import Ids
+from flexcfl.settings import validated
+from flexcfl.shifts import Entry, Holdings, Moment, Shift, Timeline
+from flexcfl.testing.check import demand, demand_options
+
+__all__ = ["PROMISES", "everybody", "of_labels", "often"]
+
+ROUNDS, LATE = 25, 200
+CLIENTS = CLASSES = 10
+
+
+def often(entry: Entry) -> Shift:
+    """Return the shift with a high probability, where it has one."""
+    kind: Any = entry.shift
+    known = {option.name for option in fields(kind)}
+    table = {"probability": 0.5} if "probability" in known else {}
+    return validated(entry.shift, table, "[shift]")
+
+
+def everybody(federation: Federation) -> Callable[[int], Ids]:
+    """Return who was visited if everybody always was."""
+    return lambda number: np.arange(federation.clients)
+
+
+def it_depends_on_seed_and_round_alone(entry: Entry) -> None:
+    """Two worlds of the same seed have the same story."""
+    demand(_story(entry, 0) == _story(entry, 0), "Two worlds of one seed differ: use moment.rng.")
+
+
+def it_goes_on_from_what_is_remembered(entry: Entry) -> None:
+    """A world that was written down goes on as if it had not been: all is in the holdings."""
+    through = _world(entry, 0)
+    for number in range(ROUNDS // 2):
+        through.at(number)
+    again = _world(entry, 0)
+    again.recall(through.memory())
+    for number in range(ROUNDS // 2, ROUNDS):
+        one, other = through.at(number), again.at(number)
+        alike = _seen(one.train) == _seen(other.train) and _seen(one.test) == _seen(other.test)
+        demand(alike, "A run that goes on has another world: keep nothing in the shift itself.")
+
+
+def it_leaves_what_it_is_given_alone(entry: Entry) -> None:
+    """Holdings are replaced and not changed."""
+    federation = of_labels([[c, c] for c in range(CLIENTS)])
+    holdings, shift = Holdings.of(federation), often(entry)
+    before = holdings.owner.copy()
+    for number in range(3):
+        shift.apply(holdings, _moment(federation, number))
+    demand(np.array_equal(holdings.owner, before), "It changes holdings: return new ones.")
+
+
+def variants_are_made_where_they_are_announced(entry: Entry) -> None:
+    """Examples that are seen in another way need ``variants``."""
+    federation = of_labels([[c, c] for c in range(CLIENTS)])
+    line = Timeline(federation, {"tested": often(entry)}, 0, everybody(federation))
+    rows = np.concatenate([line.at(number).train.indices for number in range(ROUNDS)])
+    announced = bool(often(entry).variants)
+    demand(announced == (line.variants is not None), "variants must be told by a class attribute.")
+    demand(announced or rows.max() < len(federation.y), "It makes variants and does not say so.")
+
+
+def nobody_shifts_before_anybody_was_visited(entry: Entry) -> None:
+    """Only clients that were visited may change."""
+    federation = of_labels([[c, c] for c in range(CLIENTS)], [[c] for c in range(CLIENTS)])
+    nobody = np.empty(0, dtype=np.int64)
+    view = Timeline(federation, {"tested": often(entry)}, 0, lambda number: nobody).at(LATE)
+    still = _seen(view.train) == _seen(federation.train)
+    demand(still, "Data moved although nobody was visited: look at moment.visited.")
+
+
+def it_says_what_it_is_and_what_it_can_be_told(entry: Entry) -> None:
+    """The entry has a summary, and the shift options with defaults that are explained."""
+    short = 10 < len(entry.summary) < 100 and not entry.summary.endswith(".")
+    demand(short, f"The summary must be a phrase without a full stop, not {entry.summary!r}.")
+    demand_options(entry.shift, "[shift]")
+
+
+PROMISES = (
+    it_depends_on_seed_and_round_alone,
+    it_goes_on_from_what_is_remembered,
+    it_leaves_what_it_is_given_alone,
+    variants_are_made_where_they_are_announced,
+    nobody_shifts_before_anybody_was_visited,
+    it_says_what_it_is_and_what_it_can_be_told,
+)
+
+
+def of_labels(
+    train: Sequence[Sequence[int]],
+    test: Sequence[Sequence[int]] | None = None,
+    classes: int = CLASSES,
+) -> Federation:
+    """Return a federation whose clients have examples of these labels, each its own."""
+    parts = (train, test if test is not None else [[] for _ in train])
+    y = np.array([label for part in parts for own in part for label in own], dtype=np.int64)
+    x = np.arange(4.0 * len(y)).reshape(-1, 2, 2).astype(np.float32)
+    sizes = [len(own) for part in parts for own in part]
+    owned = np.split(np.arange(len(y)), np.cumsum(sizes)[:-1])
+    halves = (IndexLists.of(owned[: len(train)]), IndexLists.of(owned[len(train) :]))
+    return Federation("hand-made", x, y, *halves, classes)
+
+
+def _world(entry: Entry, seed: int) -> Timeline:
+    train = [[c, c, (c + 1) % CLASSES] for c in range(CLIENTS)]
+    federation = of_labels(train, [[c] for c in range(CLIENTS)])
+    return Timeline(federation, {"tested": often(entry)}, seed, everybody(federation))
+
+
+def _story(entry: Entry, seed: int) -> list[Any]:
+    line = _world(entry, seed)
+    seen = [line.at(number) for number in range(ROUNDS)]
+    return [(_seen(view.train), _seen(view.test), view.shifted.tolist()) for view in seen]
+
+
+def _seen(owned: Any) -> list[list[int]]:
+    return [own.tolist() for own in owned]
+
+
+def _moment(federation: Federation, number: int) -> Moment:
+    visited, rng = np.arange(federation.clients), np.random.default_rng(number)
+    return Moment(number, visited, federation.y, federation.clients, federation.classes, rng)
