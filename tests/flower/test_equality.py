@@ -91,6 +91,25 @@ def test_every_shift(shift: str, tmp_path: Path) -> None:
     check_equal(tmp_path, settings, nodes=shards(2, tmp_path / "memory"), small=small)
 
 
+def test_code_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A detector, a shift, a partition and a network that nodes were told of."""
+    monkeypatch.chdir(Path(__file__).parents[2] / "examples")
+    own: Mapping[str, object] = {
+        "drift.name": "chi_square:ChiSquare",
+        "shift.name": "carousel:Carousel",
+        "shift.period": 1,
+        "data.partition": "shards:Shards",
+        "data.options": "{each = 3}",
+        "model.name": "gru:Reader",
+    }
+    code = ",".join(str(value) for value in own.values() if ":" in str(value))
+    nodes: Nodes = {
+        node: {**config, "code": code} for node, config in shards(2, tmp_path / "memory").items()
+    }
+    run = check_equal(tmp_path, {**FLEXCFL, **own}, nodes=nodes, small=IMAGES)
+    assert run.summary["detected"] > 0
+
+
 def test_the_same_cohorts(tmp_path: Path) -> None:
     grid = InProcessGrid(shards(4, tmp_path / "memory"))
     run = served(grid, {"algorithm.name": "fedavg", "run.seed": 3}, tmp_path / "run")

@@ -46,7 +46,7 @@ class Process:
 
     def __post_init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM.format(path=list(map(str, sys.path)))],
+            [sys.executable, "-c", PROGRAM.format(path=_path())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=_environment(),
@@ -110,6 +110,11 @@ def end(processes: Iterable[Process], grace: float) -> None:
     deadline = monotonic() + grace
     for process in processes:
         process.wait(deadline - monotonic())
+
+
+def _path() -> list[str]:
+    """Return where modules are looked for: last of all here, where somebody's own files may be."""
+    return [*map(str, sys.path), str(Path.cwd())]
 
 
 def _environment() -> Mapping[str, Any]:

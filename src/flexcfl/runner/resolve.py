@@ -163,7 +163,7 @@ def _check_groups(name: str, entry: Entry, table: dict[str, Any]) -> None:
 def _check_asked(name: str, entry: Entry, table: dict[str, Any]) -> None:
     """Refuse a way to notice drift where nobody asks for it."""
     if table and not entry.migrates:
-        migrating = ", ".join(each for each, other in ALGORITHMS.items() if other.migrates)
+        migrating = ", ".join(each for each, other in ALGORITHMS.ours.items() if other.migrates)
         raise SettingsError(
             f"'{name}' asks no client whether its data have drifted: leave --drift and [drift] "
             f"out, or choose an algorithm that migrates ({migrating})."

@@ -1,5 +1,6 @@
 """``flexcfl federate``: a whole run whose clients are on SuperNodes of this machine."""
 
+import json
 import os
 import shlex
 import sys
@@ -160,6 +161,9 @@ def _assigned(tables: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _value(value: Any) -> str:
+    if isinstance(value, Mapping):  # on one line, where tomli_w begins a table
+        pairs = (f"{json.dumps(key)} = {_value(each)}" for key, each in value.items())
+        return f"{{{', '.join(pairs)}}}"
     plain = str(value.absolute()) if isinstance(value, Path) else value
     return tomli_w.dumps({"value": plain}).partition("=")[2].strip()
 
