@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from flexcfl.data.lists import IndexLists
 from flexcfl.data.made import MadeLists
-from flexcfl.errors import DataError
+from flexcfl.errors import DataError, reason
 from flexcfl.settings import shown
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "labels",
     "names",
     "numbers",
+    "strange_label",
     "structure",
 ]
 
@@ -88,8 +89,8 @@ def numbers(name: str, x: ArrayLike) -> NDArray[np.float32]:
             array = np.ascontiguousarray(x, dtype=np.float32)
     except (TypeError, ValueError) as error:
         raise DataError(
-            f"The examples of '{name}' are no array of numbers ({error}): give every example the "
-            "same shape, of numbers alone."
+            f"The examples of '{name}' are no array of numbers ({reason(error)}): give every "
+            "example the same shape, of numbers alone."
         ) from None
     if 0 in array.shape[1:]:
         raise DataError(
@@ -149,10 +150,15 @@ def check_labels(whose: Whose, y: NDArray[np.int64], classes: int) -> None:
     """Demand labels of classes that there are."""
     odd = np.flatnonzero((y < 0) | (y >= classes))
     if len(odd):
-        raise DataError(
-            f"{whose.example(odd[0])} has the label {y[odd[0]]}, outside of 0 to {classes - 1}: "
-            "number the classes from 0, or correct their number."
-        )
+        raise strange_label(whose.example(odd[0]), y[odd[0]], classes)
+
+
+def strange_label(subject: str, label: int, classes: int) -> DataError:
+    """Return the sentence on a label of a class that there is not."""
+    return DataError(
+        f"{subject} has the label {label}, outside of 0 to {classes - 1}: number the classes from "
+        "0, or correct their number."
+    )
 
 
 def check_lists(whose: Whose, examples: int) -> None:
