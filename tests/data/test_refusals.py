@@ -25,6 +25,7 @@ def changed(values: Any, index: int, value: Any) -> list[Any]:
 
 
 ARRAYS: list[tuple[dict[str, Any], str]] = [
+    ({"owner": changed(WHO, 4, np.nan)}, "'mine' has no owner for the example 4 (nan): say whose"),
     (
         {"y": changed(Y, 4, 12), "classes": 10},
         "Client 'bob' of 'mine' has the label 12, outside of",

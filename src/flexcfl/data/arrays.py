@@ -99,14 +99,23 @@ def _one_each(name: str, owner: ArrayLike) -> NDArray[Any]:
             f"The owners of '{name}' are of shape {given.shape}: give one number or name for each "
             "example, and at least one example."
         )
-    if given.dtype.kind in "fO":
-        for index, each in enumerate(given.tolist()):
-            if each is None or each != each:  # NaN alone is other than itself
+    # A list is looked at itself: NumPy makes a text of what is missing among texts.
+    if given.dtype.kind in "fO" or isinstance(owner, list | tuple):
+        for index, each in enumerate(_given(owner, given)):
+            if _missing(each):
                 raise DataError(
                     f"'{name}' has no owner for the example {index} ({each}): say whose it is, or "
                     "leave it out."
                 )
     return given
+
+
+def _missing(value: Any) -> bool:
+    """Whether a value stands for none: NaN is other than itself, and pandas' NA will not say."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:
+        return True
 
 
 def _numbers(x: ArrayLike, owners: Owners) -> NDArray[Any]:
