@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexcfl.checkpoints import UnfitError, flattened, layout, rebuilt
-from flexcfl.data import leaf
+from flexcfl.data import from_leaf
 from flexcfl.data.idx import read_idx
 from flexcfl.errors import DataError, SettingsError
 from flexcfl.runner import reading, tables, toml
@@ -155,8 +155,8 @@ def _lay_leaf(folder: Path, content: bytes) -> Path:
 
 def _leaf(folder: Path) -> None:
     with suppress(DataError):
-        leaf(folder, shape=(1, 2, 1))
-    leaf(folder)
+        from_leaf(folder, shape=(1, 2, 1))
+    from_leaf(folder)
 
 
 def _experiment(path: Path) -> None:

@@ -13,6 +13,7 @@ __all__ = [
     "nearest",
     "out_of_memory",
     "printable",
+    "reason",
     "unknown",
 ]
 
@@ -71,6 +72,16 @@ def printable(text: str) -> str:
         each if each.isprintable() else each.encode("unicode_escape").decode("ascii")
         for each in text
     )
+
+
+def reason(error: BaseException) -> str:
+    """Return what others say of an error as it fits into a sentence: the first of theirs.
+
+    >>> reason(ValueError("No such thing. Try another one.")), reason(KeyError())
+    ('No such thing', 'KeyError')
+    """
+    words = " ".join(str(error).split())
+    return words.split(". ")[0].rstrip(".") or type(error).__name__
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:

@@ -196,6 +196,17 @@ def test_inspect_reads_leaf_files(tmp_path: Path) -> None:
     assert "2 examples of 1 x 2 x 1 numbers" in output("inspect", "leaf", *shaped)
 
 
+def test_inspect_reads_a_folder_of_npz_files(tmp_path: Path) -> None:
+    for name in ("ann", "bob"):
+        np.savez(tmp_path / f"{name}.npz", x=np.ones((10, 2)), y=np.arange(10) % 2)
+    shown = output("inspect", "npz", "--set", f"data.folder={tmp_path}")
+    assert "npz: 2 clients, 20 examples of 2 numbers, 2 classes" in shown
+    assert "test_share=0.2, seed=0" in shown
+    assert re.search(r"training examples +8 +8 +8.0 +8 +16", shown)
+    half = ("--set", f"folder={tmp_path}", "--set", "test_share=0.5")
+    assert re.search(r"training examples +5 +5 +5.0 +5 +10", output("inspect", "npz", *half))
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -205,6 +216,8 @@ def test_inspect_reads_leaf_files(tmp_path: Path) -> None:
         (["inspect", "digits", "--set", "clients"], "'clients' is not of the form KEY=VALUE"),
         (["inspect", "digits", "--set", "clients=-5"], "digits clients must be greater than"),
         (["inspect", "leaf"], "leaf folder must be given: name the folder that holds"),
+        (["inspect", "npz"], "npz folder must be given: name the folder that holds"),
+        (["inspect", "npz", "--set", "folder=no"], "There is no folder 'no': name one with an"),
         (["inspect", "mnist"], "'mnist' lacks train-images-idx3-ubyte"),
         (["list", "--data", "nowhere"], "The data folder 'nowhere' is not a folder"),
     ],
@@ -213,7 +226,7 @@ def test_mistakes_are_sentences(arguments: list[str], sentence: str) -> None:
     assert refusal(*arguments).startswith(sentence)
 
 
-@pytest.mark.parametrize("name", ["digits", "synthetic", "clusters", "leaf"])
+@pytest.mark.parametrize("name", ["digits", "synthetic", "clusters", "leaf", "npz"])
 def test_what_needs_no_files_has_nothing_to_fetch(name: str) -> None:
     assert f"There is nothing to fetch for '{name}'" in output("fetch", name)
 

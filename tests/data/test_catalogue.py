@@ -6,16 +6,17 @@ import pytest
 
 import flexcfl.data
 from flexcfl.data import DATASETS, load_federation
-from flexcfl.data.options import PoolOptions
+from flexcfl.data.options import FolderOptions, PoolOptions
 from flexcfl.data.sources import SOURCES
 from flexcfl.errors import DataError, FlexcflError, SettingsError
 from flexcfl.settings import validated
 
 POOLS = [name for name, each in DATASETS.items() if issubclass(each.options, PoolOptions)]
+OWN = [name for name, each in DATASETS.items() if issubclass(each.options, FolderOptions)]
 
 
 def test_the_names_are_those_that_users_know() -> None:
-    names = ["digits", "synthetic", "clusters", "mnist", "femnist", "fashion-mnist", "leaf"]
+    names = ["digits", "synthetic", "clusters", "mnist", "femnist", "fashion-mnist", "leaf", "npz"]
     assert list(DATASETS) == names
     assert [each.name for each in DATASETS.values()] == names
     assert POOLS == ["digits", "mnist", "femnist", "fashion-mnist"]
@@ -25,7 +26,7 @@ def test_all_that_is_exported_is_there() -> None:
     assert all(hasattr(flexcfl.data, name) for name in flexcfl.data.__all__)
 
 
-@pytest.mark.parametrize("name", [name for name in DATASETS if name != "leaf"])
+@pytest.mark.parametrize("name", [name for name in DATASETS if name not in OWN])
 def test_settings_have_defaults_and_survive_being_written_down(name: str) -> None:
     options = validated(DATASETS[name].options, {}, name)
     table = {key: value for key, value in dataclasses.asdict(options).items() if value is not None}
@@ -84,6 +85,8 @@ def test_every_pool_can_be_divided_anew(
         ),
         ("clusters", {"noise": 1.5}, "clusters noise must be less than or equal to 1, not 1.5."),
         ("leaf", {}, "leaf folder must be given: name the folder that holds 'train' and 'test' "),
+        ("npz", {}, "npz folder must be given: name the folder that holds an .npz file for each "),
+        ("npz", {"folder": "x", "test_share": 0.0}, "npz test_share must be greater than 0, not 0"),
         (
             "digits",
             {"concentration": 1.0},

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flexcfl.data import Federation, IndexLists
+from flexcfl.data import Federation, IndexLists, MadeLists
 from flexcfl.errors import DataError
 
 X = np.zeros((4, 2), dtype=np.float32)
@@ -166,3 +166,44 @@ def test_the_true_structure_may_be_told(structure: Any) -> None:
 def test_the_true_structure_is_one_whole_number_for_each_client(structure: Any) -> None:
     with pytest.raises(DataError, match=r"'tiny' .* one whole number, .* each of the 2 clients"):
         Federation("tiny", X, Y, BOTH, NONE, classes=2, structure=structure)
+
+
+NAMED = ("ann", "bob")
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"y": [0, 1, 2, 0]}, "Client 'bob' of 'tiny' has the label 2, outside of 0 to 1"),
+        ({"y": [0, 1, 1, 7]}, "Client 'ann' of 'tiny' has the label 7, outside of 0 to 1"),
+        ({"y": [0, 1, 2, 0], "names": ()}, "Client 1 of 'tiny' has the label 2, outside of 0"),
+        (
+            {"x": [[0.0], [0.0], [np.nan], [0.0]]},
+            "Client 'bob' of 'tiny' has NaN or infinity in its example 2 of the pool",
+        ),
+        (
+            {"train": [[0], [1, 9]]},
+            "Client 'bob' of 'tiny' lists the example 9, but the pool has 0 to 3",
+        ),
+        ({"train": [[], [1]]}, "Client 'ann' of 'tiny' has no training example"),
+        ({"y": [0, 1, 1, 7], "test": [[], []]}, "'tiny' has the label 7, outside of 0 to 1"),
+    ],
+)
+def test_who_has_what_is_wrong_is_named(changes: dict[str, Any], sentence: str) -> None:
+    sound = {"x": X, "y": Y, "train": BOTH, "test": NONE, "classes": 2, "names": NAMED}
+    with pytest.raises(DataError) as told:
+        Federation("tiny", **{**sound, **changes})
+    assert str(told.value).startswith(sentence)
+
+
+def test_clients_that_are_made_on_demand_are_not_all_made_to_find_one() -> None:
+    asked = []
+
+    def make(clients: Any) -> Any:
+        asked.append(len(clients))
+        return clients % 4
+
+    lists = MadeLists.of(make, sizes=np.ones(1000, dtype=np.int64), examples=4)
+    with pytest.raises(DataError, match=r"^'tiny' has the label 5, outside of 0 to 1"):
+        Federation("tiny", X, np.array([0, 1, 5, 0]), lists, lists, classes=2)
+    assert max(asked) == 2

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flexcfl.data import leaf, load_federation
+from flexcfl.data import from_leaf, load_federation
 from flexcfl.errors import DataError
 
 ANN = {"x": [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]], "y": [0, 2, 1]}
@@ -30,7 +30,7 @@ def write(folder: Path, train: list[Any], test: list[Any]) -> Path:
 
 def test_users_become_clients_in_the_order_of_the_training_files(tmp_path: Path) -> None:
     folder = write(tmp_path, [content(bob=BOB), content(ann=ANN)], [content(ann=BOB, bob=ANN)])
-    federation = leaf(folder)
+    federation = from_leaf(folder)
     assert federation.clients == 2
     assert federation.classes == 3
     assert federation.x[federation.train[0]].tolist() == BOB["x"]
@@ -44,21 +44,21 @@ def test_users_become_clients_in_the_order_of_the_training_files(tmp_path: Path)
 def test_counts_may_be_given_and_a_client_may_lack_test_data(tmp_path: Path) -> None:
     counted = {**content(ann=ANN, bob=BOB, cleo=BOB), "num_samples": [3, 1, 1]}
     folder = write(tmp_path, [counted], [content(cleo=ANN, bob={"x": [], "y": []})])
-    assert leaf(folder).test.sizes.tolist() == [0, 0, 3]
+    assert from_leaf(folder).test.sizes.tolist() == [0, 0, 3]
 
 
 def test_flat_examples_can_be_given_a_shape(tmp_path: Path) -> None:
     folder = write(tmp_path, [content(ann=ANN)], [content(ann=ANN)])
-    assert leaf(folder, shape=(1, 2, 1)).x.shape == (6, 1, 2, 1)
+    assert from_leaf(folder, shape=(1, 2, 1)).x.shape == (6, 1, 2, 1)
     assert load_federation("leaf", folder, shape=[2, 1]).shape == (2, 1)
     with pytest.raises(DataError, match=r"'ann' in '.*data_0.json' has examples of 2 numbers"):
-        leaf(folder, shape=(3,))
+        from_leaf(folder, shape=(3,))
 
 
 def test_nested_examples_keep_their_shape(tmp_path: Path) -> None:
     images = {"x": [[[1, 2], [3, 4]]], "y": [0]}
     folder = write(tmp_path, [content(ann=images)], [content(ann=images)])
-    assert leaf(folder).shape == (2, 2)
+    assert from_leaf(folder).shape == (2, 2)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_nested_examples_keep_their_shape(tmp_path: Path) -> None:
 def test_a_mistake_names_its_file_and_user(tmp_path: Path, file: Any, problem: str) -> None:
     folder = write(tmp_path, [file], [content(ann=ANN)])
     with pytest.raises(DataError, match=problem) as caught:
-        leaf(folder)
+        from_leaf(folder)
     assert str(folder / "train" / "data_0.json") in str(caught.value)
 
 
@@ -106,27 +106,27 @@ def test_users_of_other_shapes_are_refused(tmp_path: Path) -> None:
     odd = {"x": [[1, 2, 3]], "y": [0]}
     folder = write(tmp_path, [content(ann=ANN)], [content(ann=odd)])
     with pytest.raises(DataError, match=r"'ann' in '.*test.*' has examples of shape \(3,\)"):
-        leaf(folder)
+        from_leaf(folder)
 
 
 def test_a_user_in_two_files_or_without_training_data_is_refused(tmp_path: Path) -> None:
     twice = write(tmp_path / "twice", [content(ann=ANN), content(ann=BOB)], [content(ann=ANN)])
     with pytest.raises(DataError, match=r"'ann' in '.*data_1.json' is in '.*data_0.json' as well"):
-        leaf(twice)
+        from_leaf(twice)
     stranger = write(tmp_path / "stranger", [content(ann=ANN)], [content(bob=BOB)])
     with pytest.raises(DataError, match=r"'bob' in .* is in no training file"):
-        leaf(stranger)
+        from_leaf(stranger)
 
 
 def test_files_without_users_are_told(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"The files in '.*train' name no user"):
-        leaf(write(tmp_path, [content()], [content()]))
+        from_leaf(write(tmp_path, [content()], [content()]))
 
 
 def test_examples_without_numbers_are_refused(tmp_path: Path) -> None:
     nothing = content(ann={"x": [[]], "y": [0]})
-    with pytest.raises(DataError, match=r"'leaf' .* an example must hold at least one number"):
-        leaf(write(tmp_path, [nothing], [nothing]))
+    with pytest.raises(DataError, match=r"'ann' in .*json' has an example without a single number"):
+        from_leaf(write(tmp_path, [nothing], [nothing]))
 
 
 def test_what_rights_keep_from_us_is_told(another_user: Path) -> None:
@@ -134,18 +134,18 @@ def test_what_rights_keep_from_us_is_told(another_user: Path) -> None:
     closed = folder / "train" / "data_0.json"
     closed.chmod(0)
     with pytest.raises(DataError) as caught:
-        leaf(folder)
+        from_leaf(folder)
     assert str(caught.value) == (
         f"'{closed}' cannot be read (Permission denied): check its rights."
     )
     closed.parent.chmod(0)
     with pytest.raises(DataError, match=r"train' cannot be read \(Permission denied\): check its"):
-        leaf(folder)
+        from_leaf(folder)
 
 
 def test_a_folder_without_files_is_told(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no \*\.json file in '.*train'"):
-        leaf(tmp_path)
+        from_leaf(tmp_path)
 
 
 JSON = st.recursive(
@@ -174,4 +174,4 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_any_json_gives_a_federation_or_a_sentence(fuzzed: Path, file: Any) -> None:
     write(fuzzed, [file], [])
     with contextlib.suppress(DataError):
-        leaf(fuzzed)
+        from_leaf(fuzzed)

@@ -90,6 +90,21 @@ def test_a_server_names_no_folder_of_a_node(tmp_path: Path) -> None:
     assert host(wanted, clients=1, data=str(mine)).prepared.federation.clients == 3
 
 
+def test_a_folder_of_npz_files_is_the_nodes_own_as_well(tmp_path: Path) -> None:
+    lay(tmp_path)
+    wanted = (
+        '[data]\nname = "npz"\nfolder = "/elsewhere"\ntest_share = 0.5\n[model]\nname = "mclr"\n'
+        "[run]\ncohort = 1\n"
+    )
+    with pytest.raises(
+        SettingsError, match=r"'npz' is in a folder, .* holds an \.npz file for each"
+    ):
+        host(wanted, clients=1)
+    federation = host(wanted, clients=1, data=str(tmp_path)).prepared.federation
+    assert federation.clients == CLIENTS
+    assert federation.names == tuple(map(str, range(CLIENTS)))
+
+
 NAMING = {
     "model": '[model]\nname = "{0}"\n',
     "algorithm": '[algorithm]\nname = "{0}"\n',

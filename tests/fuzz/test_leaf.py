@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flexcfl.data import leaf, load_federation
+from flexcfl.data import from_leaf, load_federation
 from flexcfl.errors import FlexcflError
 from fuzz.harness import alarmed
 from fuzz.strategies import JSON, STRANGE_NAMES, mutated
@@ -130,10 +130,10 @@ def test_what_is_no_file_is_neither_waited_for_nor_read(tmp_path: Path, kind: st
     else:
         path.mkdir()
     with alarmed(), pytest.raises(FlexcflError, match="is no regular file: replace it by one"):
-        leaf(tmp_path)
+        from_leaf(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["no\0name", "x" * 300])
 def test_a_folder_of_an_impossible_name_holds_nothing(tmp_path: Path, name: str) -> None:
     with pytest.raises(FlexcflError, match=r"no \*\.json file"):
-        leaf(tmp_path / name)
+        from_leaf(tmp_path / name)

@@ -21,8 +21,8 @@ IMPORTING = {"importlib", "pkgutil", "zipimport"}
 
 # Private pipes between a comparison and the processes that it started; never a file.
 PICKLES = {"comparison/pool.py", "comparison/process.py", "comparison/worker.py"}
-# A node's own files, in which objects are refused.
-NPZ = {"flower/formats.py"}
+# Files of one client, in which objects are refused.
+NPZ = {"data/npz.py"}
 # The one place where code of others is imported, that a person names or has installed for it, and
 # our own front door; packages of an extra, by names in the source; and our own files, which are
 # read as text.

@@ -26,7 +26,7 @@ def resolved(**tables: dict[str, Any]) -> Experiment:
 
 
 def chosen(dataset: str, algorithm: str = "fedavg") -> Experiment:
-    data = {"name": dataset, **({"folder": "here"} if dataset == "leaf" else {})}
+    data = {"name": dataset, **({"folder": "here"} if dataset in ("leaf", "npz") else {})}
     return resolved(data=data, algorithm={"name": algorithm})
 
 
@@ -178,7 +178,7 @@ ARRIVALS = [{"round": 5, "share": 0.25}, {"round": 50, "share": 0.125}]
 def test_arrivals_are_for_every_dataset_and_survive_being_written_down(
     dataset: str, tmp_path: Path
 ) -> None:
-    folder = {"folder": "here"} if dataset == "leaf" else {}
+    folder = {"folder": "here"} if dataset in ("leaf", "npz") else {}
     experiment = resolved(data={"name": dataset, "arrivals": ARRIVALS, **folder})
     assert experiment.data.arrivals == (Arrival(5, 0.25), Arrival(50, 0.125))
     file = tmp_path / "experiment.toml"

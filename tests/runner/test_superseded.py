@@ -16,7 +16,7 @@ from flexcfl.runner.layers import Layer, dotted
 from flexcfl.runner.resolve import resolve
 from flexcfl.runner.superseded import superseded
 
-NAMES = sorted(set(DATASETS) - {"leaf"})
+NAMES = sorted(set(DATASETS) - {"leaf", "npz"})
 POOLS = sorted(set(NAMES) - {"clusters", "synthetic"})
 ARRIVALS = [{"round": 3, "share": 0.5}]
 

@@ -110,12 +110,13 @@ def inspect(
 ) -> None:
     """Show the clients of a dataset: how many, how large, how unlike.
 
-    NAME is digits, synthetic, clusters, mnist, femnist, fashion-mnist or leaf. The settings in
-    force are printed. Those with images can be divided in other ways: partition=classes (with
+    NAME is digits, synthetic, clusters, mnist, femnist, fashion-mnist, leaf or npz. The settings
+    in force are printed. Those with images can be divided in other ways: partition=classes (with
     classes_per_client and skew), partition=dirichlet (with concentration) and partition=iid, each
     with clients, test_share and seed. For clusters, clusters=8 is the number of true clusters. For
     leaf, folder=DIR names its folder, and shape=[1,28,28] turns examples that are stored flat into
-    images.
+    images. For npz, folder=DIR names a folder with an .npz file for each client, and test_share and
+    seed say how files without test examples are divided.
     """
     from flexcfl.data.catalogue import dataset_named
     from flexcfl.data.display import report

@@ -25,8 +25,8 @@ Dataset: TypeAlias = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="digits, synthetic, clusters, mnist, femnist, fashion-mnist or leaf. It brings "
-        "its own settings along, which the other options override. [default: digits]",
+        help="digits, synthetic, clusters, mnist, femnist, fashion-mnist, leaf or npz. It "
+        "brings its own settings along, which the other options override. [default: digits]",
     ),
 ]
 Model: TypeAlias = Annotated[

@@ -22,6 +22,7 @@ def run(asked: Asked) -> None:
                  partition (published, classes, dirichlet, iid), seed, clients,
                  classes_per_client, concentration, skew, test_share;
                  synthetic: alpha, beta; leaf: folder, shape;
+                 npz: folder, test_share, seed;
                  clusters: clusters, features, classes, examples, noise
       model      name
       algorithm  name; others depend on the algorithm:

@@ -1,8 +1,12 @@
-"""Federations: real datasets, partitions, and where their files come from."""
+"""Federations: real datasets, one's own, partitions, and where their files come from."""
 
+from flexcfl.data.arrays import from_arrays
 from flexcfl.data.catalogue import DATASETS, Dataset, dataset_named, load_federation
+from flexcfl.data.datasets import from_dataset
 from flexcfl.data.federation import Federation, IndexLists
-from flexcfl.data.leaf import leaf
+from flexcfl.data.folder import from_folder
+from flexcfl.data.huggingface import from_partitions
+from flexcfl.data.leaf import from_leaf
 from flexcfl.data.made import MadeLists
 from flexcfl.data.partition import by_classes, by_owner, dirichlet, iid, split
 from flexcfl.data.partitions import PARTITIONS, ByClasses, Dirichlet, Iid, Partition, PartitionEntry
@@ -23,8 +27,12 @@ __all__ = [
     "by_owner",
     "dataset_named",
     "dirichlet",
+    "from_arrays",
+    "from_dataset",
+    "from_folder",
+    "from_leaf",
+    "from_partitions",
     "iid",
-    "leaf",
     "load_federation",
     "split",
 ]

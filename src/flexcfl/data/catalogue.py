@@ -13,6 +13,7 @@ from flexcfl.data.digits import DigitsOptions, load_digits
 from flexcfl.data.fashion import FashionOptions, load_fashion
 from flexcfl.data.federation import Federation
 from flexcfl.data.femnist import FemnistOptions, load_femnist
+from flexcfl.data.folder import NpzOptions, load_npz
 from flexcfl.data.leaf import LeafOptions, load_leaf
 from flexcfl.data.mnist import MnistOptions, load_mnist
 from flexcfl.data.options import FORBID
@@ -67,6 +68,7 @@ ALL: tuple[Dataset[Any], ...] = (
         SOURCES["fashion-mnist"],
     ),
     Dataset("leaf", "your own, in LEAF's JSON", None, LeafOptions, load_leaf),
+    Dataset("npz", "your own, a file per client", None, NpzOptions, load_npz),
 )
 
 
@@ -121,8 +123,8 @@ def dataset_named(name: str) -> Dataset[Any]:
 def load_federation(name: str, folder: Path | str | None = None, **options: object) -> Federation:
     """Load a dataset by name, with its own settings as keyword arguments.
 
-    ``folder`` is the data folder, as ``--data`` on the command line; for ``leaf`` it is the folder
-    of the dataset itself.
+    ``folder`` is the data folder, as ``--data`` on the command line; for ``leaf`` and ``npz`` it
+    is the folder of the dataset itself.
 
     >>> load_federation("digits", partition="iid", clients=20).clients
     20

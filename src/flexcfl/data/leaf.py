@@ -12,15 +12,15 @@ from pydantic.dataclasses import dataclass
 
 from flexcfl.data.federation import Federation, IndexLists
 from flexcfl.data.leaf_json import MOST_DIMENSIONS, User, read_users, refused
-from flexcfl.data.options import FORBID, Count
+from flexcfl.data.options import FORBID, Count, FolderOptions
 from flexcfl.errors import DataError
 from flexcfl.settings import shown
 
-__all__ = ["LeafOptions", "leaf", "load_leaf"]
+__all__ = ["LeafOptions", "from_leaf", "load_leaf"]
 
 
 @dataclass(frozen=True, config=FORBID)
-class LeafOptions:
+class LeafOptions(FolderOptions):
     """Settings of ``leaf``.
 
     ``folder`` holds ``train`` and ``test`` and must be given. ``shape`` is the shape of one example
@@ -28,23 +28,12 @@ class LeafOptions:
     what a convolutional network takes.
     """
 
-    folder: Path | None = None
+    content = "that holds 'train' and 'test'"
+
     shape: Annotated[tuple[Count, ...], Field(max_length=MOST_DIMENSIONS - 1)] | None = None
 
-    def __post_init__(self) -> None:
-        self.root()
 
-    def root(self) -> Path:
-        """Return the folder, or raise the sentence on how it is given."""
-        if self.folder is None:
-            raise ValueError(
-                "folder must be given: name the folder that holds 'train' and 'test' with "
-                "--set data.folder=DIR (in Python: folder=DIR)."
-            )
-        return self.folder
-
-
-def leaf(folder: Path | str, shape: tuple[int, ...] | None = None) -> Federation:
+def from_leaf(folder: Path | str, shape: tuple[int, ...] | None = None) -> Federation:
     """Read a federation in LEAF's format; ``shape`` is for flat images, such as (1, 28, 28)."""
     return load_leaf(LeafOptions(Path(folder), shape))
 

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from flexcfl.data.division import MOST_CLASSES
 from flexcfl.data.files import forbidden, is_file
 from flexcfl.errors import DataError
 from flexcfl.settings import shown
@@ -22,8 +23,6 @@ __all__ = ["MOST_DIMENSIONS", "User", "read_users", "refused"]
 
 Shape: TypeAlias = tuple[int, ...]
 
-# A larger label is a mistake; as a number of classes it would ask for memory without end.
-MOST_CLASSES = 1_000_000
 MOST_DIMENSIONS = 32  # of all versions of NumPy
 
 
@@ -124,6 +123,8 @@ def _user(name: str, file: Path, data: object, shape: Shape | None) -> User:
         raise refused(name, file, "has in 'x' something other than equally long lists of numbers")
     if len(x) != len(y):
         raise refused(name, file, f"has {len(x)} examples but {len(y)} labels")
+    if 0 in x.shape[1:]:
+        raise refused(name, file, "has an example without a single number")
     with np.errstate(over="ignore"):
         x = x.astype(np.float32)
     if not np.isfinite(x).all():

@@ -1,6 +1,7 @@
-"""The settings that labelled pools share: which partition, and what that partition takes."""
+"""The settings that datasets share: a folder of one's own, or a partition and what it takes."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 from pydantic import ConfigDict, Field
@@ -17,6 +18,7 @@ __all__ = [
     "PARTICULAR",
     "Count",
     "Defaults",
+    "FolderOptions",
     "PoolOptions",
     "Seed",
     "Share",
@@ -45,6 +47,27 @@ def own_partitions(clients: int, skew: float = 2.0, test_share: float = 0.1) -> 
         "dirichlet": {**common, "concentration": 0.5},
         "iid": common,
     }
+
+
+@dataclass(frozen=True, config=FORBID)
+class FolderOptions:
+    """A dataset of one's own, in a ``folder`` that must be given; ``content`` is what it holds."""
+
+    content: ClassVar[str] = ""
+
+    folder: Path | None = None
+
+    def __post_init__(self) -> None:
+        self.root()
+
+    def root(self) -> Path:
+        """Return the folder, or raise the sentence on how it is given."""
+        if self.folder is None:
+            raise ValueError(
+                f"folder must be given: name the folder {self.content} with --set data.folder=DIR "
+                "(in Python: folder=DIR)."
+            )
+        return self.folder
 
 
 @dataclass(frozen=True, config=FORBID)

@@ -2,27 +2,17 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from flexcfl.data import Federation, IndexLists
 from flexcfl.data.files import barred, forbidden, is_file
+from flexcfl.data.holdings import Examples, Holding, Pair, checked
 from flexcfl.errors import DataError
-from flexcfl.flower.formats import (
-    Examples,
-    Holding,
-    is_idx,
-    read_idx_folder,
-    read_leaf,
-    read_npz,
-)
+from flexcfl.flower.formats import is_idx, read_idx_folder, read_leaf, read_npz
 from flexcfl.protocol import Ids
 
 __all__ = ["own_federation"]
-
-Pair: TypeAlias = tuple[NDArray[np.float32], NDArray[np.int64]]
 
 
 def own_federation(path: Path, clients: Ids, like: Federation) -> Federation:
@@ -39,7 +29,7 @@ def own_federation(path: Path, clients: Ids, like: Federation) -> Federation:
     train = [_fitting(each.train, like) for each in holdings]
     for own, (_, y) in zip(holdings, train, strict=True):
         if not len(y):
-            raise DataError(f"'{own.train.file}' has no training example: a client needs one.")
+            raise DataError(f"{own.train.where} has no training example: a client needs one.")
     test = [_nothing(like) if own.test is None else _fitting(own.test, like) for own in holdings]
     return _put_together(clients, train, test, like)
 
@@ -63,31 +53,20 @@ def _read(path: Path, clients: Ids, shape: tuple[int, ...]) -> list[Holding]:
 
 def _fitting(examples: Examples, like: Federation) -> Pair:
     """Return examples and labels as the experiment has them, or a sentence on what differs."""
-    file, x, y = examples.file, examples.x, examples.y
-    if x.dtype.kind not in "fiub" or y.dtype.kind not in "iu" or y.ndim != 1 or x.ndim < 1:
-        raise DataError(
-            f"'{file}' has examples of type {x.dtype} and labels of type {y.dtype} in {y.ndim} "
-            "dimensions: give numbers, and one whole number for each as its label."
-        )
-    if len(x) != len(y):
-        raise DataError(f"'{file}' has {len(x)} examples but {len(y)} labels: mend the file.")
+    where, (x, y) = examples.where, checked(examples)
     if not _alike(x.shape[1:], like.shape):
         raise DataError(
-            f"The data do not fit the experiment: '{file}' has examples of shape {x.shape[1:]}, "
+            f"The data do not fit the experiment: {where} has examples of shape {x.shape[1:]}, "
             f"and {like.shape} is wanted ([network] shape); convert the file, or take part in "
             "another experiment."
         )
     if len(y) and not 0 <= y.min() <= y.max() < like.classes:
         # Which one it is stays here: the server reads this, too.
         raise DataError(
-            f"The data do not fit the experiment: '{file}' has a label outside of 0 to "
+            f"The data do not fit the experiment: {where} has a label outside of 0 to "
             f"{like.classes - 1} ([network] classes); number the labels as the others do."
         )
-    with np.errstate(over="ignore"):  # which is seen below
-        numbers = np.ascontiguousarray(x, dtype=np.float32).reshape(len(x), *like.shape)
-    if not np.isfinite(numbers).all():
-        raise DataError(f"'{file}' has NaN or infinity in its examples: fill in what is missing.")
-    return numbers, y.astype(np.int64)
+    return x.reshape(len(x), *like.shape), y
 
 
 def _alike(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:

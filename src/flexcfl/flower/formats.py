@@ -1,81 +1,30 @@
 """Files in which clients have data of their own: ``.npz``, IDX and LEAF, read without pickles."""
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
-from flexcfl.data import leaf
-from flexcfl.data.files import forbidden, is_file
+from flexcfl.data import from_leaf, npz
+from flexcfl.data.files import is_file
+from flexcfl.data.holdings import Examples, Holding
 from flexcfl.data.idx import read_idx
 from flexcfl.errors import DataError
 
-__all__ = ["Examples", "Holding", "is_idx", "read_idx_folder", "read_leaf", "read_npz"]
+__all__ = ["is_idx", "read_idx_folder", "read_leaf", "read_npz"]
 
 PARTS = {"train": "train", "test": "t10k"}  # and what they are called in the names of IDX files
 BRIGHTEST = np.float32(255)
 
 
-@dataclass(frozen=True, eq=False)
-class Examples:
-    """Examples and labels as they are in a ``file``, before anybody has looked at them."""
-
-    file: Path
-    x: NDArray[Any]
-    y: NDArray[Any]
-
-
-@dataclass(frozen=True, eq=False)
-class Holding:
-    """The data of one client; there may be none to test with."""
-
-    train: Examples
-    test: Examples | None = None
-
-
 def read_npz(path: Path) -> Holding:
     """Read one client: ``x_train`` and ``y_train``, and perhaps ``x_test`` and ``y_test``."""
-    arrays = _arrays(path)
-    parts = {
-        part: Examples(path, arrays[f"x_{part}"], arrays[f"y_{part}"])
-        for part in PARTS
-        if {f"x_{part}", f"y_{part}"} <= arrays.keys()
-    }
-    # One without the other is an oversight, which is not to go unnoticed.
-    alone = [name for name in arrays if name.removeprefix("x_").removeprefix("y_") not in parts]
-    if "train" not in parts or alone:
-        has = ", ".join(arrays) or "none of them"
-        raise DataError(
-            f"'{path}' needs the arrays x_train and y_train, and x_test and y_test or neither of "
-            f"these, and has {has}: write it with numpy.savez(file, x_train=..., y_train=...)."
-        )
-    return Holding(parts["train"], parts.get("test"))
-
-
-def _arrays(path: Path) -> dict[str, NDArray[Any]]:
     if not is_file(path):
         raise DataError(
             f"There is no file '{path}': put the data of that client there, or correct "
             "--node-config files."
         )
-    names = [f"{axis}_{part}" for part in PARTS for axis in "xy"]
-    try:
-        with path.open("rb") as stream:
-            stored = np.load(stream, allow_pickle=False)
-            if not isinstance(stored, NpzFile):
-                raise ValueError("it is a single array")
-            return {name: np.asarray(stored[name]) for name in names if name in stored}
-    except PermissionError:
-        raise forbidden(path) from None
-    except Exception as error:  # what is damaged may make zipfile and NumPy raise anything
-        reason = str(error).rstrip(".") or type(error).__name__
-        raise DataError(
-            f"'{path}' cannot be read as .npz ({reason}): write it again with numpy.savez, "
-            "of arrays of numbers alone."
-        ) from None
+    return npz.read_npz(path, f"'{path}'", whole=False)
 
 
 def is_idx(folder: Path) -> bool:
@@ -85,7 +34,8 @@ def is_idx(folder: Path) -> bool:
 
 def read_idx_folder(folder: Path) -> Holding:
     """Read one client from the four files, whose bytes become numbers from 0 to 1."""
-    return Holding(*(_idx_part(folder, word) for word in PARTS.values()))
+    train, test = (_idx_part(folder, word) for word in PARTS.values())
+    return Holding(train, test)
 
 
 def _idx_part(folder: Path, word: str) -> Examples:
@@ -97,7 +47,7 @@ def _idx_part(folder: Path, word: str) -> Examples:
             f"'{folder}' lacks {missing} (plain or .gz): put all four IDX files there, or correct "
             "--node-config files."
         )
-    return Examples(images, read_idx(images, 3) / BRIGHTEST, read_idx(labels, 1))
+    return Examples(f"'{images}'", read_idx(images, 3) / BRIGHTEST, read_idx(labels, 1))
 
 
 def _idx_path(folder: Path, word: str, kind: str, dimensions: int) -> Path | None:
@@ -107,10 +57,10 @@ def _idx_path(folder: Path, word: str, kind: str, dimensions: int) -> Path | Non
 
 def read_leaf(folder: Path, shape: tuple[int, ...]) -> list[Holding]:
     """Read the users of a LEAF folder, in their order; flat examples are given their shape."""
-    federation = leaf(folder, shape)
+    federation = from_leaf(folder, shape)
 
     def part(name: str, rows: NDArray[np.int64]) -> Examples:
-        return Examples(folder / name, federation.x[rows], federation.y[rows])
+        return Examples(f"'{folder / name}'", federation.x[rows], federation.y[rows])
 
     return [
         Holding(part("train", train), part("test", test))

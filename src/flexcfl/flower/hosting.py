@@ -36,9 +36,10 @@ class NodeSettings:
     ``clients`` are the numbers of those it hosts, such as ``0-249`` or ``7``; ``partition_id`` and
     ``num_partitions`` may stand for them. Their own data are in ``files``, an ``.npz`` file or a
     folder. Without these, ``data`` is the folder in which the files of a known dataset are looked
-    for first, and the dataset itself where that is ``leaf``: a server names no path here. What
-    clients remember is kept in the folder ``memory``. ``device`` is where to compute, and ``code``
-    every ``package.module:name``, with commas between, that a server may have this node import.
+    for first, and the dataset itself where that is ``leaf`` or ``npz``: a server names no path
+    here. What clients remember is kept in the folder ``memory``. ``device`` is where to compute,
+    and ``code`` every ``package.module:name``, with commas between, that a server may have this
+    node import.
     """
 
     clients: str | int | None = None
@@ -167,9 +168,10 @@ def _here(data: Data, node: NodeSettings) -> Data:
     if "folder" not in {each.name for each in fields(data.options)}:
         return data
     if node.data is None:
+        content = getattr(data.options, "content", "of its files")
         raise SettingsError(
             f"The dataset '{data.name}' is in a folder, and this node was not told which: add "
-            "--node-config 'data=\"...\"', the folder that holds 'train' and 'test'."
+            f"--node-config 'data=\"...\"', the folder {content}."
         )
     return replace(data, options=replace(data.options, folder=node.data))
 

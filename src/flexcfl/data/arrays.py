@@ -1,0 +1,169 @@
+"""A federation from arrays: examples, their labels, and whose each of them is."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from flexcfl.data.division import Division, drawn, names_of, pooled
+from flexcfl.data.examples import NUMERIC, label_of, stacked
+from flexcfl.data.federation import Federation
+from flexcfl.errors import DataError, reason
+from flexcfl.settings import shown, validated
+
+__all__ = ["Owners", "from_arrays"]
+
+
+def from_arrays(
+    x: ArrayLike,
+    y: ArrayLike,
+    owner: ArrayLike,
+    *,
+    name: str = "mine",
+    test: ArrayLike | None = None,
+    test_share: float = 0.2,
+    seed: int = 0,
+    classes: int | None = None,
+) -> Federation:
+    """Return a federation of examples that belong to somebody.
+
+    Clients are the owners in sorted order. They are called what their owners are called, unless
+    these are the numbers from 0.
+
+    Args:
+        x: The examples, along the first axis.
+        y: One whole number for each example, from 0: its class.
+        owner: A number or a text for each example: whose it is.
+        name: What the federation is called.
+        test: A flag for each example: whether it is to test with. Without it, each client's
+            examples are divided at random.
+        test_share: The share of a client's examples that is drawn to test with.
+        seed: The seed of that draw.
+        classes: The number of classes; by default the largest label plus one.
+
+    Example:
+        >>> import numpy as np
+        >>> x, y = np.zeros((6, 2)), np.array([0, 1, 0, 1, 2, 2])
+        >>> mine = from_arrays(x, y, ["ann", "ann", "bob", "bob", "bob", "ann"])
+        >>> mine.names, mine.classes, mine.train.sizes
+        (('ann', 'bob'), 3, array([2, 2]))
+
+    """
+    division = validated(Division, {"test_share": test_share, "seed": seed}, "from_arrays")
+    owners = Owners(name, owner)
+    numbers, labels = _numbers(x, owners), _labels(y, owners)
+    flags = drawn(owners.client_of, division) if test is None else _flags(test, owners)
+    return pooled(
+        name, numbers, labels, owners.client_of, flags, classes=classes, names=owners.names
+    )
+
+
+class Owners:
+    """Whose each example of a federation is: ``client_of`` numbers them, in sorted order."""
+
+    def __init__(self, name: str, owner: ArrayLike) -> None:
+        self.name = name
+        given = _one_each(name, owner)
+        try:
+            clients, client_of = np.unique(given, return_inverse=True)
+        except TypeError as error:
+            raise DataError(
+                f"The owners of '{name}' have no order ({reason(error)}): give numbers alone, or "
+                "texts alone."
+            ) from None
+        self.clients: Sequence[Any] = clients.tolist()
+        self.client_of: NDArray[np.int64] = client_of.astype(np.int64)
+        self.names = names_of(self.clients)
+
+    def subject(self, index: int) -> str:
+        """Return how a sentence on an example's owner begins."""
+        return f"Client {shown(self.clients[self.client_of[index]])} of '{self.name}'"
+
+    def demand(self, number: int, what: str) -> None:
+        """Demand that there are as many of something as there are owners."""
+        if number != len(self.client_of):
+            raise DataError(
+                f"'{self.name}' has {number} {what} but {len(self.client_of)} owners: every "
+                "example needs one of each."
+            )
+
+
+def _one_each(name: str, owner: ArrayLike) -> NDArray[Any]:
+    try:
+        given = np.asarray(owner)
+    except ValueError:  # ragged
+        given = np.empty((0, 0))
+    if given.ndim != 1 or not len(given):
+        raise DataError(
+            f"The owners of '{name}' are of shape {given.shape}: give one number or name for each "
+            "example, and at least one example."
+        )
+    # A list is looked at itself: NumPy makes a text of what is missing among texts.
+    if given.dtype.kind in "fO" or isinstance(owner, list | tuple):
+        for index, each in enumerate(_given(owner, given)):
+            if _missing(each):
+                raise DataError(
+                    f"'{name}' has no owner for the example {index} ({each}): say whose it is, or "
+                    "leave it out."
+                )
+    return given
+
+
+def _missing(value: Any) -> bool:
+    """Whether a value stands for none: NaN is other than itself, and pandas' NA will not say."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:
+        return True
+
+
+def _numbers(x: ArrayLike, owners: Owners) -> NDArray[Any]:
+    """Return the examples as an array; where they form none, look for the one that differs."""
+    array = _array(x)
+    if array.dtype.kind not in NUMERIC + "O" or array.ndim < 1:
+        raise DataError(
+            f"The examples of '{owners.name}' are of type {array.dtype} and shape {array.shape}: "
+            "give an array of numbers, the examples along its first axis."
+        )
+    owners.demand(len(array), "examples")
+    if array.dtype.kind in NUMERIC:
+        return array
+    return stacked(_given(x, array), len(array), owners.subject)
+
+
+def _labels(y: ArrayLike, owners: Owners) -> NDArray[Any]:
+    """Return the labels as an array; where they are no whole numbers, look for one that is none."""
+    array = _array(y)
+    if array.ndim < 1 or (array.ndim > 1 and array.dtype.kind in "iu"):
+        return array  # which a federation refuses, by its shape
+    owners.demand(len(array), "labels")
+    if array.dtype.kind in "iu":
+        return array
+    given = enumerate(_given(y, array))
+    return np.array([label_of(label, index, owners.subject) for index, label in given])
+
+
+def _array(values: ArrayLike) -> NDArray[Any]:
+    """Return values as an array, which is one of objects where they form none."""
+    try:
+        return np.asarray(values)
+    except ValueError:  # ragged
+        return np.empty(len(values), dtype=object)  # type: ignore[arg-type]  # a list, then
+
+
+def _given(values: ArrayLike, array: NDArray[Any]) -> Sequence[Any]:
+    """Return single values as they were before they became an array, of which one changes all."""
+    given: Sequence[Any] = values if isinstance(values, list | tuple) else array.tolist()
+    return given
+
+
+def _flags(test: ArrayLike, owners: Owners) -> NDArray[np.bool_]:
+    flags = np.asarray(test)
+    if flags.ndim != 1 or flags.dtype != np.bool_:
+        raise DataError(
+            f"test of '{owners.name}' is of type {flags.dtype} and shape {flags.shape}: give True "
+            "or False for each example, True where it is to test with."
+        )
+    owners.demand(len(flags), "flags in test")
+    return flags
