@@ -29,8 +29,9 @@ from flexcfl.runner.figures import Entry, Figures
 from flexcfl.runner.folder import EXPERIMENT, LABELS, LEDGER, ROUNDS, SUMMARY, TABLES
 from flexcfl.runner.leaving import CLIENTS, FOUNDERS
 from flexcfl.runner.result import columns
+from flexcfl.settings import excess
 
-__all__ = ["FILES", "Outline", "RunRead", "found", "outline", "read"]
+__all__ = ["FILES", "Outline", "RunRead", "damage_told", "found", "outline", "read"]
 
 DEPTH = 3  # a reproduction's runs are so far below its folder
 MOST_BYTES, LONGEST = 2**20, 2**30  # of the summary, and of a table
@@ -106,7 +107,7 @@ def _begun(file: Path) -> bool:
 
 def read(path: Path) -> RunRead:
     """Return what is known of a run so far."""
-    with _damage_told(path):
+    with damage_told(path):
         _check_sizes(path)
         tables, text = _settings(path)
         rows = reading.so_far(path)
@@ -122,7 +123,7 @@ def outline(path: Path) -> Outline:
 
     It takes a tenth of the time of reading it all, for tables of who was where are left alone.
     """
-    with _damage_told(path):
+    with damage_told(path):
         _check_sizes(path)
         tables, _ = _settings(path)
         summary = _summary(path)
@@ -139,7 +140,8 @@ def _settings(path: Path) -> tuple[Tables, str]:
 
 
 @contextmanager
-def _damage_told(path: Path) -> Iterator[None]:
+def damage_told(path: Path) -> Iterator[None]:
+    """Say in a sentence that the files of a run are not what they should be."""
     try:
         yield
     except TROUBLES as error:
@@ -159,12 +161,16 @@ def _check_sizes(path: Path) -> None:
 
 def _summary(path: Path) -> Mapping[str, Any] | None:
     try:
-        found = json.loads(disk.read(path / SUMMARY, MOST_BYTES))
+        found = json.loads(disk.read(path / SUMMARY, MOST_BYTES), parse_constant=_no_number)
     except FileNotFoundError:
         return None
-    if not isinstance(found, dict):
+    if not isinstance(found, dict) or excess(found):
         raise ValueError(SUMMARY)
     return found
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} in {SUMMARY}")
 
 
 def _record(path: Path, tables: Tables, rows: Mapping[str, list[Any]]) -> Record:

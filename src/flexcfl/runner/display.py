@@ -42,8 +42,9 @@ def show(rows: Rows, console: Console) -> None:
     if console.is_terminal:
         console.print(_grid(rows))
         return
+    width = max([WIDTH, *map(len, rows)])
     for name, text in rows.items():
-        console.print(Text(f"{name:{WIDTH}}  ") + text, soft_wrap=True)
+        console.print(Text(f"{name:{width}}  ") + text, soft_wrap=True)
 
 
 def settings(resolved: Resolved, file: Path | None) -> Rows:
