@@ -8,6 +8,7 @@ from typing import Any
 
 from flexcfl.errors import SettingsError
 from flexcfl.history.figures import FIGURES
+from flexcfl.history.order import key_of
 from flexcfl.history.row import Row, known_key
 from flexcfl.runner.display import plain
 from flexcfl.runner.layers import OPTIONS
@@ -70,7 +71,7 @@ def chosen(rows: Iterable[Row], demands: Sequence[Condition]) -> list[Row]:
 def asked_for(words: Iterable[str], sort: str | None) -> list[str]:
     """Return the keys that conditions and an order are about, by the names of their columns."""
     keys = [parts[1].strip() for word in words if (parts := FORM.fullmatch(word))]
-    keys += [sort.removeprefix("-")] if sort else []
+    keys += [key_of(sort)] if sort else []
     short = {name: option for option, name in OPTIONS.items()}
     return list(dict.fromkeys(short.get(key, key) for key in keys))
 

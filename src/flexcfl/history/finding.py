@@ -10,8 +10,8 @@ from typing import Any
 from flexcfl.errors import SettingsError
 from flexcfl.history.conditions import chosen, conditions
 from flexcfl.history.figures import figures_in
-from flexcfl.history.order import by_time, ordered
-from flexcfl.history.row import Row, State, flat_settings
+from flexcfl.history.order import by_time, key_of, ordered
+from flexcfl.history.row import Row, State, flat_settings, known_key
 from flexcfl.report.reading import damage_told, found, outline
 from flexcfl.runner.experiment import Tables
 from flexcfl.runner.figures import Figures
@@ -61,6 +61,7 @@ class History:
         if limit is not None and limit < 1:
             raise SettingsError(f"limit must be at least 1, not {limit}: leave it out to see all.")
         rows = chosen(self.rows, conditions(where, self.rows))
+        known_key(key_of(sort or "when"), self.rows)  # of all, for none may be left
         return ordered(rows, sort or "when", reverse)[:limit]
 
 

@@ -5,10 +5,10 @@ from math import isnan
 from typing import Any
 
 from flexcfl.history.figures import FIGURES
-from flexcfl.history.row import Row, known_key
+from flexcfl.history.row import Row
 from flexcfl.runner.display import plain
 
-__all__ = ["by_time", "ordered"]
+__all__ = ["by_time", "key_of", "ordered"]
 
 OTHER_WAY = "-"  # before a key
 
@@ -18,14 +18,18 @@ def by_time(rows: Iterable[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: (-row.when.timestamp(), str(row.folder)))
 
 
+def key_of(order: str) -> str:
+    """Return the key of an order, which may have a dash before it."""
+    return order.removeprefix(OTHER_WAY)
+
+
 def ordered(rows: Sequence[Row], key: str, reverse: bool = False) -> list[Row]:
     """Return runs by a key: figures with the best first, times with the newest, else ascending.
 
     With ``reverse``, or with ``-`` before the key, it is the other way round. Runs that have no
     such value stand last either way, and equal ones stay in the order in which they were.
     """
-    other = key.startswith(OTHER_WAY)
-    name = known_key(key.removeprefix(OTHER_WAY), rows)
+    other, name = key.startswith(OTHER_WAY), key_of(key)
     first_high = name == "when" or (name in FIGURES and FIGURES[name].high)
     having = [row for row in rows if _has(row.value(name))]
     lacking = [row for row in rows if not _has(row.value(name))]
