@@ -72,10 +72,7 @@ app.command("runs", epilog="Example: flexcfl runs --where algorithm=flexcfl --so
     runs_command
 )
 app.command("show", epilog="Example: flexcfl show runs/flexcfl-digits-mclr-seed0-1")(show_command)
-app.command(
-    "diff",
-    epilog="Example: flexcfl diff runs/flexcfl-digits-mclr-seed0-1 runs/fedavg-digits-mclr-seed0-1",
-)(diff_command)
+app.command("diff", epilog="Example: flexcfl diff runs/mine runs/other --all")(diff_command)
 app.command(
     "report", epilog="Example: flexcfl report runs/flexcfl-digits-mclr-seed0-1 -o mine.html"
 )(report_command)
@@ -187,7 +184,7 @@ def _left(sentence: str, code: int) -> int:
 
 def _once(message: str) -> str:
     """Return a message of click's without the hint that Typer has already given."""
-    return re.sub(r"( Did you mean [^?]*\?)\1", r"\1", message)
+    return re.sub(r"( Did you mean [^?]*\?)( \(?Did you mean [^?]*\?\)?)+", r"\1", message)
 
 
 def _mistaken(sentence: str) -> int:
