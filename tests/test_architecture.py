@@ -51,7 +51,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     | {"models", "engine", "simulation", "disk", "checkpoints"}
     | {"aggregation", "guards", "faults", "privacy", "charts"},
     "report": BASE | {"protocol", "metrics", "charts", "disk", "runner"},
-    "history": BASE | {"metrics", "charts", "runner", "report"},
+    "history": BASE | {"metrics", "charts", "algorithms", "data", "runner", "report"},
     "tracking": {"errors", "disk", "runner"},
     "flower": BASE
     | {"protocol", "cohorts", "data", "faults", "guards", "privacy", "simulation"}

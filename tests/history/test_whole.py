@@ -3,6 +3,7 @@
 import csv
 import json
 import shutil
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 import flexcfl
 from flexcfl.errors import SettingsError
-from flexcfl.history import Whole, difference, whole
+from flexcfl.history import Whole, difference, runs, whole
 from flexcfl.history.display import rows
 from tests.report.folders import construct
 from tests.report.runs import ROUNDS, broken_off, copied, made
@@ -113,6 +114,23 @@ def test_hostile_names_are_printed_harmlessly(tmp_path: Path) -> None:
     assert all(line.isprintable() for line in told.split("\n"))
     assert "\\x1b[2J[red]" in told
     assert run.defaults == {}
+
+
+def test_to_look_at_a_folder_imports_nothing_that_it_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "hostile_code.py").write_text("raise SystemExit('it has been imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    name = "hostile_code:thing"
+    one = construct(tmp_path / "one", method=name, dataset=name, model=name)
+    two = construct(tmp_path / "two")
+    for path in (one, two):
+        file = path / "experiment.toml"
+        file.write_text(file.read_text().replace("swap-all", "hostile_code:thing"))
+    assert len(runs(tmp_path, where=["shift=hostile_code:thing"], sort="algorithm")) == 2
+    difference([whole(one), whole(two)])
+    assert whole(one).defaults == {}
+    assert "hostile_code" not in sys.modules
 
 
 def test_a_summary_of_other_kinds_of_values_is_damage_or_not_relied_on(

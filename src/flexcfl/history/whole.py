@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flexcfl.algorithms import ALGORITHMS
 from flexcfl.charts import Columns
+from flexcfl.data import DATASETS
 from flexcfl.errors import SettingsError
 from flexcfl.history.figures import figures_in, versions_in
 from flexcfl.history.files import held
@@ -26,6 +28,8 @@ from flexcfl.runner.lock import is_held
 from flexcfl.runner.resolve import resolve
 
 __all__ = ["Group", "Whole", "whole"]
+
+OURS: Mapping[str, Mapping[str, Any]] = {"data": DATASETS.ours, "algorithm": ALGORITHMS.ours}
 
 
 @dataclass(frozen=True)
@@ -110,12 +114,14 @@ def _only(path: Path) -> Path:
 
 
 def _defaults(tables: Tables) -> dict[str, Any]:
-    """Return what is by default where this run has something else; nothing of strange data."""
-    chosen = {table: {"name": tables[table]["name"]} for table in ("data", "algorithm")}
-    try:
-        usual = flat_settings(resolve([Layer("run", chosen)]).experiment.tables())
-    except SettingsError:  # data of one's own, which bring other defaults
+    """Return what is by default where this run has something else.
+
+    Of names that are not ours nothing is: to look at a folder imports no code that it names.
+    """
+    chosen = {table: {"name": tables[table]["name"]} for table in OURS}
+    if any(chosen[table]["name"] not in ours for table, ours in OURS.items()):
         return {}
+    usual = flat_settings(resolve([Layer("run", chosen)]).experiment.tables())
     own = flat_settings(tables)
     return {name: usual.get(name) for name in own if own[name] != usual.get(name)}
 
