@@ -15,7 +15,7 @@ def sparkline(values: NDArray[np.float64], width: int, ascii_only: bool = False)
 
     >>> import numpy as np
     >>> sparkline(np.array([0.1, 0.5, np.nan, 0.9]), 10)
-    '▁▄ █'
+    '▁▅ █'
     """
     signs = PLAIN if ascii_only else BLOCKS
     parts = np.array_split(values, min(len(values), max(width, 1))) if len(values) else []
