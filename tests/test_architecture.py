@@ -51,6 +51,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     | {"models", "engine", "simulation", "disk", "checkpoints"}
     | {"aggregation", "guards", "faults", "privacy", "charts"},
     "report": BASE | {"protocol", "metrics", "charts", "disk", "runner"},
+    "history": BASE | {"metrics", "charts", "algorithms", "data", "runner", "report"},
     "tracking": {"errors", "disk", "runner"},
     "flower": BASE
     | {"protocol", "cohorts", "data", "faults", "guards", "privacy", "simulation"}
@@ -67,7 +68,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     | {"report", "benchmark"},  # for its words on the machine
     "cli": BASE
     | {"protocol", "algorithms", "metrics", "data", "shifts", "runner", "comparison"}
-    | {"reproduction", "benchmark", "flower", "report", "tracking"},
+    | {"reproduction", "benchmark", "flower", "report", "tracking", "history"},
     "__main__": {"cli"},
     "flexcfl": {
         "errors",

@@ -17,8 +17,8 @@ __all__ = ["Callback", "Comparison", "Run", "__version__", "compare", "resume", 
 __version__ = "0.1.0"
 
 PARTS = (
-    *("aggregation", "algorithms", "data", "drift", "errors", "faults", "guards", "privacy"),
-    *("extensions", "protocol", "shifts", "testing", "tracking"),
+    *("aggregation", "algorithms", "data", "drift", "errors", "extensions", "faults", "guards"),
+    *("history", "privacy", "protocol", "shifts", "testing", "tracking"),
 )
 LAZY = {
     **dict.fromkeys(("Comparison", "compare"), "comparison"),

@@ -187,4 +187,6 @@ def test_a_mistyped_command_is_answered_with_the_nearest_once(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["rn"]) == 2
-    assert capsys.readouterr().err == "Error: No such command 'rn'. Did you mean 'run'?\n"
+    assert capsys.readouterr().err == "Error: No such command 'rn'. Did you mean 'run', 'runs'?\n"
+    assert main(["resum"]) == 2
+    assert capsys.readouterr().err == "Error: No such command 'resum'. Did you mean 'resume'?\n"

@@ -6,12 +6,12 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Barrier
+from threading import Barrier, Event
 
 import pytest
 
 from flexcfl.errors import SettingsError
-from flexcfl.runner.lock import LOCK, locked
+from flexcfl.runner.lock import LOCK, is_held, locked
 
 HOLDER = """
 import sys, pathlib
@@ -142,3 +142,36 @@ def test_a_file_system_without_locks_is_no_obstacle(
     with locked(tmp_path):
         pass
     assert list(tmp_path.iterdir()) == []
+
+
+@unix
+def test_whoever_looks_sees_whether_it_is_held_and_leaves_it_as_it_is(tmp_path: Path) -> None:
+    assert not is_held(tmp_path)
+    with locked(tmp_path):
+        assert is_held(tmp_path)
+        assert is_held(tmp_path)
+    assert not is_held(tmp_path)
+    (tmp_path / LOCK).touch()  # of a process that was killed
+    assert not is_held(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [LOCK]
+
+
+@unix
+def test_whoever_only_looks_keeps_nobody_out(tmp_path: Path) -> None:
+    (tmp_path / LOCK).touch()
+    stop = Event()
+
+    def look() -> None:
+        while not stop.is_set():
+            is_held(tmp_path)
+            (tmp_path / LOCK).touch()
+
+    with ThreadPoolExecutor(1) as pool:
+        looking = pool.submit(look)
+        try:
+            for _ in range(200):
+                with locked(tmp_path):
+                    pass
+        finally:
+            stop.set()
+        looking.result()

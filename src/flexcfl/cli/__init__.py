@@ -22,12 +22,15 @@ from flexcfl.cli import data
 from flexcfl.cli.algorithms import algorithms as algorithms_command
 from flexcfl.cli.bench import bench as bench_command
 from flexcfl.cli.compare import compare as compare_command
+from flexcfl.cli.diff import diff as diff_command
 from flexcfl.cli.federate import federate as federate_command
 from flexcfl.cli.report import report as report_command
 from flexcfl.cli.report import watch as watch_command
 from flexcfl.cli.reproduce import reproduce as reproduce_command
 from flexcfl.cli.resume import resume as resume_command
 from flexcfl.cli.run import run as run_command
+from flexcfl.cli.runs import runs as runs_command
+from flexcfl.cli.show import show as show_command
 from flexcfl.errors import FlexcflError, out_of_memory
 
 __all__ = ["app", "main"]
@@ -65,6 +68,11 @@ app.command("compare", epilog="Example: flexcfl compare fedavg flexcfl --dataset
 app.command("reproduce", epilog="Example: flexcfl reproduce table3 --only mnist-mclr --seeds 3")(
     reproduce_command
 )
+app.command("runs", epilog="Example: flexcfl runs --where algorithm=flexcfl --sort best")(
+    runs_command
+)
+app.command("show", epilog="Example: flexcfl show runs/flexcfl-digits-mclr-seed0-1")(show_command)
+app.command("diff", epilog="Example: flexcfl diff runs/mine runs/other --all")(diff_command)
 app.command(
     "report", epilog="Example: flexcfl report runs/flexcfl-digits-mclr-seed0-1 -o mine.html"
 )(report_command)
@@ -176,7 +184,7 @@ def _left(sentence: str, code: int) -> int:
 
 def _once(message: str) -> str:
     """Return a message of click's without the hint that Typer has already given."""
-    return re.sub(r"( Did you mean [^?]*\?)\1", r"\1", message)
+    return re.sub(r"( Did you mean [^?]*\?)( \(?Did you mean [^?]*\?\)?)+", r"\1", message)
 
 
 def _mistaken(sentence: str) -> int:

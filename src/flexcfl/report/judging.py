@@ -12,7 +12,14 @@ from flexcfl.charts import Columns, Record
 from flexcfl.charts.record import shift_marks
 from flexcfl.runner.experiment import Tables
 
-__all__ = ["MOST_CLIENTS", "check_numbers", "check_record", "check_tables"]
+__all__ = [
+    "MOST_CLIENTS",
+    "check_costs",
+    "check_numbers",
+    "check_record",
+    "check_rounds",
+    "check_tables",
+]
 
 MOST_CLIENTS, MOST_GROUPS, MOST_CLASSES = 10**7, 10**4, 10**6
 COUNT = 2**53  # a sum over all rounds stays a whole number
@@ -43,13 +50,8 @@ def check_tables(tables: Tables) -> None:
 
 def check_record(record: Record) -> None:
     """Raise ``ValueError`` if figures of a run contradict each other or cannot be."""
-    if record.rounds["round"].tolist() != list(range(1, record.done + 1)):
-        raise ValueError("rounds are missing")
-    _check(record.rounds, 0, COUNT, "transfers", "down_bytes", "up_bytes", "migrated", "detected")
-    _check(record.rounds, 0, COUNT, "shifted")
-    _check(record.rounds, -FIGURE, FIGURE, "loss", "discrepancy")
-    for table in (record.rounds, record.groups):
-        _check(table, 0, 1, "accuracy")
+    check_rounds(record.rounds)
+    _check(record.groups, 0, 1, "accuracy")
     for table in (record.groups, record.membership, record.founders):
         _check(table, 0, MOST_GROUPS - 1, "group")
     for table in (record.membership, record.labels, record.founders):
@@ -61,6 +63,21 @@ def check_record(record: Record) -> None:
     _check(record.labels, 0, COUNT, "train", "test")
     for clients in shift_marks(record):
         check_numbers("client", clients, 0, record.clients - 1)
+
+
+def check_rounds(rounds: Columns) -> None:
+    """Raise ``ValueError`` if a round is missing, or a figure of one cannot be."""
+    if rounds["round"].tolist() != list(range(1, len(rounds["round"]) + 1)):
+        raise ValueError("rounds are missing")
+    check_costs(rounds)
+    _check(rounds, 0, COUNT, "shifted", "migrated", "detected")
+    _check(rounds, -FIGURE, FIGURE, "loss", "discrepancy")
+    _check(rounds, 0, 1, "accuracy")
+
+
+def check_costs(table: Columns) -> None:
+    """Raise ``ValueError`` if what was sent, in all rounds or for a purpose, cannot be."""
+    _check(table, 0, COUNT, "transfers", "down_bytes", "up_bytes")
 
 
 def check_numbers(what: str, values: NDArray[Any], least: float, most: float) -> None:

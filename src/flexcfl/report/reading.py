@@ -3,9 +3,9 @@
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +15,23 @@ from flexcfl import disk
 from flexcfl.charts import Columns, Record
 from flexcfl.errors import SettingsError
 from flexcfl.protocol import numbers
-from flexcfl.report.judging import MOST_CLIENTS, check_numbers, check_record, check_tables
+from flexcfl.report.judging import (
+    MOST_CLIENTS,
+    check_costs,
+    check_numbers,
+    check_record,
+    check_rounds,
+    check_tables,
+)
 from flexcfl.runner import reading, toml
 from flexcfl.runner.experiment import Tables
-from flexcfl.runner.folder import EXPERIMENT, LABELS, SUMMARY, TABLES
+from flexcfl.runner.figures import Entry, Figures
+from flexcfl.runner.folder import EXPERIMENT, LABELS, LEDGER, ROUNDS, SUMMARY, TABLES
 from flexcfl.runner.leaving import CLIENTS, FOUNDERS
 from flexcfl.runner.result import columns
+from flexcfl.settings import excess
 
-__all__ = ["FILES", "RunRead", "found", "read"]
+__all__ = ["FILES", "Outline", "RunRead", "damage_told", "found", "outline", "read"]
 
 DEPTH = 3  # a reproduction's runs are so far below its folder
 MOST_BYTES, LONGEST = 2**20, 2**30  # of the summary, and of a table
@@ -42,7 +51,8 @@ TROUBLES = (OSError, ValueError, KeyError, csv.Error, RecursionError)
 class RunRead:
     """A run as its folder tells it: ``tables`` are its settings, ``text`` the file of them.
 
-    ``summary`` is None while the run is not finished.
+    ``summary`` is None while the run is not finished. ``costs`` is its ``ledger.csv``, and
+    ``rounds`` are the lines of its ``rounds.csv``.
     """
 
     path: Path
@@ -50,6 +60,18 @@ class RunRead:
     text: str
     summary: Mapping[str, Any] | None
     record: Record
+    costs: Columns = field(default_factory=dict)
+    rounds: Sequence[Figures] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Outline:
+    """As much of a run as a list of runs shows; ``rounds`` are those so far of one not finished."""
+
+    path: Path
+    tables: Tables
+    summary: Mapping[str, Any] | None
+    rounds: Sequence[Figures] = ()
 
 
 def found(paths: Iterable[Path]) -> list[Path]:
@@ -85,14 +107,43 @@ def _begun(file: Path) -> bool:
 
 def read(path: Path) -> RunRead:
     """Return what is known of a run so far."""
-    try:
+    with damage_told(path):
         _check_sizes(path)
-        content = disk.read(path / EXPERIMENT, toml.MOST_BYTES + 1)
-        tables = toml.parsed(content, str(path / EXPERIMENT))
-        check_tables(tables)
-        record = _record(path, tables, reading.so_far(path))
+        tables, text = _settings(path)
+        rows = reading.so_far(path)
+        record = _record(path, tables, rows)
         check_record(record)
-        return RunRead(path, tables, content.decode("utf-8-sig"), _summary(path), record)
+        costs = columns(Entry, rows[LEDGER])
+        check_costs(costs)
+        return RunRead(path, tables, text, _summary(path), record, costs, rows[ROUNDS])
+
+
+def outline(path: Path) -> Outline:
+    """Return the settings of a run and its summary, or as long as it has none its rounds so far.
+
+    It takes a tenth of the time of reading it all, for tables of who was where are left alone.
+    """
+    with damage_told(path):
+        _check_sizes(path)
+        tables, _ = _settings(path)
+        summary = _summary(path)
+        rounds = reading.so_far(path, [ROUNDS])[ROUNDS] if summary is None else []
+        check_rounds(columns(Figures, rounds))
+        return Outline(path, tables, summary, rounds)
+
+
+def _settings(path: Path) -> tuple[Tables, str]:
+    content = disk.read(path / EXPERIMENT, toml.MOST_BYTES + 1)
+    tables = toml.parsed(content, str(path / EXPERIMENT))
+    check_tables(tables)
+    return tables, content.decode("utf-8-sig")
+
+
+@contextmanager
+def damage_told(path: Path) -> Iterator[None]:
+    """Say in a sentence that the files of a run are not what they should be."""
+    try:
+        yield
     except TROUBLES as error:
         raise SettingsError(
             f"The run in '{path}' cannot be shown, for its files are damaged or of another version "
@@ -110,12 +161,16 @@ def _check_sizes(path: Path) -> None:
 
 def _summary(path: Path) -> Mapping[str, Any] | None:
     try:
-        found = json.loads(disk.read(path / SUMMARY, MOST_BYTES))
+        found = json.loads(disk.read(path / SUMMARY, MOST_BYTES), parse_constant=_no_number)
     except FileNotFoundError:
         return None
-    if not isinstance(found, dict):
+    if not isinstance(found, dict) or excess(found):
         raise ValueError(SUMMARY)
     return found
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} in {SUMMARY}")
 
 
 def _record(path: Path, tables: Tables, rows: Mapping[str, list[Any]]) -> Record:

@@ -6,18 +6,20 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from flexcfl.protocol import NO_GROUP
 from flexcfl.runner import memory
+from flexcfl.runner.experiment import Tables
 from flexcfl.runner.moving import NONE
 from flexcfl.runner.prepare import Prepared
 from flexcfl.runner.resolve import Resolved
 from flexcfl.runner.result import Run
 
-__all__ = ["Rows", "named", "plain", "results", "settings", "show", "sizes"]
+__all__ = ["Rows", "figures", "listed", "named", "plain", "results", "settings", "show", "sizes"]
 
 Rows: TypeAlias = Mapping[str, Text]
 
@@ -40,26 +42,30 @@ def show(rows: Rows, console: Console) -> None:
     if console.is_terminal:
         console.print(_grid(rows))
         return
+    width = max([WIDTH, *map(len, rows)])
     for name, text in rows.items():
-        console.print(Text(f"{name:{WIDTH}}  ") + text, soft_wrap=True)
+        console.print(Text(f"{name:{width}}  ") + text, soft_wrap=True)
 
 
 def settings(resolved: Resolved, file: Path | None) -> Rows:
     """Return all settings, those that were given in bold and with their source."""
     head = {"file": Text(str(file))} if file else {}
-    rows = {
+    return {**head, **listed(resolved.experiment.tables(), resolved.sources)}
+
+
+def listed(tables: Tables, marks: Mapping[str, str]) -> Rows:
+    """Return settings table by table, those that have a mark in bold and with it."""
+    return {
         table: Text(", ").join(
-            _setting(key, value, resolved.sources.get(f"{table}.{key}"))
-            for key, value in keys.items()
+            _setting(key, value, marks.get(f"{table}.{key}")) for key, value in keys.items()
         )
-        for table, keys in resolved.experiment.tables().items()
+        for table, keys in tables.items()
     }
-    return head | rows
 
 
-def _setting(key: str, value: Any, source: str | None) -> Text:
+def _setting(key: str, value: Any, mark: str | None) -> Text:
     text = named(value) if key == "name" else f"{key} {plain(value)}"
-    return Text(f"{text} ({source})", style="bold") if source else Text(text)
+    return Text(f"{text} ({mark})", style="bold") if mark else Text(text)
 
 
 def named(value: str | list[str]) -> str:
@@ -92,24 +98,35 @@ def sizes(prepared: Prepared, held: str) -> Rows:
 
 def results(run: Run) -> Rows:
     """Return the figures of a finished run and where they are."""
-    summary = run.summary
-    measured = np.flatnonzero(~np.isnan(run.rounds["accuracy"])).tolist()
+    return {
+        **figures(run.summary, run.rounds["accuracy"], _sample(run), _groups(run)),
+        "time": Text(f"{run.summary['seconds']:.1f} s"),
+        "folder": Text(str(run.folder) if run.folder else "none"),
+    }
+
+
+def figures(
+    summary: Mapping[str, Any], accuracy: NDArray[Any], sample: str = "", groups: str = ""
+) -> Rows:
+    """Return in words what a summary tells, of a whole run or of the rounds so far.
+
+    ``accuracy`` is that of each round, NaN where there is none.
+    """
+    measured = np.flatnonzero(~np.isnan(accuracy)).tolist()
     rows = {
         "accuracy": _accuracy(summary["accuracy"]) if measured else _unplaced(summary),
-        "sample": _sample(run),
+        "sample": sample,
         "honest": _honest(summary),
         "newcomers": _accuracy(summary["newcomers"]),
         "auxiliary": _accuracy(summary["auxiliary"]),
         "reached": _reached(summary["rounds_to"], measured[0] + 1) if measured else "",
         "loss": f"{_number(summary['loss'])} in the last ten rounds",
         "discrepancy": f"{_number(summary['discrepancy']['mean'])} over all rounds",
-        "groups": _groups(run),
+        "groups": groups,
         "drift": _drift(summary),
         "refused": _refused(summary),
         "privacy": _privacy(summary["privacy"]),
         "traffic": _traffic(summary["traffic"]),
-        "time": f"{summary['seconds']:.1f} s",
-        "folder": str(run.folder) if run.folder else "none",
     }
     return {name: Text(text) for name, text in rows.items() if text}
 

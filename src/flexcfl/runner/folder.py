@@ -33,6 +33,7 @@ __all__ = [
     "EXPERIMENT",
     "GROUPS",
     "LABELS",
+    "LEDGER",
     "ROUNDS",
     "SUMMARY",
     "TABLES",
@@ -43,11 +44,11 @@ __all__ = [
 ]
 
 EXPERIMENT, SUMMARY = "experiment.toml", "summary.json"
-ROUNDS, GROUPS, LABELS = "rounds.csv", "groups.csv", "labels.csv"
+ROUNDS, GROUPS, LABELS, LEDGER = "rounds.csv", "groups.csv", "labels.csv", "ledger.csv"
 TABLES: Mapping[str, type[Any]] = {
     ROUNDS: Figures,
     GROUPS: GroupFigures,
-    "ledger.csv": Entry,
+    LEDGER: Entry,
     "membership.csv": Membership,
     "timings.csv": Timing,
     "missing.csv": Missing,

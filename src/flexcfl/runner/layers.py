@@ -18,7 +18,17 @@ from flexcfl.runner.network import Network
 from flexcfl.runner.superseded import Flat, superseded
 from flexcfl.shifts import SHIFTS
 
-__all__ = ["Given", "Layer", "assigned", "dotted", "flat", "merged", "spoken"]
+__all__ = [
+    "OPTIONS",
+    "Given",
+    "Layer",
+    "assigned",
+    "dotted",
+    "flat",
+    "merged",
+    "spellings",
+    "spoken",
+]
 
 SHORT = ("shift", *NAMED)  # tables whose name alone may stand for them: shift = "swap-all"
 TABLES = tuple(item.name for item in fields(Experiment))
@@ -99,6 +109,12 @@ def _home(key: str) -> str:
     """Return where a setting belongs, or may belong, or else an example of where one does."""
     if key == SETTING:
         return f"data.{key}"
+    names = [name for name in spellings() if name.partition(".")[2] == key]
+    return OPTIONS.get(key) or " or ".join(names) or "local.rate"
+
+
+def spellings() -> list[str]:
+    """Return the name of every setting that there can be, such as ``local.rate``."""
     homes: list[tuple[str, Any]] = [("local", Local), ("run", RunSettings)]
     homes += [("data", dataset.options) for dataset in DATASETS.ours.values()]
     homes += [("algorithm", entry.options) for entry in ALGORITHMS.ours.values()]
@@ -106,9 +122,8 @@ def _home(key: str) -> str:
     homes += [(table, each) for table, kind in NAMED.items() for each in kind.ours]
     homes += [("guards", Guards), ("faults", Faults), ("privacy", Privacy)]
     homes += [("network", Network)]
-    found = [table for table, type_ in homes if key in {f.name for f in fields(type_)}]
-    names = [f"{table}.{key}" for table in dict.fromkeys(found)]
-    return OPTIONS.get(key) or " or ".join(names) or "local.rate"
+    own = [f"{table}.{each.name}" for table, kind in homes for each in fields(kind)]
+    return list(dict.fromkeys([f"data.{SETTING}", *own, *OPTIONS.values()]))
 
 
 def merged(layers: Iterable[Layer]) -> Given:

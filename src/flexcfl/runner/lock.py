@@ -3,6 +3,7 @@
 import errno
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,9 +15,12 @@ from flexcfl.runner import places
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["LOCK", "locked"]
+__all__ = ["LOCK", "is_held", "locked"]
 
 LOCK = ".lock"
+# What a file system says that has no locks, as those of some clusters: better none than no run.
+WITHOUT = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
+MOMENT = 0.02  # seconds, a thousand times what it takes to look
 
 
 @contextmanager
@@ -26,7 +30,7 @@ def locked(path: Path) -> Iterator[None]:
     try:  # around all of it, for Ctrl-C comes at any moment
         with places.told(path):
             file = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | disk.SAFE, 0o666)
-            held = _held(file) and _is(file, path / LOCK)
+            held = _held_soon(file) and _is(file, path / LOCK)
         if not held:
             raise SettingsError(
                 f"Another process is at work in '{path}': wait until it is done, or stop it first."
@@ -40,6 +44,36 @@ def locked(path: Path) -> Iterator[None]:
             os.close(file)
 
 
+def is_held(path: Path) -> bool:
+    """Whether some process holds a folder now; to look leaves it as it is.
+
+    Where there are no such locks, whoever left the file is taken to be still there.
+    """
+    try:
+        file = os.open(path / LOCK, os.O_RDONLY | disk.SAFE)
+    except OSError:  # nobody is there, or it is not for us to know
+        return False
+    try:
+        if sys.platform == "win32":
+            return True
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError as error:
+        return error.errno in WITHOUT
+    finally:
+        os.close(file)  # with which the lock ends
+    return False
+
+
+def _held_soon(file: int) -> bool:
+    """Try twice, for somebody may only have been looking whether the lock is held."""
+    if _held(file):
+        return True
+    time.sleep(MOMENT)
+    return _held(file)
+
+
 def _held(file: int) -> bool:
     if sys.platform == "win32":
         return True  # there is no such lock, so nobody is refused
@@ -48,9 +82,8 @@ def _held(file: int) -> bool:
     except BlockingIOError:
         return False
     except OSError as error:
-        if error.errno not in (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK):
+        if error.errno not in WITHOUT:
             raise
-        # The file system has no locks, as those of some clusters: better none than no run.
     return True
 
 

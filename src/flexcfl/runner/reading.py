@@ -1,7 +1,7 @@
 """The tables of a run read back: as far as a checkpoint knows them, or as far as they go."""
 
 import csv
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from math import isfinite
 from pathlib import Path
@@ -40,12 +40,12 @@ def _table(path: Path, kind: type[Any], extents: Mapping[str, Extent]) -> list[A
         raise UnfitError(f"'{path.name}' is not a table of a run") from None
 
 
-def so_far(folder: Path) -> Mapping[str, list[Any]]:
-    """Return the rows of all tables that a run, which may be going on, has written down so far.
+def so_far(folder: Path, names: Iterable[str] = TABLES) -> Mapping[str, list[Any]]:
+    """Return the rows of tables that a run, which may be going on, has written down so far.
 
     The last round may not be in all of them yet. ``ValueError`` if a file is no table of a run.
     """
-    return {name: _grown(folder / name, kind) for name, kind in TABLES.items()}
+    return {name: _grown(folder / name, TABLES[name]) for name in names}
 
 
 def _grown(path: Path, kind: type[Any]) -> list[Any]:

@@ -15,7 +15,13 @@ from flexcfl.runner.figures import Figures, Messages
 from flexcfl.runner.origin import versions
 from flexcfl.runner.prepare import Prepared
 
-__all__ = ["summarised"]
+__all__ = ["of_rounds", "summarised"]
+
+# What rounds tell by curves of figures.
+CURVES = (
+    *("accuracy", "honest", "newcomers", "auxiliary"),
+    *("rounds_to", "discrepancy", "loss"),
+)
 
 
 def summarised(
@@ -32,7 +38,7 @@ def summarised(
     ``releases`` is how many updates left the client of which most did.
     """
     experiment, federation = prepared.experiment, prepared.federation
-    accuracy = [figures.accuracy for figures in rounds]
+    known = of_rounds(rounds, experiment.run.cohort)
     waiting = np.isin(serving.model_of, serving.waiting)
     return {
         "algorithm": experiment.algorithm.name,
@@ -40,32 +46,20 @@ def summarised(
         "model": experiment.model.name,
         "shift": "+".join(experiment.shift) or None,
         "seed": experiment.run.seed,
-        "rounds": len(rounds),
+        "rounds": known["rounds"],
         "clients": int(np.count_nonzero(prepared.cohorts.arrival != NEVER)),
         "parameters": prepared.engine.parameters,
-        "accuracy": asdict(metrics.Accuracy.of(accuracy)),
-        "honest": _accuracy([figures.honest_accuracy for figures in rounds]),
-        "newcomers": _accuracy([figures.newcomers_accuracy for figures in rounds]),
-        "auxiliary": _accuracy([figures.auxiliary_accuracy for figures in rounds]),
-        "rounds_to": metrics.rounds_to(accuracy),
-        "discrepancy": asdict(metrics.Spread.of([figures.discrepancy for figures in rounds])),
-        "loss": metrics.final([figures.loss for figures in rounds]),
-        "traffic": _traffic(rounds, experiment.run.cohort),
+        **{name: known[name] for name in CURVES},
+        "traffic": known["traffic"],
         "network": _network(messages),
-        "shifted": _shifted([figures.shifted for figures in rounds]),
-        "detected": sum(figures.detected for figures in rounds),
-        "placed_again": sum(figures.placed_again for figures in rounds),
-        "migrations": sum(figures.migrated for figures in rounds),
+        **{name: known[name] for name in ("shifted", "detected", "placed_again", "migrations")},
         "aggregation": experiment.aggregation.name,
         "attack": _attack(prepared),
-        "rejected": {
-            reason: sum(getattr(figures, f"rejected_{reason}") for figures in rounds)
-            for reason in REASONS
-        },
-        "clipped": sum(figures.clipped for figures in rounds),
+        "rejected": known["rejected"],
+        "clipped": known["clipped"],
         "privacy": _privacy(prepared, releases),
         "groups": len(serving.groups),
-        "placed": rounds[-1].placed,
+        "placed": known["placed"],
         "waiting": int(waiting.sum()),
         "clustering": _clustering(serving.clustering),
         "adjusted_rand_index": metrics.adjusted_rand_index(
@@ -75,6 +69,32 @@ def summarised(
         ),
         "seconds": round(seconds, 3),
         "versions": versions(),
+    }
+
+
+def of_rounds(rounds: Sequence[Figures], cohort: int) -> dict[str, Any]:
+    """Return what the rounds alone tell, all of them or those so far, as the summary has it."""
+    accuracy = [figures.accuracy for figures in rounds]
+    return {
+        "rounds": len(rounds),
+        "accuracy": asdict(metrics.Accuracy.of(accuracy)),
+        "honest": _accuracy([figures.honest_accuracy for figures in rounds]),
+        "newcomers": _accuracy([figures.newcomers_accuracy for figures in rounds]),
+        "auxiliary": _accuracy([figures.auxiliary_accuracy for figures in rounds]),
+        "rounds_to": metrics.rounds_to(accuracy),
+        "discrepancy": asdict(metrics.Spread.of([figures.discrepancy for figures in rounds])),
+        "loss": metrics.final([figures.loss for figures in rounds]),
+        "traffic": _traffic(rounds, cohort),
+        "shifted": _shifted([figures.shifted for figures in rounds]),
+        "detected": sum(figures.detected for figures in rounds),
+        "placed_again": sum(figures.placed_again for figures in rounds),
+        "migrations": sum(figures.migrated for figures in rounds),
+        "rejected": {
+            reason: sum(getattr(figures, f"rejected_{reason}") for figures in rounds)
+            for reason in REASONS
+        },
+        "clipped": sum(figures.clipped for figures in rounds),
+        "placed": rounds[-1].placed if rounds else 0,
     }
 
 
@@ -109,12 +129,12 @@ def _privacy(prepared: Prepared, releases: int) -> dict[str, Any] | None:
     }
 
 
-def _traffic(rounds: Sequence[Figures], cohort: int) -> dict[str, float]:
+def _traffic(rounds: Sequence[Figures], cohort: int) -> dict[str, float | None]:
     """Sum up what the run sent; FedAvg sends each client of a cohort a model and gets one back."""
     transfers = sum(figures.transfers for figures in rounds)
     return {
         "transfers": transfers,
-        "relative_to_fedavg": transfers / (2 * cohort * len(rounds)),
+        "relative_to_fedavg": transfers / (2 * cohort * len(rounds)) if rounds else None,
         "down_bytes": sum(figures.down_bytes for figures in rounds),
         "up_bytes": sum(figures.up_bytes for figures in rounds),
     }

@@ -1,0 +1,88 @@
+"""``flexcfl runs``: which runs there are, and what each reached."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flexcfl.cli.output import show, show_json
+
+__all__ = ["runs"]
+
+
+def runs(
+    folders: Annotated[
+        list[Path] | None, typer.Argument(metavar="[FOLDER]...", hidden=True)
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--where",
+            "-w",
+            metavar="KEY=VALUE",
+            help="Only runs of which this is true; also !=, <, <=, > and >=, such as "
+            "'best>=0.9'. May be repeated, and then all must be true.",
+            show_default=False,
+        ),
+    ] = None,
+    sort: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY",
+            help="By what they are ordered: figures with the best first, settings ascending; with "
+            "a dash before the KEY the other way round. [default: when, the newest first]",
+            show_default=False,
+        ),
+    ] = None,
+    reverse: Annotated[bool, typer.Option("--reverse", help="The other way round.")] = False,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="Show the first N at most. [default: all]", show_default=False
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json", help="Print one JSON array, with all settings and the summary of each run."
+        ),
+    ] = False,
+) -> None:
+    """List runs with their figures: finished, running and interrupted ones.
+
+    [FOLDER]... are folders of runs, or with runs in them: by default 'runs' and 'comparisons'.
+    Runs whose files are damaged are left out, which is said on stderr.
+
+    A KEY is a setting, such as local.rate, or by the name of its option, such as algorithm,
+    dataset, model, shift, seed, rounds or rate; folder, state (finished, running, interrupted) or
+    when (such as 'when>=2026-11-18'); or one of the figures:
+
+    \b
+      best, final, median    accuracies, as shares (0.9) or in percent (90%)
+      honest, newcomers      final accuracies of clients that do not attack, or
+                             that came later
+      auxiliary              that of the model beside the groups
+      loss, discrepancy, seconds, epsilon
+      traffic                model transfers as a multiple of FedAvg's
+      transfers, down_bytes, up_bytes
+      migrations, shifted, detected, placed_again    clients, over all rounds
+      done                   how many rounds are done
+      clients, parameters, group_count, adjusted_rand_index, silhouette
+
+    A run that is not finished is listed with its figures so far. A KEY that is asked for has a
+    column of its own. In a pipe each run is one line, with all columns.
+    """  # noqa: D301  (click reads the character as: keep these lines)
+    from flexcfl.history.conditions import asked_for
+    from flexcfl.history.finding import History, places
+    from flexcfl.history.listing import Listing
+
+    history = History.of(places(folders or []))
+    for sentence in history.left_out:
+        typer.echo(sentence, err=True)
+    rows = history.view(where or [], sort, reverse, limit)
+    if as_json:
+        show_json([row.content() for row in rows])
+    elif rows:
+        show(Listing(rows, asked_for(where or [], sort)), whole=True)
+    else:
+        typer.echo(f"Of {len(history.rows)} runs none is so.", err=True)
