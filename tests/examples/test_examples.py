@@ -44,6 +44,13 @@ def test_an_example_is_short_and_says_what_it_is(file: Path) -> None:
     assert lines[0].endswith('."""')
 
 
+def test_the_page_shows_the_examples_as_they_are() -> None:
+    page = (EXAMPLES.parent / "docs" / "extend.md").read_text("utf-8")
+    for file in FILES:
+        shown = f'```python title="{file.name}"\n{file.read_text("utf-8")}```\n'
+        assert shown in page, f"docs/extend.md does not show {file.name} as it is in examples."
+
+
 def promises() -> list[tuple[str, Check]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(EXAMPLES)
