@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from flexcfl.cli import completion
 from flexcfl.cli.output import show
 
 if TYPE_CHECKING:
@@ -16,7 +17,10 @@ __all__ = ["algorithms"]
 
 
 def algorithms(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", hidden=True)] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", hidden=True, autocompletion=completion.algorithms),
+    ] = None,
 ) -> None:
     """Show every algorithm, what it is, and its options with their defaults.
 

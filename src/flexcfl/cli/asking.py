@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flexcfl.cli import options
+from flexcfl.cli import completion, options
 
 if TYPE_CHECKING:
     from flexcfl.runner.layers import Layer
@@ -54,9 +54,10 @@ def asked(
         str | None,
         typer.Option(
             metavar="NAME",
+            autocompletion=completion.algorithms,
             help="fedavg, fedprox, fedgroup, flexcfl, flexcfl-rcc, flexcfl-rac, ifca, ifca-mig, "
-            "fesem, fesem-mig, cfl or flhc; 'flexcfl algorithms' says what they are. "
-            "[default: flexcfl]",
+            "fesem, fesem-mig, cfl or flhc, which 'flexcfl algorithms' explains, or your own as "
+            "package.module:entry. [default: flexcfl]",
         ),
     ] = None,
     dataset: options.Dataset = None,

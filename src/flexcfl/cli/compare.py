@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from flexcfl.cli import options
+from flexcfl.cli import completion, options
 
 __all__ = ["compare"]
 
@@ -13,7 +13,7 @@ __all__ = ["compare"]
 def compare(
     algorithms: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ALGORITHM]...", hidden=True),
+        typer.Argument(metavar="[ALGORITHM]...", hidden=True, autocompletion=completion.algorithms),
     ] = None,
     dataset: options.Dataset = None,
     model: options.Model = None,

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from flexcfl.cli import completion
 from flexcfl.cli.output import show
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ app = typer.Typer(
 
 # Typer 0.20 loses the help of arguments under newer versions of click, so the commands' own help
 # tells about NAME.
-Name = Annotated[str, typer.Argument(metavar="NAME", hidden=True)]
+Name = Annotated[
+    str, typer.Argument(metavar="NAME", hidden=True, autocompletion=completion.datasets)
+]
 DataFolder = Annotated[
     Path | None,
     typer.Option(

@@ -5,6 +5,8 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from flexcfl.cli import completion
+
 __all__ = [
     "Batch",
     "Cohort",
@@ -25,31 +27,37 @@ Dataset: TypeAlias = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="digits, synthetic, clusters, mnist, femnist, fashion-mnist, leaf or npz. It "
-        "brings its own settings along, which the other options override. [default: digits]",
+        autocompletion=completion.datasets,
+        help="digits, synthetic, clusters, mnist, femnist, fashion-mnist, leaf, npz, or your own "
+        "as package.module:function. It brings its own settings along, which the other options "
+        "override. [default: digits]",
     ),
 ]
 Model: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        metavar="NAME", help="mclr, mlp, cnn, or a network of your own as package.module:factory."
+        metavar="NAME",
+        autocompletion=completion.models,
+        help="mclr, mlp, cnn, or a network of your own as package.module:factory.",
     ),
 ]
 Shift: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME",
+        autocompletion=completion.shifts,
         help="How clients' data change: swap-all, swap-part, incremental, label-permutation, "
-        "rotation, gradual, recurring, or none; may be repeated. [default: swap-all for "
-        "digits, else none]",
+        "rotation, gradual, recurring, your own as package.module:Class, or none; may be "
+        "repeated. [default: swap-all for digits, else none]",
     ),
 ]
 Drift: TypeAlias = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
+        autocompletion=completion.detectors,
         help="How clients notice that their data have drifted: label-share, wasserstein, "
-        "wasserstein-counts or mmd. [default: label-share]",
+        "wasserstein-counts, mmd, or your own as package.module:Class. [default: label-share]",
     ),
 ]
 Rounds: TypeAlias = Annotated[
