@@ -192,7 +192,7 @@ def _curves(
 ) -> None:
     """Draw the mean over seeds in a band, and in the room at its end the name of each method."""
     ends = {name: 100 * float(each[:, -1].mean()) for name, each in curves.items()}
-    heights = _apart(ends, gap=0.06 * (100 - lowest))
+    heights = apart(ends, gap=0.06 * (100 - lowest))
     for name, each in curves.items():
         seen = np.flatnonzero(~np.isnan(each).any(axis=0))
         values = 100 * each[:, seen]
@@ -206,7 +206,7 @@ def _curves(
     axes.set_xticks(range(0, rounds + 1, 10))
 
 
-def _apart(ends: Mapping[str, float], gap: float) -> dict[str, float]:
+def apart(ends: Mapping[str, float], gap: float) -> dict[str, float]:
     """Return heights for names so that none covers another."""
     heights: dict[str, float] = {}
     reached = -np.inf
