@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flexcfl.algorithms import ALGORITHMS
+from flexcfl.algorithms import ALGORITHMS, Entry
 from flexcfl.checkpoints import Checkpoint, Found, Store, UnfitError, flattened, rebuilt
 from flexcfl.errors import FlexcflError, SettingsError
-from flexcfl.protocol import Algorithm, drive, state_type
+from flexcfl.protocol import Algorithm, Executor, Order, Welcoming, drive, state_type
 from flexcfl.testing import Check, checks
 from flexcfl.testing.algorithms import (
     CLIENTS,
@@ -118,3 +118,69 @@ def test_more_groups_than_clients_are_told(name: str) -> None:
     algorithm = made(name, groups=CLIENTS + 1, alpha=1)
     with pytest.raises(FlexcflError, match="groups"):
         started(algorithm, Parabolas(CLIENTS))
+
+
+def alone(federation: Parabolas, client: int) -> Executor:
+    """Return an executor to whom one client of a federation is the only one, number 0."""
+
+    def fulfilled(order: Order[Any]) -> Any:
+        there: Any = order
+        assert set(there.clients.tolist()) <= {0}
+        reply = federation(dataclasses.replace(there, clients=there.clients + client))
+        return dataclasses.replace(reply, clients=reply.clients - client)
+
+    return fulfilled
+
+
+def welcoming(algorithm: Algorithm[Any]) -> Welcoming[Any]:
+    assert isinstance(algorithm, Welcoming)
+    return algorithm
+
+
+@pytest.mark.parametrize("rounds", range(ROUNDS + 1))
+@pytest.mark.parametrize("late", [9, 10, 11])
+def test_one_newcomer_alone_finds_the_group_that_it_finds_among_all(
+    name: str, algorithm: Algorithm[Any], rounds: int, late: int
+) -> None:
+    federation, present = Parabolas(CLIENTS), np.arange(CLIENTS) < 9
+    rng = np.random.default_rng(0)
+    state = drive(algorithm.start(federation.initial, present, rng), federation)
+    for number in range(rounds):
+        rng = np.random.default_rng(number)
+        # Some of the nine are away, so that some groups are divided without them.
+        cohort = np.arange(9) if number < 2 else np.array([0, 1, 2, 3, 6, 7])
+        state = drive(algorithm.round(state, cohort, present, rng), federation)
+    served = algorithm.serving(state)
+    new = welcoming(algorithm).newcomer(state)
+    present[late] = True
+    talk = algorithm.round(state, np.array([late]), present, np.random.default_rng(9))
+    among = algorithm.serving(drive(talk, federation)).model_of[late]
+    talk = algorithm.round(new, np.array([0]), np.array([True]), np.random.default_rng(9))
+    after = algorithm.serving(drive(talk, alone(federation, late)))
+    if name == "flhc" and rounds == 2:
+        pytest.skip("in this round everybody is clustered, which one alone cannot be")
+    if "by chance" in ALGORITHMS[name].placing:
+        assert 0 <= after.model_of[0] < len(served.models)
+    else:
+        assert after.model_of.tolist() == [among]
+    assert among not in served.waiting
+
+
+def test_a_newcomers_state_is_of_one_client_and_the_same_models(
+    algorithm: Algorithm[Any], tmp_path: Path
+) -> None:
+    federation = Parabolas(CLIENTS)
+    state = started(algorithm, federation)
+    for number in range(ROUNDS + 1):
+        new = welcoming(algorithm).newcomer(state)
+        check_serving(algorithm, new, clients=1)
+        ours, theirs = algorithm.serving(new), algorithm.serving(state)
+        assert ours.models is theirs.models
+        assert ours.waiting == theirs.waiting
+        assert ours.clustering is None
+        check_values(written_and_read(algorithm, new, tmp_path / str(number)), new)
+        state = advanced(algorithm, state, federation, rounds=1)
+
+
+def test_every_entry_says_how_newcomers_are_placed(name: str) -> None:
+    assert ALGORITHMS[name].placing != Entry("", make=ALGORITHMS[name].make).placing

@@ -52,6 +52,7 @@ class Entry:
     ``make(options, local)`` builds the algorithm from an ``options`` instance. ``proximal`` says
     that the dataset's FedProx weight is its default for ``local.prox``, ``cohorts`` which clients
     it is given where the experiment does not say (clustered methods want to see everybody once).
+    ``placing`` says by what a newcomer finds its group.
     ``migrates`` says that clients whose data have drifted are placed again. ``memory(options,
     clients, parameters)`` is about how many bytes it keeps or gathers at once beyond a few models
     and one cohort's updates.
@@ -63,6 +64,7 @@ class Entry:
     proximal: bool = False
     cohorts: Policy = "round-robin-then-uniform"
     migrates: bool = False
+    placing: str = "as the algorithm places newcomers"
     memory: Callable[[Any, int, int], int] = lambda options, clients, parameters: 0
 
 
@@ -74,6 +76,11 @@ def _own(found: object) -> Entry:
     )
 
 
+ONE = "as everybody, for there is one model"
+ALIGNED = "by the direction of its first update"
+FITTING = "by the lowest loss on its training examples"
+CHANCE = "by chance, as everybody who is new"
+
 ALGORITHMS = Registry(
     "algorithm",
     {
@@ -81,17 +88,20 @@ ALGORITHMS = Registry(
             "one model for everybody, the mean of what the cohort made of it",
             make=lambda _, local: FedAvg(local),
             cohorts="uniform",
+            placing=ONE,
         ),
         "fedprox": Entry(
             "FedAvg whose clients are held near the model they received",
             make=lambda _, local: fedprox(local),
             proximal=True,
             cohorts="uniform",
+            placing=ONE,
         ),
         "fedgroup": Entry(
             "FlexCFL without migration: clients stay in the group they first found",
             make=lambda options, local: fedgroup(local, options),
             options=FlexcflOptions,
+            placing=ALIGNED,
             memory=flexcfl.memory,
         ),
         "flexcfl": Entry(
@@ -99,6 +109,7 @@ ALGORITHMS = Registry(
             make=lambda options, local: FlexCFL(local, options),
             options=FlexcflOptions,
             migrates=True,
+            placing=ALIGNED,
             memory=flexcfl.memory,
         ),
         "flexcfl-rcc": Entry(
@@ -106,29 +117,34 @@ ALGORITHMS = Registry(
             make=lambda options, local: random_centres(local, options),
             options=RccOptions,
             migrates=True,
+            placing=ALIGNED,
         ),
         "flexcfl-rac": Entry(
             "FlexCFL that places newcomers at random, an ablation",
             make=lambda options, local: random_assignment(local, options),
             options=FlexcflOptions,
             migrates=True,
+            placing=CHANCE,
             memory=flexcfl.memory,
         ),
         "ifca": Entry(
             "each client trains the group model that fits its data best",
             make=lambda options, local: IFCA(local, options),
             options=IfcaOptions,
+            placing=FITTING,
         ),
         "ifca-mig": Entry(
             "IFCA whose clients choose anew, from all models, when their data have drifted",
             make=lambda options, local: ifca_mig(local, options),
             options=IfcaOptions,
             migrates=True,
+            placing=FITTING,
         ),
         "fesem": Entry(
             "each client joins the group model nearest to its own last model",
             make=lambda options, local: FeSEM(local, options),
             options=FesemOptions,
+            placing=CHANCE,
             memory=fesem.memory,
         ),
         "fesem-mig": Entry(
@@ -136,18 +152,21 @@ ALGORITHMS = Registry(
             make=lambda options, local: fesem_mig(local, options),
             options=FesemOptions,
             migrates=True,
+            placing=CHANCE,
             memory=fesem.memory,
         ),
         "cfl": Entry(
             "clusters that split in two when their clients pull apart",
             make=lambda options, local: CFL(local, options),
             options=CflOptions,
+            placing="by the directions of its updates, from the first model down to a group",
             memory=cfl.memory,
         ),
         "flhc": Entry(
             "FedAvg for some rounds, then one hierarchical clustering of all updates",
             make=lambda options, local: FLHC(local, options),
             options=FlhcOptions,
+            placing="by the distance of its update to those with which the groups began",
             memory=flhc.memory,
         ),
     },

@@ -135,6 +135,10 @@ class CFL:
         divided = np.flatnonzero(state.first_child != LEAF)
         return Serving(state.models, state.node_of, waiting=tuple(divided.tolist()))
 
+    def newcomer(self, state: CflState) -> CflState:
+        """Return the state as one client alone finds it, at the root of the tree."""
+        return replace(state, node_of=np.array([0]))
+
     def _follow(self, state: CflState, clients: Ids) -> Conversation[CflState]:
         """Let clients at divided nodes go down to a leaf, all those of one level in one order."""
         away = clients[~_at_leaf(state, clients)]

@@ -106,6 +106,10 @@ class FeSEM:
         """Serve each client the model of the group in which it last trained."""
         return Serving(state.models, state.group_of)
 
+    def newcomer(self, state: FesemState) -> FesemState:
+        """Return the state as one client alone finds it that has never trained."""
+        return FesemState(state.models, np.array([NO_GROUP]), (None,))
+
 
 def fesem_mig(local: Local, options: FesemOptions) -> FeSEM:
     """Return FeSEM-MIG: FeSEM that assigns clients anew when their data have drifted."""

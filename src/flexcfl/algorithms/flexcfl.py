@@ -123,6 +123,12 @@ class FlexCFL:
             state.models, state.group_of, auxiliary, state.clustering, exchanged=exchanged
         )
 
+    def newcomer(self, state: FlexcflState) -> FlexcflState:
+        """Return the state as one client alone finds it that has no group yet."""
+        return replace(
+            state, group_of=np.array([NO_GROUP]), drifted=np.array([False]), clustering=None
+        )
+
     def _found(
         self, origin: Vector, present: Flags, rng: np.random.Generator
     ) -> Conversation[Founded]:

@@ -147,6 +147,10 @@ class FLHC:
         waiting = (state.groups,) if state.groups else ()
         return Serving(state.models, state.model_of, clustering=state.clustering, waiting=waiting)
 
+    def newcomer(self, state: FlhcState) -> FlhcState:
+        """Return the state as one client alone finds it, in the service of the global model."""
+        return replace(state, model_of=np.array([state.groups]), clustering=None)
+
     def _sampled(self, present: Flags, rng: np.random.Generator) -> Ids:
         everybody = np.flatnonzero(present)
         if self.options.sample is None or self.options.sample >= len(everybody):

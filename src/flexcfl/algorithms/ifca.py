@@ -99,6 +99,10 @@ class IFCA:
         """Serve each client the model that it chose last."""
         return Serving(state.models, state.model_of)
 
+    def newcomer(self, state: IfcaState) -> IfcaState:
+        """Return the state as one client alone finds it that has chosen no model yet."""
+        return IfcaState(state.models, np.array([NO_GROUP]), np.array([False]))
+
 
 def ifca_mig(local: Local, options: IfcaOptions) -> IFCA:
     """Return IFCA-MIG: IFCA whose clients choose anew when their data have drifted."""

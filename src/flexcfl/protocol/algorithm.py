@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, TypeVar, get_type_hints
+from typing import Any, Protocol, TypeAlias, TypeVar, get_type_hints, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ __all__ = [
     "Executor",
     "Initial",
     "Serving",
+    "Welcoming",
     "ask",
     "drive",
     "state_type",
@@ -121,6 +122,19 @@ class Algorithm(Protocol[StateT]):
 
     def serving(self, state: StateT) -> Serving:
         """Say which models are in service and which one each client uses."""
+        ...
+
+
+@runtime_checkable
+class Welcoming(Protocol[StateT]):
+    """An algorithm that can place one newcomer by itself, when the others are no longer there."""
+
+    def newcomer(self, state: StateT) -> StateT:
+        """Return the state as one client alone finds it that has just arrived.
+
+        It has the same models, and of clients only that one, number 0, which is not placed yet: a
+        ``round`` with it alone does to it what a round with everybody would.
+        """
         ...
 
 

@@ -10,7 +10,17 @@ from numpy.typing import NDArray
 from flexcfl.algorithms import Entry
 from flexcfl.checkpoints import flattened, rebuilt
 from flexcfl.errors import FlexcflError
-from flexcfl.protocol import NO_GROUP, Algorithm, Executor, Ids, Local, Train, drive, state_type
+from flexcfl.protocol import (
+    NO_GROUP,
+    Algorithm,
+    Executor,
+    Ids,
+    Local,
+    Train,
+    Welcoming,
+    drive,
+    state_type,
+)
 from flexcfl.testing.check import demand, demand_options
 from flexcfl.testing.parabolas import Parabolas
 
@@ -249,6 +259,23 @@ def the_state_can_be_written_down_between_any_two_rounds(subject: AlgorithmSubje
         demand(same(onward, state), "A run goes on otherwise from a state that was written down.")
 
 
+def a_newcomer_alone_finds_a_model_if_it_says_how(subject: AlgorithmSubject) -> None:
+    """An algorithm that has a method ``newcomer`` places one client without the others."""
+    algorithm, federation = subject.made(), Parabolas(CLIENTS)
+    if not isinstance(algorithm, Welcoming):
+        return
+    state, alone = advanced(algorithm, started(algorithm, federation), federation), np.array([0])
+    new = algorithm.newcomer(state)
+    check_serving(algorithm, new, clients=1)
+    known = np.array_equal(algorithm.serving(new).models, algorithm.serving(state).models)
+    demand(known, "A newcomer must find the models that there are.")
+    arrays: list[NDArray[Any]] = []
+    again = rebuilt(state_type(algorithm), flattened(new, arrays), arrays)
+    demand(same(again, new), "What a newcomer finds is another state when it is read again.")
+    talk = algorithm.round(new, alone, np.array([True]), np.random.default_rng(0))
+    _demand_placed(algorithm, drive(talk, Parabolas(1)), alone)
+
+
 def it_says_what_it_is_and_what_it_can_be_told(subject: AlgorithmSubject) -> None:
     """The entry has a summary, and options with defaults that are explained."""
     entry = subject.entry
@@ -274,6 +301,7 @@ PROMISES = (
     one_client_is_a_federation,
     nobody_is_asked_who_has_not_arrived,
     the_state_can_be_written_down_between_any_two_rounds,
+    a_newcomer_alone_finds_a_model_if_it_says_how,
     it_says_what_it_is_and_what_it_can_be_told,
 )
 
