@@ -10,9 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from flexcfl.comparison import Comparison, compare
-    from flexcfl.runner import Callback, Run, resume, run
+    from flexcfl.runner import Callback, Placement, Run, load, resume, run
 
-__all__ = ["Callback", "Comparison", "Run", "__version__", "compare", "resume", "run"]
+__all__ = [
+    "Callback",
+    "Comparison",
+    "Placement",
+    "Run",
+    "__version__",
+    "compare",
+    "load",
+    "resume",
+    "run",
+]
 
 __version__ = "0.1.0"
 
@@ -22,7 +32,7 @@ PARTS = (
 )
 LAZY = {
     **dict.fromkeys(("Comparison", "compare"), "comparison"),
-    **dict.fromkeys(("Callback", "Run", "resume", "run"), "runner"),
+    **dict.fromkeys(("Callback", "Placement", "Run", "load", "resume", "run"), "runner"),
 }
 
 

@@ -51,6 +51,7 @@ def test_a_run_shows_its_settings_its_rounds_its_results_and_leaves_a_folder(
         "labels.csv",
         *(f"models/group-{group}.safetensors" for group in range(5)),
         "models/auxiliary.safetensors",
+        *("newcomer/round-2.json", "newcomer/arrays-2.safetensors"),
     }
 
 

@@ -14,12 +14,12 @@ from sklearn.datasets import load_digits
 
 pytest.importorskip("flwr")
 
+from flexcfl.data.blank import stand_in
 from flexcfl.errors import DataError, SettingsError
 from flexcfl.flower import certificates
 from flexcfl.flower.files import own_federation
 from flexcfl.flower.hosting import NodeSettings
 from flexcfl.flower.server import serve
-from flexcfl.flower.understanding import stand_in
 from tests.flower.inprocess import InProcessGrid, shards
 from tests.flower.processes import Program, Programs, free_port
 

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flexcfl.data import Federation
+from flexcfl.data.blank import stand_in
 from flexcfl.errors import DataError
 from flexcfl.flower.files import own_federation
-from flexcfl.flower.understanding import stand_in
 from tests.flower.nodes import CLASSES, CLIENTS, SHAPE, lay, points
 
 LIKE = stand_in("own", CLIENTS, SHAPE, CLASSES)

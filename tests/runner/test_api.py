@@ -131,6 +131,7 @@ def test_the_summary_has_all_its_figures(blobs: Federation) -> None:
     summary = flexcfl.run(dataset=blobs, **FEDAVG).summary
     assert set(summary) == {
         *("algorithm", "dataset", "model", "shift", "seed", "rounds", "clients", "parameters"),
+        *("shape", "classes", "own"),
         *("accuracy", "honest", "newcomers", "auxiliary", "rounds_to", "discrepancy", "loss"),
         *("aggregation", "attack", "rejected", "clipped", "privacy"),
         *("groups", "placed", "clustering", "adjusted_rand_index", "seconds", "versions"),

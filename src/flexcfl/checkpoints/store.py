@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from flexcfl import disk
 from flexcfl.checkpoints import layout
 
-__all__ = ["Checkpoint", "Found", "Store"]
+__all__ = ["Checkpoint", "Found", "Store", "files"]
 
 KEPT = 2
 LIVE = 1 / 4  # of a file so much must be of use, or else what is of use is written again
@@ -165,6 +165,16 @@ class Store:
         if not self.folder.is_dir() or self.folder.is_symlink():
             return []
         return [path for path in self.folder.iterdir() if pattern.fullmatch(path.name)]
+
+
+def files(checkpoint: Checkpoint) -> Iterator[tuple[str, bytes]]:
+    """Yield the names and contents of the files of a checkpoint that stands for itself alone."""
+    arrays = {id(array): array for array in checkpoint.arrays}
+    parts, known = _packed(checkpoint.round, list(arrays.values()))
+    for name, content in parts.items():
+        yield name, b"".join(content)
+    manifest = _manifest(checkpoint, known)
+    yield _name(manifest), layout.written(manifest)
 
 
 def _packed(

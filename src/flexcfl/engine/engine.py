@@ -6,7 +6,7 @@ fastest one that knows the module is chosen.
 
 import copy
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -23,7 +23,7 @@ from flexcfl.engine.paths import Path, PathName, Paths
 from flexcfl.engine.pool import Pool
 from flexcfl.engine.schedule import draw, steps
 from flexcfl.engine.workers import Tools, spread
-from flexcfl.errors import DataError, SettingsError
+from flexcfl.errors import DataError, ModelError, SettingsError
 from flexcfl.models import initialised
 from flexcfl.models.dropout import sites
 from flexcfl.models.vetting import check
@@ -133,6 +133,18 @@ class Engine:
     def unflatten(self, vector: Vector) -> dict[str, NDArray[Any]]:
         """Return a model's state by name: its parameters, and the module's constant buffers."""
         return {name: value.numpy() for name, value in self.module(vector).state_dict().items()}
+
+    def flatten(self, named: Mapping[str, NDArray[Any]]) -> Vector:
+        """Return the model whose state by name this is: what ``unflatten`` has made of it."""
+        template = self._template.state_dict()
+        shapes = {name: tuple(value.shape) for name, value in template.items()}
+        if {name: value.shape for name, value in named.items()} != shapes:
+            raise ModelError(
+                "The model has parameters of other names or shapes than those that were saved: "
+                "give the one that was trained."
+            )
+        tensors = {name: torch.from_numpy(named[name].copy()) for name in self._layout.shapes}
+        return self._layout.join(tensors).to(torch.float32).numpy()
 
     def module(self, vector: Vector) -> nn.Module:
         """Return a ready module that carries a model's parameters, in eval mode."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from flwr.serverapp import Grid
 
+from flexcfl.data.blank import stand_in
 from flexcfl.data.skew import UNKNOWN, LabelSkew
 from flexcfl.errors import SettingsError
 from flexcfl.flower.joining import Joining
@@ -15,7 +16,7 @@ from flexcfl.flower.network import Memory, Network
 from flexcfl.flower.post import Post
 from flexcfl.flower.records import Heading
 from flexcfl.flower.roster import Roster
-from flexcfl.flower.understanding import check_real, stand_in
+from flexcfl.flower.understanding import check_real
 from flexcfl.privacy import Discretion
 from flexcfl.runner import toml
 from flexcfl.runner.experiment import Experiment

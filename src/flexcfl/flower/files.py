@@ -7,7 +7,8 @@ import numpy as np
 
 from flexcfl.data import Federation, IndexLists
 from flexcfl.data.files import barred, forbidden, is_file
-from flexcfl.data.holdings import Examples, Holding, Pair, checked
+from flexcfl.data.fitting import fitted
+from flexcfl.data.holdings import Examples, Holding, Pair
 from flexcfl.errors import DataError
 from flexcfl.flower.formats import is_idx, read_idx_folder, read_leaf, read_npz
 from flexcfl.protocol import Ids
@@ -52,29 +53,7 @@ def _read(path: Path, clients: Ids, shape: tuple[int, ...]) -> list[Holding]:
 
 
 def _fitting(examples: Examples, like: Federation) -> Pair:
-    """Return examples and labels as the experiment has them, or a sentence on what differs."""
-    where, (x, y) = examples.where, checked(examples)
-    if not _alike(x.shape[1:], like.shape):
-        raise DataError(
-            f"The data do not fit the experiment: {where} has examples of shape {x.shape[1:]}, "
-            f"and {like.shape} is wanted ([network] shape); convert the file, or take part in "
-            "another experiment."
-        )
-    if len(y) and not 0 <= y.min() <= y.max() < like.classes:
-        # Which one it is stays here: the server reads this, too.
-        raise DataError(
-            f"The data do not fit the experiment: {where} has a label outside of 0 to "
-            f"{like.classes - 1} ([network] classes); number the labels as the others do."
-        )
-    return x.reshape(len(x), *like.shape), y
-
-
-def _alike(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
-    """Whether numbers only have to be read anew, because one side is flat or has an axis of one."""
-    if np.prod(shape) != np.prod(wanted):
-        return False
-    flat = min(len(shape), len(wanted)) == 1
-    return flat or [each for each in shape if each > 1] == [each for each in wanted if each > 1]
+    return fitted(examples, like.shape, like.classes, "the experiment ([network] shape, classes)")
 
 
 def _nothing(like: Federation) -> Pair:

@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from flexcfl.data import Federation, IndexLists
+from flexcfl.data.blank import stand_in
 from flexcfl.errors import SettingsError
 from flexcfl.faults import Faults
 from flexcfl.runner.experiment import Experiment
@@ -13,17 +11,7 @@ from flexcfl.runner.network import Network
 from flexcfl.runner.own import NOTHING, Own
 from flexcfl.settings import validated
 
-__all__ = ["check_real", "own_of", "stand_in"]
-
-
-def stand_in(name: str, clients: int, shape: tuple[int, ...], classes: int) -> Federation:
-    """Return a federation in the place of one whose examples the server never sees.
-
-    One blank example stands for those of everybody.
-    """
-    lists = IndexLists(np.zeros(clients, dtype=np.int64), np.arange(clients + 1))
-    x, y = np.zeros((1, *shape), dtype=np.float32), np.zeros(1, dtype=np.int64)
-    return Federation(name, x, y, lists, lists, classes)
+__all__ = ["check_real", "own_of"]
 
 
 def own_of(layers: Sequence[Layer]) -> Own:

@@ -1,7 +1,6 @@
 """Run folders as a page shows them, finished or not; of what is damaged nothing is believed."""
 
 import csv
-import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -35,7 +34,6 @@ __all__ = ["FILES", "Outline", "RunRead", "damage_told", "found", "outline", "re
 
 DEPTH = 3  # a reproduction's runs are so far below its folder
 MOST_BYTES, LONGEST = 2**20, 2**30  # of the summary, and of a table
-LARGEST = 2**53  # beyond it not every whole number is a float
 # Tables that are written whole, with their columns of whole numbers that there must be.
 WHOLE: Mapping[str, Sequence[str]] = {
     CLIENTS: ["client"],
@@ -175,7 +173,7 @@ def _no_number(name: str) -> float:
 
 def _record(path: Path, tables: Tables, rows: Mapping[str, list[Any]]) -> Record:
     tabled = {name.removesuffix(".csv"): columns(TABLES[name], rows[name]) for name in rows}
-    known = {name: _columns(path / name, WHOLE[name]) for name in WHOLE}
+    known = {name: reading.whole(path / name, WHOLE[name]) for name in WHOLE}
     membership, shifts = (_unless_empty(tabled[name]) for name in ("membership", "shifts"))
     return Record(
         method=tables["algorithm"]["name"],
@@ -203,26 +201,3 @@ def _number(tables: Iterable[Columns], shifts: Columns) -> int:
 
 def _unless_empty(table: Columns) -> Columns:
     return table if len(table["round"]) else {}
-
-
-def _columns(path: Path, needed: Iterable[str]) -> Columns:
-    """Return a table that is written whole, without lines as if it were not there."""
-    try:
-        text = disk.read(path).decode("utf-8")
-    except FileNotFoundError:
-        return {}
-    head, *lines = csv.reader(io.StringIO(text, newline=""))
-    cells = zip(*lines, strict=True) if lines else [()] * len(head)
-    table = {name: _column(name, column) for name, column in zip(head, cells, strict=True)}
-    if any(table[name].dtype != np.int64 for name in needed):
-        raise ValueError(path.name)
-    return table if lines else {}
-
-
-def _column(name: str, cells: Iterable[str]) -> Any:
-    """Return a column of numbers; whole ones stay so, but for those of points."""
-    if name == "name":
-        return np.array(list(cells), dtype=np.object_)
-    values = np.array([float(cell) if cell else np.nan for cell in cells])
-    whole = (np.abs(values) < LARGEST).all() and (values == np.round(values)).all()
-    return values.astype(np.int64) if whole and not name.startswith("x") else values

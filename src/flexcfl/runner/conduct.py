@@ -28,7 +28,7 @@ from flexcfl.runner.restoring import Restored, check_own, restored
 from flexcfl.runner.result import Run
 from flexcfl.runner.stopping import Stop, StoppedError, listening
 
-__all__ = ["Folder", "conduct", "is_finished", "loading", "resume"]
+__all__ = ["Folder", "check_run", "conduct", "is_finished", "loading", "resume"]
 
 Folder: TypeAlias = Path | Literal["new"] | None  # "new" is one under runs; None writes nothing
 
@@ -81,7 +81,7 @@ def resume(
 
     ``layers`` may say where the data are now.
     """
-    _check_run(path)
+    check_run(path)
     with locked(path):
         if is_finished(path):
             raise SettingsError(f"The run in '{path}' is finished: there is nothing left to do.")
@@ -105,7 +105,8 @@ def is_finished(path: Path) -> bool:
     return (path / SUMMARY).is_file()
 
 
-def _check_run(path: Path) -> None:
+def check_run(path: Path) -> None:
+    """Refuse a folder that is none of a run."""
     file = path / EXPERIMENT
     if file.is_file() and not file.stat().st_size:  # which is how a folder is claimed
         raise SettingsError(f"The run in '{path}' never began: remove the folder, and run it anew.")

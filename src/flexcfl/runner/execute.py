@@ -1,6 +1,6 @@
 """One run, from a prepared experiment to its result and its folder."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
@@ -79,18 +79,18 @@ def _executed(
     if restored is not None and restored.memory is not None:
         world.recall(restored.memory)
     rounds = _rounds(prepared, world, restored)
-    kept = _Kept() if restored is None else _Kept(restored.serving, *_tables(restored.rows))
+    kept = _Kept() if restored is None else _kept(restored)
     if folder is None:
         kept.collect(view(rounds))
     else:
         known = (prepared, labels, world.memory, lambda: perf_counter() - started)
         with keeping(folder, Running(*known, stop or Stop()), restored) as keep:
             kept.collect(view(keep(folder.record(rounds))))
-    serving = kept.last
+    serving, newcomer = kept.last, leaving.newcomer(prepared.algorithm, kept.state)
     seconds = perf_counter() - started
     summary = summarised(prepared, kept.figures, kept.messages, serving, world.releases, seconds)
     if folder:
-        folder.finish(leaving.files(prepared, serving, summary), summary)
+        folder.finish(leaving.files(prepared, serving, newcomer, summary), summary)
         done_with(folder)
     return Run(
         experiment=prepared.experiment,
@@ -111,6 +111,7 @@ def _executed(
         engine=prepared.engine,
         waiting=serving.waiting,
         names=prepared.federation.names,
+        newcomer=newcomer,
     )
 
 
@@ -134,9 +135,10 @@ def _guards(experiment: Experiment) -> Guards:
 
 @dataclass(eq=False)
 class _Kept:
-    """All figures of a run, but only the last models, which may be large."""
+    """All figures of a run, but only the last models and state, which may be large."""
 
     serving: Serving | None = None
+    state: Any = None
     figures: list[Figures] = field(default_factory=list)
     groups: list[GroupFigures] = field(default_factory=list)
     costs: list[Entry] = field(default_factory=list)
@@ -153,7 +155,7 @@ class _Kept:
 
     def collect(self, rounds: Iterator[Round]) -> None:
         for done in rounds:
-            self.serving = done.serving
+            self.serving, self.state = done.serving, done.state
             self.figures.append(done.figures)
             self.groups.extend(done.groups)
             self.costs.extend(done.costs)
@@ -163,5 +165,7 @@ class _Kept:
             self.shifts.extend(done.shifts)
 
 
-def _tables(rows: Mapping[str, list[Any]]) -> list[list[Any]]:
-    return [rows[name] for name in TABLES if TABLES[name] is not Timing]
+def _kept(restored: Restored) -> _Kept:
+    tables = [restored.rows[name] for name in TABLES if TABLES[name] is not Timing]
+    state = None if restored.past is None else restored.past.state
+    return _Kept(restored.serving, state, *tables)

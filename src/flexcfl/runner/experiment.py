@@ -18,7 +18,7 @@ from flexcfl.runner.arrivals import Arrivals
 from flexcfl.runner.network import Network
 from flexcfl.shifts import Shift
 
-__all__ = ["Choice", "Data", "Experiment", "Model", "RunSettings", "Tables"]
+__all__ = ["NO_ATTACK", "Choice", "Data", "Experiment", "Model", "RunSettings", "Tables"]
 
 Tables: TypeAlias = dict[str, dict[str, Any]]
 

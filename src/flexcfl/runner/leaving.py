@@ -1,23 +1,44 @@
-"""What a finished run leaves beside its rounds: who is in which group, and the models."""
+"""What a finished run leaves beside its rounds: who is in which group, the models, the newcomer.
+
+``newcomer`` is a checkpoint of the algorithm's state as one client alone finds it that comes when
+the run is over; the models in it are those of the groups, and are not written twice.
+"""
 
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors.numpy import save
 
-from flexcfl.protocol import Serving, Vector
+from flexcfl import checkpoints
+from flexcfl.checkpoints import Checkpoint, flattened
+from flexcfl.protocol import Algorithm, Serving, Vector, Welcoming
 from flexcfl.runner import tables
 from flexcfl.runner.prepare import Prepared
 
-__all__ = ["CLIENTS", "FOUNDERS", "MODELS", "files"]
+if TYPE_CHECKING:
+    from flexcfl.engine import Engine
 
-CLIENTS, FOUNDERS, MODELS = "clients.csv", "founders.csv", "models"
+__all__ = [
+    "AUXILIARY",
+    "CLIENTS",
+    "FOUNDERS",
+    "MODELS",
+    "NEWCOMER",
+    "files",
+    "group",
+    "models",
+    "newcomer",
+]
+
+CLIENTS, FOUNDERS, MODELS, NEWCOMER = "clients.csv", "founders.csv", "models", "newcomer"
+AUXILIARY = "auxiliary.safetensors"
 
 
 def files(
-    prepared: Prepared, serving: Serving, summary: Mapping[str, Any]
+    prepared: Prepared, serving: Serving, newcomer: Any, summary: Mapping[str, Any]
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the names and contents of files, one at a time because models may be large."""
     structure, names = prepared.federation.structure, prepared.federation.names
@@ -25,18 +46,50 @@ def files(
     yield CLIENTS, tables.clients(serving.model_of, arrival, structure, names).encode()
     if serving.clustering is not None:
         yield FOUNDERS, tables.founders(serving.clustering).encode()
-    about = {key: summary[key] for key in ("algorithm", "dataset", "model", "seed", "rounds")}
-    for group, vector in enumerate(serving.models):
-        name = f"{MODELS}/group-{group}.safetensors"
-        yield name, _safetensors(prepared, vector, {**about, "group": group})
-    if serving.auxiliary is not None:
-        name = f"{MODELS}/auxiliary.safetensors"
-        yield name, _safetensors(prepared, serving.auxiliary, {**about, "group": None})
+    for name, content in models(prepared.engine, serving.models, serving.auxiliary, summary):
+        yield f"{MODELS}/{name}", content
+    for name, content in checkpoints.files(_checkpoint(serving, newcomer, summary["rounds"])):
+        yield f"{NEWCOMER}/{name}", content
 
 
-def _safetensors(prepared: Prepared, vector: Vector, about: Mapping[str, Any]) -> bytes:
+def newcomer(algorithm: Algorithm[Any], state: Any) -> Any:
+    """Return the state as a newcomer alone finds it, or None if the algorithm knows of none."""
+    return algorithm.newcomer(state) if isinstance(algorithm, Welcoming) else None
+
+
+def group(number: int) -> str:
+    """Return the name of the file of a group's model."""
+    return f"group-{number}.safetensors"
+
+
+def models(
+    engine: "Engine",
+    vectors: Iterable[Vector],
+    auxiliary: Vector | None,
+    about: Mapping[str, Any],
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the names and contents of the files of models, which say what they are ``about``."""
+    known = {key: about[key] for key in ("algorithm", "dataset", "model", "seed", "rounds")}
+    for number, vector in enumerate(vectors):
+        yield group(number), _safetensors(engine, vector, {**known, "group": number})
+    if auxiliary is not None:
+        yield AUXILIARY, _safetensors(engine, auxiliary, {**known, "group": None})
+
+
+def _safetensors(engine: "Engine", vector: Vector, about: Mapping[str, Any]) -> bytes:
     # One entry, because safetensors writes several in no fixed order.
     metadata = {"flexcfl": json.dumps(about)}
     # safetensors takes the memory as it lies, whatever the strides say.
-    named = prepared.engine.unflatten(vector).items()
+    named = engine.unflatten(vector).items()
     return save({name: np.asarray(value, order="C") for name, value in named}, metadata)
+
+
+def _checkpoint(serving: Serving, state: Any, rounds: int) -> Checkpoint:
+    """Return what a newcomer finds; ``models`` is the place of the groups' among its arrays."""
+    arrays: list[NDArray[Any]] = []
+    plain = flattened(state, arrays)
+    place = next((n for n, each in enumerate(arrays) if each is serving.models), None)
+    if place is not None:
+        arrays[place] = serving.models[:0]
+    content = {"state": plain, "models": place, "waiting": list(serving.waiting)}
+    return Checkpoint(rounds, content, arrays)

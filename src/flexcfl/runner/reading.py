@@ -1,17 +1,23 @@
 """The tables of a run read back: as far as a checkpoint knows them, or as far as they go."""
 
 import csv
+import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from math import isfinite
 from pathlib import Path
 from typing import Any, get_type_hints
 
+import numpy as np
+from numpy.typing import NDArray
+
 from flexcfl import disk
 from flexcfl.checkpoints import UnfitError
 from flexcfl.runner.folder import ROUNDS, TABLES, Extent
 
-__all__ = ["rows", "so_far"]
+__all__ = ["rows", "so_far", "whole"]
+
+LARGEST = 2**53  # beyond it not every whole number is a float
 
 
 def rows(folder: Path, extents: Mapping[str, Extent], rounds: int) -> Mapping[str, list[Any]]:
@@ -58,6 +64,29 @@ def _grown(path: Path, kind: type[Any]) -> list[Any]:
         return _understood(kind, whole) if whole else []
     except (ValueError, csv.Error):
         raise ValueError(path.name) from None
+
+
+def whole(path: Path, needed: Iterable[str]) -> dict[str, NDArray[Any]]:
+    """Return a table that is written whole, without lines as if it were not there."""
+    try:
+        text = disk.read(path).decode("utf-8")
+    except FileNotFoundError:
+        return {}
+    head, *lines = csv.reader(io.StringIO(text, newline=""))
+    cells = zip(*lines, strict=True) if lines else [()] * len(head)
+    table = {name: _column(name, column) for name, column in zip(head, cells, strict=True)}
+    if any(table[name].dtype != np.int64 for name in needed):
+        raise ValueError(path.name)
+    return table if lines else {}
+
+
+def _column(name: str, cells: Iterable[str]) -> Any:
+    """Return a column of numbers; whole ones stay so, but for those of points."""
+    if name == "name":
+        return np.array(list(cells), dtype=np.object_)
+    values = np.array([float(cell) if cell else np.nan for cell in cells])
+    integral = (np.abs(values) < LARGEST).all() and (values == np.round(values)).all()
+    return values.astype(np.int64) if integral and not name.startswith("x") else values
 
 
 def _understood(kind: type[Any], text: bytes) -> list[Any]:

@@ -23,7 +23,7 @@ from flexcfl.runner.own import Own
 from flexcfl.runner.places import CHECKPOINTS
 from flexcfl.runner.prepare import Prepared
 
-__all__ = ["About", "Restored", "Table", "check_own", "restored"]
+__all__ = ["About", "Restored", "Table", "check_arrays", "check_own", "restored", "served"]
 
 # What arrays of wrong sizes lead to, wherever they are used.
 WRONG = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -150,12 +150,12 @@ def _fitting(
         remarks = [*remarks, f"With {changed} the rest may differ from the run as it began."]
     if checkpoint.round == 0:
         return Restored(found, about, None, None, None, rows, tuple(remarks))
-    _check_arrays(found, prepared)
+    check_arrays(found, prepared)
     memory = rebuilt(hosting.memory, content["world"], arrays)
     if memory.number != checkpoint.round:
         raise UnfitError(f"its world is of round {memory.number}")
     state = rebuilt(state_type(prepared.algorithm), content["state"], arrays)
-    serving = _serving(prepared, state)
+    serving = served(prepared, state)
     past = Past(checkpoint.round, state, serving.model_of)
     return Restored(found, about, past, serving, memory, rows, tuple(remarks))
 
@@ -170,7 +170,7 @@ def _check_hosting(world: Any, hosting: Hosting) -> None:
         )
 
 
-def _check_arrays(found: Found, prepared: Prepared) -> None:
+def check_arrays(found: Found, prepared: Prepared) -> None:
     """Refuse arrays that no run has.
 
     Vectors are models of this run, for compiled loops do not look where they read. Rows of nothing
@@ -184,7 +184,8 @@ def _check_arrays(found: Found, prepared: Prepared) -> None:
             raise UnfitError(f"it has vectors of shape {array.shape} where {parameters} are wanted")
 
 
-def _serving(prepared: Prepared, state: Any) -> Serving:
+def served(prepared: Prepared, state: Any) -> Serving:
+    """Return the models of a state, once it is known to be one of this run's clients."""
     try:
         serving = prepared.algorithm.serving(state)
         models, model_of = serving.models, serving.model_of

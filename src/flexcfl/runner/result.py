@@ -16,10 +16,12 @@ from flexcfl.protocol import Clustering, Ids, Vector
 from flexcfl.runner.experiment import Experiment
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
     from plotly.graph_objects import Figure
     from torch import nn
 
     from flexcfl.engine import Engine
+    from flexcfl.runner.placement import Placement
 
 __all__ = ["Run", "columns", "figure"]
 
@@ -37,7 +39,7 @@ class Run:
     None, like ``auxiliary``, where the algorithm has none. ``folder`` is None where nothing was
     written. ``waiting`` are the numbers of models that are no groups: they serve clients that were
     away when a group was divided, and have not followed yet. ``names`` are what clients are called,
-    where they have names.
+    where they have names. ``newcomer`` is what the algorithm knows when another client comes.
     """
 
     experiment: Experiment
@@ -58,6 +60,7 @@ class Run:
     engine: "Engine"
     waiting: tuple[int, ...] = ()
     names: tuple[str, ...] = ()
+    newcomer: Any = None
 
     @property
     def accuracy(self) -> Accuracy:
@@ -71,6 +74,41 @@ class Run:
                 f"There is no group {group}: this run has the groups 0 to {len(self.models) - 1}."
             )
         return self.engine.module(self.models[group])
+
+    def place(
+        self,
+        x: "ArrayLike",
+        y: "ArrayLike",
+        x_test: "ArrayLike | None" = None,
+        y_test: "ArrayLike | None" = None,
+        *,
+        seed: int | None = None,
+    ) -> "Placement":
+        """Say which group fits a newcomer, and how well each group's model does there.
+
+        It is placed by the algorithm itself, as a client that comes after the last round: with
+        FlexCFL by the direction of its first update. The run stays as it is.
+
+        Args:
+            x: Its examples.
+            y: Their labels, as the run numbers them.
+            x_test: Examples on which the models are measured; without any, the same ones.
+            y_test: The labels of these.
+            seed: What its training derives from; by default the run's.
+
+        Example:
+            >>> import flexcfl
+            >>> run = flexcfl.run(dataset="digits", rounds=2)
+            >>> from sklearn.datasets import load_digits
+            >>> x, y = load_digits(return_X_y=True)
+            >>> placement = run.place(x[y < 2] / 16, y[y < 2])
+            >>> placement.group in placement.groups
+            True
+
+        """
+        from flexcfl.runner.placement import place  # which needs this module
+
+        return place(self, x, y, x_test, y_test, seed)
 
     @property
     def record(self) -> Record:

@@ -1,0 +1,139 @@
+"""Which group fits a newcomer, as its own device would find out, and how every group does there."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from flexcfl import seeds
+from flexcfl.algorithms import ALGORITHMS
+from flexcfl.data import Federation
+from flexcfl.data.fitting import fitted
+from flexcfl.data.holdings import Examples, Pair
+from flexcfl.errors import DataError, SettingsError
+from flexcfl.guards import Guards
+from flexcfl.protocol import NO_GROUP, Evaluate, Ids, Serving
+from flexcfl.runner.alone import alone
+from flexcfl.runner.hosting import simulation
+from flexcfl.runner.restoring import WRONG
+from flexcfl.runner.result import Run
+from flexcfl.runner.transcript import hold
+
+__all__ = ["Placement", "place"]
+
+TRAIN, TEST = "x and y", "x_test and y_test"
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """Where a newcomer belongs, and how well each group's model does on its examples.
+
+    ``group`` is the one that it joins, None where none fits (its training diverges, say); ``how``
+    says by what it was found. ``accuracy`` and ``loss`` have one figure for each model of the run,
+    over so many ``examples``: those kept for tests where there are any (``tested``), else the same
+    by which it was placed. ``groups`` are the numbers of the models that are groups.
+    """
+
+    group: int | None
+    how: str
+    accuracy: NDArray[np.float64]
+    loss: NDArray[np.float64]
+    examples: int
+    tested: bool
+    groups: Ids
+
+    @property
+    def best(self) -> int:
+        """The group whose model is right most often here, of equals the one of the lowest loss."""
+        ranked = np.lexsort((self.loss[self.groups], -self.accuracy[self.groups]))
+        return int(self.groups[ranked[0]])
+
+    def __str__(self) -> str:
+        which = "no group" if self.group is None else f"group {self.group}"
+        right = "" if self.group is None else f", accuracy {self.accuracy[self.group]:.1%}"
+        return f"{which}, {self.how}{right}"
+
+
+def place(
+    run: Run,
+    x: ArrayLike,
+    y: ArrayLike,
+    x_test: ArrayLike | None = None,
+    y_test: ArrayLike | None = None,
+    seed: int | None = None,
+) -> Placement:
+    """Let a newcomer with these examples come after the last round of a run, alone."""
+    name = run.experiment.algorithm.name
+    if run.newcomer is None:
+        raise SettingsError(
+            f"'{name}' cannot place one newcomer alone: give its class a method newcomer, as "
+            "flexcfl.protocol.Welcoming says, and run it again."
+        )
+    train, test = _examples(run, x, y, TRAIN), _test(run, x_test, y_test)
+    federation = _federation(run.experiment.data.name, train, test, run.summary["classes"])
+    try:
+        group, loss, hits = _placed(run, federation, seed)
+    except WRONG as error:  # whatever was read back can lead to
+        raise SettingsError(
+            f"A newcomer of this run leads to an error ({type(error).__name__}: {error}): if "
+            "nobody has touched its folder, look for it in code of your own, or report it."
+        ) from error
+    examples = int(federation.test.sizes[0])
+    return Placement(
+        group,
+        ALGORITHMS[name].placing,
+        hits / examples,
+        loss / examples,
+        examples,
+        tested=test is not None,
+        groups=np.setdiff1d(np.arange(len(run.models)), run.waiting),
+    )
+
+
+def _placed(
+    run: Run, federation: Federation, seed: int | None
+) -> tuple[int | None, NDArray[np.float64], Ids]:
+    """Hold the round after the last one with the newcomer, and let it measure all models."""
+    clients, number = run.summary["clients"], run.summary["rounds"] + 1
+    prepared = alone(run.experiment, federation, clients, run.engine.factory, seed)
+    algorithm, seed = prepared.algorithm, prepared.experiment.run.seed
+    world = simulation(prepared, seed)
+    world.divergence = None  # of one client that is an answer, and no trouble
+    executor, rng = world.at(number), seeds.generator(seed, "round", number)
+    talk = algorithm.round(run.newcomer, np.array([0]), np.array([True]), rng)
+    group = _group(algorithm.serving(hold(talk, executor, number, Guards()).result))
+    models = np.stack(run.models)
+    newcomer = np.zeros(len(models), dtype=np.int64)
+    measured = executor(Evaluate(newcomer, models, np.arange(len(models)), "test"))
+    return group, measured.loss, measured.hits
+
+
+def _group(serving: Serving) -> int | None:
+    found = int(serving.model_of[0])
+    return None if found == NO_GROUP or found in serving.waiting else found
+
+
+def _test(run: Run, x: ArrayLike | None, y: ArrayLike | None) -> Pair | None:
+    if x is None and y is None:
+        return None
+    if x is None or y is None:
+        missing = "x_test" if x is None else "y_test"
+        raise DataError(f"{missing} is missing: give both of {TEST}, or neither.")
+    return _examples(run, x, y, TEST)
+
+
+def _examples(run: Run, x: ArrayLike, y: ArrayLike, what: str) -> Pair:
+    examples = Examples(f"The newcomer ({what})", np.asarray(x), np.asarray(y))
+    pair = fitted(examples, tuple(run.summary["shape"]), run.summary["classes"], "the model")
+    if not len(pair[1]):
+        raise DataError(f"{examples.where} has no example: give at least one.")
+    return pair
+
+
+def _federation(name: str, train: Pair, test: Pair | None, classes: int) -> Federation:
+    own = np.arange(len(train[1]))
+    if test is None:
+        return Federation(name, *train, [own], [own], classes)  # type: ignore[arg-type]
+    x, y = (np.concatenate(both) for both in zip(train, test, strict=True))
+    other = np.arange(len(own), len(y))
+    return Federation(name, x, y, [own], [other], classes)  # type: ignore[arg-type]
