@@ -46,10 +46,11 @@ MAY_IMPORT: Mapping[str, set[str]] = {
         *("models", "engine", "faults", "privacy"),
     },
     "charts": {"errors", "protocol", "data"},
+    "export": {"errors"},
     "runner": BASE
     | {"protocol", "algorithms", "cohorts", "metrics", "data", "shifts", "drift"}
     | {"models", "engine", "simulation", "disk", "checkpoints"}
-    | {"aggregation", "guards", "faults", "privacy", "charts"},
+    | {"aggregation", "guards", "faults", "privacy", "charts", "export"},
     "report": BASE | {"protocol", "metrics", "charts", "disk", "runner"},
     "history": BASE | {"metrics", "charts", "algorithms", "data", "runner", "report"},
     "tracking": {"errors", "disk", "runner"},
@@ -97,6 +98,7 @@ PURE = {
     "algorithms",
     "clustering",
     "convergence",
+    "export",
     "shifts",
     "drift",
     "guards",
@@ -107,7 +109,7 @@ HARMLESS = {
     *("__future__", "abc", "collections", "dataclasses", "difflib", "enum", "functools"),
     *("itertools", "math", "numpy", "operator", "pydantic", "re", "scipy", "sklearn"),
     *("sys", "threadpoolctl", "types", "typing", "typing_extensions", "zlib", "dp_accounting"),
-    *("bisect", "html", "statistics", "warnings"),
+    *("bisect", "html", "json", "statistics", "warnings"),
 }
 EFFECTS = {"open", "input", "print", "exec", "eval", "__import__"}
 

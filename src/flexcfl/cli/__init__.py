@@ -23,7 +23,9 @@ from flexcfl.cli.algorithms import algorithms as algorithms_command
 from flexcfl.cli.bench import bench as bench_command
 from flexcfl.cli.compare import compare as compare_command
 from flexcfl.cli.diff import diff as diff_command
+from flexcfl.cli.export import export as export_command
 from flexcfl.cli.federate import federate as federate_command
+from flexcfl.cli.place import place as place_command
 from flexcfl.cli.report import report as report_command
 from flexcfl.cli.report import watch as watch_command
 from flexcfl.cli.reproduce import reproduce as reproduce_command
@@ -77,6 +79,13 @@ app.command(
     "report", epilog="Example: flexcfl report runs/flexcfl-digits-mclr-seed0-1 -o mine.html"
 )(report_command)
 app.command("watch", epilog="Example: flexcfl watch runs")(watch_command)
+app.command("export", epilog="Example: flexcfl export runs/flexcfl-digits-mclr-seed0-1 -o models")(
+    export_command
+)
+app.command(
+    "place",
+    epilog="Example: flexcfl place runs/flexcfl-digits-mclr-seed0-1 --data newcomer.npz",
+)(place_command)
 app.command("algorithms", epilog="Example: flexcfl algorithms flexcfl")(algorithms_command)
 app.command("bench", epilog="Example: flexcfl bench --data DIR")(bench_command)
 app.add_typer(data.app, name="data")

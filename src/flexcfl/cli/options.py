@@ -16,6 +16,7 @@ __all__ = [
     "Drift",
     "Epochs",
     "Model",
+    "OwnModel",
     "Quiet",
     "Rate",
     "Rounds",
@@ -39,6 +40,15 @@ Model: TypeAlias = Annotated[
         metavar="NAME",
         autocompletion=completion.models,
         help="mclr, mlp, cnn, or a network of your own as package.module:factory.",
+    ),
+]
+OwnModel: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        help="The function that makes the model, as package.module:factory, where the run was "
+        "made from Python with one of your own.",
     ),
 ]
 Shift: TypeAlias = Annotated[

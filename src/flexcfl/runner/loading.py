@@ -25,13 +25,13 @@ from flexcfl.runner import display, leaving, reading, toml
 from flexcfl.runner.alone import alone
 from flexcfl.runner.conduct import check_run, is_finished
 from flexcfl.runner.experiment import Experiment
-from flexcfl.runner.folder import EXPERIMENT, LABELS, ROUNDS, SUMMARY, TABLES
+from flexcfl.runner.folder import EXPERIMENT, GROUPS, LABELS, ROUNDS, SUMMARY, TABLES
 from flexcfl.runner.layers import Layer
 from flexcfl.runner.own import NOTHING, Own
 from flexcfl.runner.places import command
 from flexcfl.runner.prepare import Prepared
 from flexcfl.runner.resolve import resolve
-from flexcfl.runner.restoring import check_arrays, served
+from flexcfl.runner.restoring import WRONG, check_arrays, served
 from flexcfl.runner.result import Run, columns
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ __all__ = ["load"]
 
 MOST_BYTES = 2**20  # a hundred times what a summary has
 # What reading damaged files ends with; nesting without end is the last.
-TROUBLES = (OSError, ValueError, KeyError, TypeError, csv.Error, SafetensorError, RecursionError)
+TROUBLES = (*WRONG, OSError, csv.Error, SafetensorError, RecursionError)
 LABEL_COLUMNS = ("client", "label", "train", "test")
 Size = Annotated[int, Field(ge=1, le=2**31)]
 
@@ -124,7 +124,7 @@ def _about(path: Path, summary: Mapping[str, Any]) -> _About:
             f"takes: run it again (its settings are in '{path / EXPERIMENT}')."
         )
     try:
-        return TypeAdapter(_About).validate_python(summary)
+        return TypeAdapter(_About).validate_json(json.dumps(summary), strict=True)
     except ValidationError as error:
         wrong = ".".join(map(str, error.errors()[0]["loc"]))
         raise ValueError(f"{SUMMARY}: {wrong}") from None
@@ -171,9 +171,9 @@ def _run(
     if len(models) != about.groups + len(waiting):
         raise ValueError(f"{len(models)} models of {about.groups} groups")
     group_of, names = _clients(path, len(models))
-    rows = reading.so_far(path)
-    if [each.round for each in rows[ROUNDS]] != list(range(1, about.rounds + 1)):
-        raise ValueError(ROUNDS)
+    if len(group_of) < about.clients:
+        raise ValueError(leaving.CLIENTS)
+    rows = _rows(path, about.rounds)
     tables = {name.removesuffix(".csv"): columns(TABLES[name], rows[name]) for name in rows}
     del tables["timings"]
     return Run(
@@ -191,6 +191,16 @@ def _run(
         names=names,
         newcomer=newcomer,
     )
+
+
+def _rows(path: Path, rounds: int) -> Mapping[str, list[Any]]:
+    """Return the rows of all tables that grew with the rounds, up to the last."""
+    rows = reading.so_far(path)
+    if [each.round for each in rows[ROUNDS]] != list(range(1, rounds + 1)):
+        raise ValueError(ROUNDS)
+    if rows[GROUPS] and rows[GROUPS][-1].round != rounds:
+        raise ValueError(GROUPS)
+    return rows
 
 
 def _nothing() -> dict[str, NDArray[Any]]:
@@ -244,8 +254,10 @@ def _clients(path: Path, models: int) -> tuple[Ids, tuple[str, ...]]:
 
 def _clustering(path: Path, summed: Mapping[str, Any] | None) -> Clustering | None:
     table = reading.whole(path / leaving.FOUNDERS, ["client", "group"])
-    if summed is None or not table:
+    if summed is None:
         return None
+    if len(table["client"]) != summed["founders"]:
+        raise ValueError(leaving.FOUNDERS)
     points = [column for name, column in table.items() if name.startswith("x")]
     embedding = np.stack(points, axis=1).astype(np.float64)
     about = (summed["within"], summed["silhouette"])

@@ -134,6 +134,6 @@ def _federation(name: str, train: Pair, test: Pair | None, classes: int) -> Fede
     own = np.arange(len(train[1]))
     if test is None:
         return Federation(name, *train, [own], [own], classes)  # type: ignore[arg-type]
-    x, y = (np.concatenate(both) for both in zip(train, test, strict=True))
+    x, y = np.concatenate([train[0], test[0]]), np.concatenate([train[1], test[1]])
     other = np.arange(len(own), len(y))
     return Federation(name, x, y, [own], [other], classes)  # type: ignore[arg-type]

@@ -72,6 +72,8 @@ def whole(path: Path, needed: Iterable[str]) -> dict[str, NDArray[Any]]:
         text = disk.read(path).decode("utf-8")
     except FileNotFoundError:
         return {}
+    if not text.endswith("\n"):
+        raise ValueError(path.name)
     head, *lines = csv.reader(io.StringIO(text, newline=""))
     cells = zip(*lines, strict=True) if lines else [()] * len(head)
     table = {name: _column(name, column) for name, column in zip(head, cells, strict=True)}

@@ -23,7 +23,7 @@ from flexcfl.runner.own import Own
 from flexcfl.runner.places import CHECKPOINTS
 from flexcfl.runner.prepare import Prepared
 
-__all__ = ["About", "Restored", "Table", "check_arrays", "check_own", "restored", "served"]
+__all__ = ["WRONG", "About", "Restored", "Table", "check_arrays", "check_own", "restored", "served"]
 
 # What arrays of wrong sizes lead to, wherever they are used.
 WRONG = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)

@@ -75,6 +75,15 @@ class Run:
             )
         return self.engine.module(self.models[group])
 
+    @property
+    def group_accuracy(self) -> NDArray[np.float64]:
+        """How well each model did on its own clients when they last measured it, else NaN."""
+        found = np.full(len(self.models), np.nan)
+        measured = np.asarray(self.groups["accuracy"], dtype=np.float64)
+        for row in np.flatnonzero(~np.isnan(measured)):  # in the order of rounds
+            found[self.groups["group"][row]] = measured[row]
+        return found
+
     def place(
         self,
         x: "ArrayLike",
@@ -109,6 +118,18 @@ class Run:
         from flexcfl.runner.placement import place  # which needs this module
 
         return place(self, x, y, x_test, y_test, seed)
+
+    def export(self, folder: str | Path | None = None, *, force: bool = False) -> Path:
+        """Write the models with a card that says what they are, and return the folder.
+
+        Args:
+            folder: Where to; by default ``export`` within the run's own folder.
+            force: Whether to write over what is there.
+
+        """
+        from flexcfl.runner.exporting import export  # which needs this module
+
+        return export(self, None if folder is None else Path(folder), force)
 
     @property
     def record(self) -> Record:

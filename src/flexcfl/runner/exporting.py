@@ -1,0 +1,96 @@
+"""The models of a run in a folder of their own, with a card, to be given to others."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from flexcfl import disk
+from flexcfl.errors import SettingsError
+from flexcfl.export import Facts, Group, card, config
+from flexcfl.runner import leaving, toml
+from flexcfl.runner.folder import told, write
+from flexcfl.runner.places import entered
+from flexcfl.runner.result import Run
+
+__all__ = ["EXPORT", "export"]
+
+EXPORT = "export"  # the folder within that of the run
+CARD, CONFIG, SETTINGS = "README.md", "config.json", "settings.toml"
+MODEL = re.compile(rf"group-[0-9]+\.safetensors|{re.escape(leaving.AUXILIARY)}")
+
+
+def export(run: Run, folder: Path | None = None, force: bool = False) -> Path:
+    """Write the models of a run, with what others need to know of them, and return where."""
+    if folder is None and run.folder is None:
+        raise SettingsError("This run has no folder: say in which one its models are to be.")
+    path = folder or Path(run.folder or "", EXPORT)
+    _check_free(path, force)
+    # All is known before anything is written.
+    facts = _facts(run)
+    entered(path)
+    written = set()
+    for name, content in _files(run, facts):
+        write(path, name, content)
+        written.add(name)
+    for stale in path.iterdir():  # models of another run that has been here before
+        if MODEL.fullmatch(stale.name) and stale.name not in written:
+            with told(stale):
+                disk.remove(stale)
+    return path
+
+
+def _check_free(path: Path, force: bool) -> None:
+    if path.exists() and not path.is_dir():
+        raise SettingsError(f"'{path}' is not a folder: choose another with --out.")
+    if path.is_dir() and any(path.iterdir()) and not force:
+        raise SettingsError(
+            f"'{path}' holds something already: choose another with --out, or write over it with "
+            "--force (force=True)."
+        )
+
+
+def _files(run: Run, facts: Facts) -> Iterator[tuple[str, bytes]]:
+    yield from leaving.models(run.engine, run.models, run.auxiliary, run.summary)
+    yield CONFIG, config(facts).encode()
+    yield SETTINGS, facts.settings.encode()
+    yield CARD, card(facts).encode("utf-8", "replace")
+
+
+def _facts(run: Run) -> Facts:
+    from flexcfl.models.spelling import spelt  # here, because torch takes a while to import
+
+    # Where the data were on this machine is nobody's business.
+    experiment = replace(run.experiment, run=replace(run.experiment.run, data=None))
+    return Facts(
+        summary=run.summary,
+        settings=toml.written(experiment),
+        command=_command(run),
+        groups=[_group(run, number) for number in range(len(run.models))],
+        auxiliary=None if run.auxiliary is None else leaving.AUXILIARY,
+        names=run.names,
+        folder=None if run.folder is None else run.folder.resolve().name,
+        module=spelt(run.model()),
+    )
+
+
+def _group(run: Run, number: int) -> Group:
+    accuracy = float(run.group_accuracy[number])
+    return Group(
+        number,
+        leaving.group(number),
+        tuple(np.flatnonzero(run.group_of == number).tolist()),
+        None if np.isnan(accuracy) else accuracy,
+        number in run.waiting,
+    )
+
+
+def _command(run: Run) -> str:
+    network, own = run.experiment.network, run.summary["own"]
+    if network.own_files:
+        return "# On nodes with their own files, by flexcfl.flower; the settings are below."
+    if own:
+        return f"# By flexcfl.run from Python, which alone has its {' and '.join(own)}."
+    return f"flexcfl {'run' if network.nodes is None else 'federate'} {SETTINGS}"
