@@ -17,7 +17,7 @@ from torch import nn
 
 import flexcfl
 from flexcfl.algorithms import ALGORITHMS
-from flexcfl.data import Federation
+from flexcfl.data import DATASETS, Federation
 from flexcfl.errors import FlexcflError, ModelError, SettingsError
 from flexcfl.runner import prepare
 from flexcfl.shifts import SHIFTS
@@ -113,10 +113,10 @@ def test_any_run_is_read_back_as_it_was(
 def test_the_data_are_not_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flexcfl.run(**small("flexcfl"), out=tmp_path / "run")
 
-    def gone(*_: object, **__: object) -> None:
+    def gone(*_: object) -> Federation:
         raise AssertionError("the data were loaded")
 
-    dataset = dataclasses.replace(prepare.DATASETS["clusters"], load=gone)
+    dataset = dataclasses.replace(DATASETS["clusters"], load=gone)
     monkeypatch.setattr(prepare, "DATASETS", {"clusters": dataset})
     again = flexcfl.load(tmp_path / "run")
     assert again.model()(torch.zeros(2, 4)).shape == (2, again.summary["classes"])
@@ -150,7 +150,8 @@ def test_a_model_of_ones_own_is_asked_for(blobs: Federation, tmp_path: Path) -> 
 
 
 def test_shifts_of_ones_own_are_left_out(blobs: Federation, tmp_path: Path) -> None:
-    out, shift = tmp_path / "run", SHIFTS["swap-all"].shift(probability=0.5)
+    kind: Any = SHIFTS["swap-all"].shift
+    out, shift = tmp_path / "run", kind(probability=0.5)
     run = flexcfl.run(
         dataset=blobs, shift={"mine": shift}, algorithm="fedavg", rounds=3, epochs=1, out=out
     )
