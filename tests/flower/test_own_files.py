@@ -16,9 +16,11 @@ from flexcfl.flower import client
 from flexcfl.flower.records import letter_in
 from flexcfl.flower.server import serve
 from flexcfl.protocol import CheckDrift, Keep, Migrate, Order, Place
+from flexcfl.runner import load
 from flexcfl.runner.result import Run
 from tests.flower.inprocess import Handler, InProcessGrid
 from tests.flower.nodes import CLIENTS, OWN, lay, owners, points
+from tests.runner.test_loading import check_same
 
 Meanwhile = Callable[[int], None]
 
@@ -158,3 +160,14 @@ def test_only_who_has_the_keepsake_is_asked_to_migrate_and_all_are_told_to_keep(
 def test_a_shift_over_files_of_their_own_is_refused_before_anybody_is_asked(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"\[shift\] is simulated"):
         held(tmp_path, lambda number: None, set="shift.name=swap-all")
+
+
+def test_a_newcomer_finds_its_group_when_all_nodes_are_gone(tmp_path: Path) -> None:
+    run, _ = held(tmp_path, lambda number: None)
+    again = load(tmp_path / "run")
+    check_same(again, run)
+    for number in (1, 6):
+        with np.load(tmp_path / "files" / f"{number}.npz") as own:
+            placement = again.place(own["x_train"], own["y_train"])
+        assert placement.group == run.group_of[number] == placement.best
+    assert {path.name for path in again.export().iterdir()} >= {"README.md", "config.json"}

@@ -132,6 +132,24 @@ def test_data_and_names_of_ones_own_are_read_back(blobs: Federation, tmp_path: P
     assert again.names == names
 
 
+def test_a_run_of_attackers_faults_and_latecomers_is_read_back_and_places_who_is_none(
+    tmp_path: Path,
+) -> None:
+    more = {
+        "attack.name": "label-flip",
+        "attack.share": 0.25,
+        "faults.dropout": 0.2,
+        "data.arrivals": [{"round": 2, "share": 0.25}],
+        "run.evaluate_clients": 5,
+    }
+    run = flexcfl.run(**small("flexcfl", set=more), out=tmp_path / "run")
+    again = flexcfl.load(tmp_path / "run")
+    check_same(again, run)
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(30, 4)), rng.integers(run.summary["classes"], size=30)
+    assert again.place(x, y).group == run.place(x, y).group
+
+
 def two_layers() -> nn.Module:
     return nn.Sequential(nn.Flatten(), nn.Linear(2, 5), nn.Tanh(), nn.Linear(5, 3))
 
@@ -241,6 +259,7 @@ def test_what_is_missing_is_one_sentence(folder: Path, name: str) -> None:
         ("shape", []),
         ("shape", [0]),
         ("shape", ["4"]),
+        ("shape", [2**30, 2**30]),
         ("classes", -1),
         ("rounds", 7),
         ("groups", 1),

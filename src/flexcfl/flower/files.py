@@ -53,7 +53,7 @@ def _read(path: Path, clients: Ids, shape: tuple[int, ...]) -> list[Holding]:
 
 
 def _fitting(examples: Examples, like: Federation) -> Pair:
-    return fitted(examples, like.shape, like.classes, "the experiment ([network] shape, classes)")
+    return fitted(examples, like.shape, like.classes, "the experiment", "[network]")
 
 
 def _nothing(like: Federation) -> Pair:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["load"]
 
 MOST_BYTES = 2**20  # a hundred times what a summary has
+MOST_NUMBERS = 2**28  # in one example: a gigabyte
 # What reading damaged files ends with; nesting without end is the last.
 TROUBLES = (*WRONG, OSError, csv.Error, SafetensorError, RecursionError)
 LABEL_COLUMNS = ("client", "label", "train", "test")
@@ -146,7 +148,7 @@ def _experiment(path: Path, about: _About) -> Experiment:
             tables.pop(table, None)
     network = tables.get("network", {})
     brought = "data" in about.own or (isinstance(network, dict) and "shape" in network)
-    own = Own(_blank(about, about.clients)) if brought else NOTHING
+    own = Own(_blank(about)) if brought else NOTHING
     experiment = resolve([Layer("file", tables)], own).experiment
     names = (experiment.algorithm.name, experiment.data.name, experiment.model.name)
     if names != (about.algorithm, about.dataset, about.model):
@@ -154,8 +156,11 @@ def _experiment(path: Path, about: _About) -> Experiment:
     return experiment
 
 
-def _blank(about: _About, clients: int) -> Federation:
-    return stand_in(about.dataset, clients, about.shape, about.classes)
+def _blank(about: _About) -> Federation:
+    """Return a federation of one client with one blank example."""
+    if prod(about.shape) > MOST_NUMBERS:
+        raise ValueError(f"{SUMMARY}: shape")
+    return stand_in(about.dataset, 1, about.shape, about.classes)
 
 
 def _run(
@@ -165,7 +170,7 @@ def _run(
     about: _About,
     model: "str | Callable[[], nn.Module] | None",
 ) -> Run:
-    prepared = alone(experiment, _blank(about, 1), about.clients, model)
+    prepared = alone(experiment, _blank(about), about.clients, model)
     models, auxiliary = _models(path, prepared.engine)
     newcomer, waiting = _newcomer(path, prepared, models)
     if len(models) != about.groups + len(waiting):
