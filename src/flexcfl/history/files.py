@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from flexcfl.runner import memory
+from flexcfl.runner.exporting import EXPORT
 from flexcfl.runner.folder import EXPERIMENT, GROUPS, LABELS, LEDGER, ROUNDS, SUMMARY
-from flexcfl.runner.leaving import CLIENTS, FOUNDERS, MODELS
+from flexcfl.runner.leaving import CLIENTS, FOUNDERS, MODELS, NEWCOMER
 from flexcfl.runner.places import CHECKPOINTS, LOGS, NODES
 
 __all__ = ["WORDS", "held"]
@@ -25,6 +26,8 @@ WORDS: Mapping[str, str] = {
     "missing.csv": "who did not answer when",
     "messages.csv": "what went over the network",
     MODELS: "the model of each group (safetensors)",
+    NEWCOMER: "what somebody new needs to find its group (flexcfl place)",
+    EXPORT: "the models for others, with a card (flexcfl export)",
     CHECKPOINTS: "from which it can go on",
     LOGS: "what its nodes said",
     NODES: "its nodes' own files",
