@@ -26,14 +26,14 @@ class FirstChoice(FedAvg):
         return Serving(models, model_of=np.full(len(present), NO_GROUP))
 
     def round(self, state: Serving, cohort: Ids, present: Flags, rng: Rng) -> Conversation[Serving]:
-        new = cohort[state.model_of[cohort] == NO_GROUP]
-        chosen = yield from ask(Choose(new, state.models))
+        chosen = yield from ask(Choose(cohort[state.model_of[cohort] == NO_GROUP], state.models))
         model_of = state.model_of.copy()
         model_of[chosen.clients] = chosen.model_of  # but for those that did not answer
         placed = cohort[model_of[cohort] != NO_GROUP]
-        # The rest is FedAvg, with the model that each client has chosen.
-        state = replace(state, model_of=model_of)
-        return (yield from super().round(state, placed, present, rng))
+        return (yield from super().round(replace(state, model_of=model_of), placed, present, rng))
+
+    def newcomer(self, state: Serving) -> Serving:
+        return replace(state, model_of=np.array([NO_GROUP]))  # to whom "flexcfl place" gives one
 
 
 what = "a client takes the model that fits it best, once, and keeps to it"

@@ -68,7 +68,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     | {"protocol", "algorithms", "data", "metrics", "runner", "comparison", "convergence"}
     | {"report", "benchmark"},  # for its words on the machine
     "cli": BASE
-    | {"protocol", "algorithms", "metrics", "data", "shifts", "runner", "comparison"}
+    | {"protocol", "algorithms", "metrics", "data", "shifts", "drift", "runner", "comparison"}
     | {"reproduction", "benchmark", "flower", "report", "tracking", "history"},
     "__main__": {"cli"},
     "flexcfl": {
