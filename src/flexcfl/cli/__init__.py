@@ -87,7 +87,7 @@ app.command(
     epilog="Example: flexcfl place runs/flexcfl-digits-mclr-seed0-1 --data newcomer.npz",
 )(place_command)
 app.command("algorithms", epilog="Example: flexcfl algorithms flexcfl")(algorithms_command)
-app.command("bench", epilog="Example: flexcfl bench --data DIR")(bench_command)
+app.command("bench", epilog="Example: flexcfl bench")(bench_command)
 app.add_typer(data.app, name="data")
 
 

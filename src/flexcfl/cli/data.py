@@ -41,7 +41,7 @@ DataFolder = Annotated[
 ]
 
 
-@app.command("list", epilog="Example: flexcfl data list --data DIR")
+@app.command("list", epilog="Example: flexcfl data list")
 def list_(data: DataFolder = None) -> None:
     """Show every dataset, what it is, and where its files are."""
     from flexcfl.data.catalogue import DATASETS

@@ -1,0 +1,21 @@
+"""Writes the pages of the reference that are made from the code: ``python -m tools.reference``."""
+
+from pathlib import Path
+
+from tools import commands, settings
+
+__all__ = ["PAGES", "main"]
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+PAGES = {DOCS / "commands.md": commands.page, DOCS / "settings.md": settings.page}
+
+
+def main() -> None:
+    """Write every page, and say so."""
+    for path, page in PAGES.items():
+        path.write_text(page(), encoding="utf-8", newline="\n")
+        print(f"written: {path.relative_to(DOCS.parent)}")
+
+
+if __name__ == "__main__":
+    main()
