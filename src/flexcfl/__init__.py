@@ -25,6 +25,7 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+"""The version, as the package has it."""
 
 PARTS = (
     *("aggregation", "algorithms", "data", "drift", "errors", "extensions", "faults", "guards"),

@@ -72,3 +72,4 @@ RULES = Registry(
     },
     understood_as(Entry, "flexcfl.aggregation.Median", "__call__"),
 )
+"""Every rule by its name."""

@@ -19,7 +19,9 @@ __all__ = [
 ]
 
 Averaging: TypeAlias = Literal["simple", "examples"]
+"""Whether all clients count the same, or each by its examples."""
 Weights: TypeAlias = NDArray[np.int64] | NDArray[np.float64]
+"""How much each update counts."""
 
 
 class Rule(Protocol):
@@ -47,6 +49,7 @@ class Mean:
 
 
 MEAN = Mean()
+"""The rule where nobody says otherwise."""
 
 
 def group_steps(

@@ -15,6 +15,7 @@ from flexcfl.protocol import Vectors
 __all__ = ["Sharing", "shared"]
 
 Sharing: TypeAlias = Literal["convex", "additive"]
+"""How groups share: a weighted mean of models, or the sum of the paper."""
 
 
 def shared(models: Vectors, rate: float, sharing: Sharing) -> Vectors:

@@ -172,3 +172,4 @@ ALGORITHMS = Registry(
     },
     _own,
 )
+"""Every method by its name."""

@@ -15,6 +15,7 @@ OF_METHODS: Mapping[str, Callable[[Sequence[Record]], Chart]] = {
     "loss": curves.loss,
     "discrepancy": curves.discrepancy,
 }
+"""The charts that hold methods against each other."""
 OF_RUN: Mapping[str, Callable[[Record], Chart]] = {
     "group-accuracy": groups.accuracies,
     "group-size": groups.sizes,
@@ -24,6 +25,7 @@ OF_RUN: Mapping[str, Callable[[Record], Chart]] = {
     "founders": founding.founders,
     "labels": founding.labels,
 }
+"""The charts of one run."""
 # The table without which there is nothing to draw, and why a run may not have it.
 NEEDED = {
     "founders": "its groups were not found by clustering updates, or it is not finished yet",

@@ -19,7 +19,8 @@ __all__ = [
     "shift_marks",
 ]
 
-Columns: TypeAlias = Mapping[str, NDArray[Any]]  # one array for each column, all of one length
+Columns: TypeAlias = Mapping[str, NDArray[Any]]
+"""One array for each column, all of one length."""
 
 
 @dataclass(frozen=True, eq=False)

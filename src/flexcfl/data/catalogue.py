@@ -111,6 +111,7 @@ def _called(
 
 
 DATASETS = Registry("dataset", {each.name: each for each in ALL}, _own)
+"""Every dataset by its name."""
 
 
 def dataset_named(name: str) -> Dataset[Any]:

@@ -59,3 +59,4 @@ DETECTORS = Registry(
     },
     understood_as(Entry, "flexcfl.drift.LabelShare", "profiles", "drifted"),
 )
+"""Every detector by its name."""

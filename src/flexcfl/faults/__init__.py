@@ -47,3 +47,4 @@ ATTACKS = Registry(
     },
     understood_as(Entry, "flexcfl.faults.SignFlip", "poisons", "number", "altered"),
 )
+"""Every attack by its name."""

@@ -8,8 +8,8 @@ from pydantic.dataclasses import dataclass as settings
 __all__ = ["KINDS", "Faults"]
 
 Probability = Annotated[float, Field(ge=0, le=1)]
-# What a client's fault makes of every update that it sends.
 KINDS = ("nan", "infinite", "huge", "misshapen", "stale")
+"""What a client's fault makes of every update that it sends."""
 
 
 @settings(frozen=True, config=ConfigDict(extra="forbid"))

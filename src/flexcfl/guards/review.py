@@ -11,8 +11,8 @@ from flexcfl.protocol import Flags, Ids, Order, Received
 
 __all__ = ["REASONS", "Review"]
 
-# Why an answer is turned away, in the order in which the reasons are looked for.
 REASONS = ("late", "stale", "invalid", "shape", "not_finite", "norm", "founding")
+"""Why an answer is turned away, in the order in which the reasons are looked for."""
 STANDS = -1
 NOT_ASKED = -1
 

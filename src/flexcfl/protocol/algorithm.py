@@ -78,7 +78,9 @@ class Executor(Protocol):
 
 
 Initial: TypeAlias = Callable[[np.random.Generator], Vector]
+"""Draws the vector of a new model."""
 Conversation: TypeAlias = Generator[Order[Any], Any, ResultT]
+"""What an algorithm is made of: it yields orders, is sent replies, and returns a result."""
 
 
 def ask(order: Order[ReplyT]) -> Conversation[ReplyT]:

@@ -27,10 +27,12 @@ __all__ = [
     "check_models",
 ]
 
-# Why clients train: for the round itself, to find their group from the common origin, or to follow
-# a group that was divided while they were away. Each draws its batches from seeds of its own.
 Purpose: TypeAlias = Literal["training", "cold-start", "placement"]
+"""Why clients train: for the round itself, to find their group from the common origin, or to follow
+a group that was divided while they were away. Each draws its batches from seeds of its own.
+"""
 LOWEST_LOSS: Final = "lowest-loss"
+"""Asks each client for the model that fits its data best."""
 
 ReplyT_co = TypeVar("ReplyT_co", covariant=True)
 
@@ -66,6 +68,7 @@ class Reply(Protocol):
 
 
 Exchange: TypeAlias = tuple[Order[Any], Reply]
+"""An order and what came back."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,12 +17,19 @@ __all__ = [
 ]
 
 Vector: TypeAlias = NDArray[np.float32]
+"""One model, or one update."""
 Vectors: TypeAlias = NDArray[np.float32]
+"""Several of them, a row each."""
 Ids: TypeAlias = NDArray[np.int64]
+"""Numbers of clients, or of groups."""
 Flags: TypeAlias = NDArray[np.bool_]
+"""Yes or no for each."""
 
-NO_GROUP = -1  # the group of a client that has not been placed yet
+NO_GROUP = -1
+"""The group of a client that has not been placed yet."""
 
 FLOAT32_BYTES = 4
-FIGURE_BYTES = 8  # a count or a loss, as one 64-bit number
+"""What a number of a model takes on its way."""
+FIGURE_BYTES = 8
+"""What a count or a loss takes, as one 64-bit number."""
 FLAG_BYTES = 1  # yes or no

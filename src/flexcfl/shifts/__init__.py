@@ -58,3 +58,4 @@ SHIFTS = Registry(
     },
     understood_as(Entry, "flexcfl.shifts.SwapAll", "check", "apply", "variants"),
 )
+"""Every shift by its name."""

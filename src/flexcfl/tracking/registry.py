@@ -19,6 +19,7 @@ class Tracker(Callback, Protocol):
 
 
 TRACKERS: Mapping[str, Callable[[], Tracker]] = {"tensorboard": TensorBoard, "mlflow": MLflow}
+"""Every tracker by its name."""
 
 
 def trackers(names: Iterable[str]) -> list[Tracker]:

@@ -1,0 +1,117 @@
+"""The site is built without a warning, is complete, and asks nobody else for anything."""
+
+import importlib
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+import flexcfl
+from tests.docs.conftest import ROOT
+from tools.docstrings import as_markdown
+from tools.site import LINK, brought, in_site
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.slow
+
+PATIENCE = 30_000  # milliseconds, for a machine that is busy with other tests
+
+
+def test_every_page_and_picture_is_in_the_site(site: Path) -> None:
+    pages = [path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")]
+    for path in [*pages, *(each for each in brought() if each.endswith(".md"))]:
+        there = re.sub(r"(^|/)(README|index)$", "", in_site(path).removesuffix(".md"))
+        assert (site / there / "index.html").is_file(), path
+    assert (site / "results" / "figure-shift.svg").is_file()
+    assert (site / "examples" / "comparison.html").stat().st_size > 10**6
+
+
+def test_nothing_in_the_site_is_fetched_from_elsewhere(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        if page.parent.name != "examples":  # which is a page of its own, with tests of its own
+            fetched = re.findall(
+                r"<(?:script|img|link)\b[^>]*?(?:src|href)=\"?(https?:[^\s\">]*)",
+                page.read_text("utf-8"),
+            )
+            assert not fetched, page
+
+
+@pytest.mark.parametrize("part", ["", *flexcfl.PARTS, "charts"])
+def test_every_public_name_is_in_the_reference(site: Path, part: str) -> None:
+    module: Any = importlib.import_module(f"flexcfl.{part}".rstrip("."))
+    pages = "".join(page.read_text("utf-8") for page in (site / "api").rglob("*.html"))
+    documented = set(re.findall(r'id="(flexcfl\.[\w.]+)"', pages))
+    for name in module.__all__:
+        own = f"{module.__name__}.{name}"
+        # A function with the name of its file, such as data.leaf, is found by its place there.
+        alone = getattr(getattr(module, name), "__module__", "") + f".{name}"
+        assert {own, alone, f"{module.__name__}.catalogue.{name}"} & documented, own
+
+
+def test_links_out_of_docs_are_turned_and_those_to_the_source_keep_their_words(site: Path) -> None:
+    page = (site / "replication" / "index.html").read_text("utf-8")
+    assert 'href="../results/table3/"' in page
+    page = (site / "algorithms" / "ifca" / "index.html").read_text("utf-8")
+    assert "<code>algorithms/ifca.py</code>" in page
+    assert '.py"' not in page
+
+
+def test_a_link_is_told_from_code() -> None:
+    found = LINK.search("see [`drift/`](../src/flexcfl/drift#x), and")
+    assert found
+    assert found.groupdict() == {
+        "picture": "",
+        "words": "`drift/`",
+        "target": "../src/flexcfl/drift",
+        "anchor": "#x",
+    }
+
+
+def test_sessions_of_docstrings_become_code_and_formulas_stay_as_they_are() -> None:
+    text = "A :math:`x^2`.\n\n>>> 1 + 1\n2\n\nMore.\n\nExample:\n    >>> 2\n    2"
+    shown = "A `x^2`.\n\n```pycon\n>>> 1 + 1\n2\n```\n\nMore.\n\nExamples:\n    >>> 2\n    2"
+    assert as_markdown(text) == shown
+
+
+@contextmanager
+def opened(
+    browser: "Browser", served: str, page: str, width: int, theme: Literal["light", "dark"]
+) -> Iterator["Page"]:
+    """Open a page, which must say nothing and ask nobody else for anything."""
+    heard: list[str] = []
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
+    try:
+        context.set_default_timeout(PATIENCE)
+        made = context.new_page()
+        made.on("console", lambda message: heard.append(f"{message.type}: {message.text}"))
+        made.on("pageerror", lambda error: heard.append(f"error: {error}"))
+        made.on("request", lambda request: heard.append(request.url))
+        made.goto(f"{served}{page}", wait_until="networkidle")
+        yield made
+        assert [each for each in heard if not each.startswith(served)] == []
+    finally:
+        context.close()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize("page", ["", "api/data/", "commands/", "algorithms/"])
+def test_a_page_opens_quietly_and_fits_the_screen(
+    browser: "Browser", served: str, page: str, width: int, theme: Literal["light", "dark"]
+) -> None:
+    with opened(browser, served, page, width, theme) as shown:
+        assert shown.locator("article h1").first.is_visible()
+        assert shown.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_search_finds_a_name_of_the_reference(browser: "Browser", served: str) -> None:
+    with opened(browser, served, "", 1440, "light") as shown:
+        shown.get_by_role("textbox", name="Search").first.fill("MadeLists")
+        found = shown.locator(".md-search-result__link").first
+        found.wait_for()
+        assert "/api/data/" in (found.get_attribute("href") or "")
