@@ -65,7 +65,7 @@ PLAIN: Mapping[str, type[Any]] = {
 
 def page() -> str:
     """Return the page: what data sets bring, then every table with its settings."""
-    named = {table: "\n".join(_choices(table, *rest)) for table, *rest in KINDS}
+    named = {kind[0]: "\n".join(_choices(*kind)) for kind in KINDS}
     plain = {table: "\n".join(_settings(type_)) for table, type_ in PLAIN.items()}
     tables = [f"## [{name}]\n\n{text}" for name, text in {**named, **plain}.items()]
     return "\n".join([OPENING, BROUGHT, _brought(), *tables])

@@ -1,8 +1,6 @@
 """What every rule of the registry promises, whatever it makes of updates."""
 
 import dataclasses
-import doctest
-import importlib
 from typing import Any
 
 import numpy as np
@@ -218,11 +216,3 @@ def test_every_entry_says_what_it_is(name: str) -> None:
     assert summary
     assert not summary.endswith(".")
     assert RULES[name].rule.__name__ in flexcfl.aggregation.__all__
-
-
-@pytest.mark.parametrize("module", ["means", "options", "geometric"])
-def test_the_examples_in_the_documentation(module: str) -> None:
-    loaded = importlib.import_module(f"flexcfl.aggregation.{module}")
-    failed, tried = doctest.testmod(loaded)
-    assert tried
-    assert not failed

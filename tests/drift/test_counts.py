@@ -1,7 +1,5 @@
 """Label detectors against SciPy, and what must hold for any label counts."""
 
-import doctest
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from scipy.stats import chi2_contingency, wasserstein_distance
 
-from flexcfl.drift import LabelShare, Samples, Wasserstein, WassersteinCounts, counts
+from flexcfl.drift import LabelShare, Samples, Wasserstein, WassersteinCounts
 from flexcfl.drift.counts import homogeneity
 
 Counts = NDArray[np.int64]
@@ -124,7 +122,3 @@ def test_few_examples_that_differ_by_chance_are_no_drift() -> None:
     assert verdicts(LabelShare(), few, many) == [False]
     assert verdicts(LabelShare(), few * 10, many * 10) == [True]
     assert verdicts(Wasserstein(), few, many) == [True]
-
-
-def test_the_example_in_the_documentation() -> None:
-    assert doctest.testmod(counts) == (0, 2)

@@ -1,6 +1,5 @@
 """Epsilon against other accountants, against chance, and against the table in the docs."""
 
-import doctest
 import re
 import sys
 from pathlib import Path
@@ -12,7 +11,7 @@ from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 
 from flexcfl.errors import SettingsError
-from flexcfl.privacy import Discretion, Privacy, accounting, epsilon
+from flexcfl.privacy import Discretion, Privacy, epsilon
 from flexcfl.privacy.accounting import most_releases
 from flexcfl.privacy.mechanism import clipped, noised
 
@@ -110,7 +109,3 @@ def test_the_table_in_the_docs() -> None:
 
 def _cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip("| \n").split("|")]
-
-
-def test_the_examples_of_the_docstrings() -> None:
-    assert doctest.testmod(accounting) == (0, 2)

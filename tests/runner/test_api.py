@@ -2,7 +2,6 @@
 
 import csv
 import dataclasses
-import doctest
 import json
 import re
 import subprocess
@@ -23,7 +22,6 @@ from flexcfl.algorithms import ALGORITHMS, Entry
 from flexcfl.data import Federation, IndexLists
 from flexcfl.errors import ModelError, SettingsError, TrainingError
 from flexcfl.protocol import NO_GROUP
-from flexcfl.runner import api
 from tests.runner.parity import Parity
 
 SHORT: dict[str, Any] = {"rounds": 3, "cohort": 3, "epochs": 1}
@@ -410,10 +408,6 @@ def test_a_run_tells_what_it_is(blobs: Federation) -> None:
     assert repr(flexcfl.run(dataset=blobs, **FEDAVG)).startswith(
         "Run(fedavg, blobs, mclr, 3 rounds"
     )
-
-
-def test_the_example_in_the_documentation() -> None:
-    assert doctest.testmod(api) == (0, 3)
 
 
 def test_the_package_offers_what_it_says() -> None:

@@ -1,6 +1,5 @@
 """Memory: what is needed against what there is."""
 
-import doctest
 import os
 
 import pytest
@@ -31,7 +30,3 @@ def test_what_does_not_fit_is_refused_with_what_to_do() -> None:
     sentence = str(caught.value)
     assert sentence.startswith("'fesem' would need about 13 GB of memory")
     assert "this machine has 8.0 GB: choose a smaller model (--model)" in sentence
-
-
-def test_examples() -> None:
-    assert doctest.testmod(memory) == (0, 1)

@@ -7,7 +7,7 @@ Example: a million clients with ten neighbouring examples each, of a pool of 60,
 ...     return ((clients[:, np.newaxis] * 7919 + np.arange(10)) % 60_000).ravel()
 >>> lists = MadeLists.of(window, sizes=np.full(1_000_000, 10), examples=60_000)
 >>> len(lists), lists[999_999][:3]
-(1000000, array([52081, 52082, 52083]))
+(1000000, array([12081, 12082, 12083]))
 """
 
 from collections.abc import Callable

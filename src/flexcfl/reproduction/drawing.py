@@ -88,7 +88,8 @@ def cut(axes: "Axes", results: Sequence[Result], panel: Panel) -> None:
     late = np.concatenate([each[len(each) // 2 :] for each in values])
     if panel.settled and not np.isnan(late).all():
         low, high = np.nanmin(late), np.nanmax(np.concatenate(values))
-        axes.set_ylim(low - MARGIN * (high - low), high + MARGIN * (high - low) / 3)
+        if low < high:  # else there is one value, about which axes know better
+            axes.set_ylim(low - MARGIN * (high - low), high + MARGIN * (high - low) / 3)
 
 
 def key(picture: "Figure") -> None:

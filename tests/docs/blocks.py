@@ -1,0 +1,280 @@
+"""Runs the code blocks of a page as a reader would: in their order, in one folder.
+
+============= ===============================================================================
+``python``    executed, in one namespace for the page; with ``>>>`` as a session; with a title
+              (```` ```python title="mine.py" ````) written to that file as well
+``console``   every command run; where some lines begin with ``$``, the others are output
+``sh``        the same, the whole block by bash
+``toml``      written to the file that its title names, and understood as an experiment
+``text``      not run, nor are the others in ``SHOWN``
+============= ===============================================================================
+
+Long commands are shortened in nothing but their length, by the one rule in ``shortened``. What
+cannot run is in the one table ``NOT_RUN``, with the reason.
+"""
+
+import doctest
+import gzip
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from flexcfl.cli import main
+from flexcfl.runner.layers import Layer
+from flexcfl.runner.resolve import resolve
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = [
+    "NOT_RUN",
+    "PAGES",
+    "ROOT",
+    "SHOWN",
+    "Block",
+    "Reader",
+    "blocks",
+    "commands",
+    "every_command",
+    "needs_data",
+    "reason_not_to_run",
+    "shortened",
+]
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+SHOWN = ("text", "ini", "output", "json", "csv")
+FENCE = re.compile(
+    r"(?:^<!-- (?P<step>step: [a-z ]+) -->\n)?"
+    r"^(?P<indent> *)```(?P<language>[\w-]*)(?: +title=\"(?P<title>[^\"]+)\")?[^\n]*\n"
+    r"(?P<text>.*?)^(?P=indent)```$",
+    re.MULTILINE | re.DOTALL,
+)
+REAL = re.compile(r"\b(?:fe|fashion-)?mnist\b")
+PATIENCE = 300  # seconds for one command
+
+# What the tests do not run as it stands: pages (a pattern of their path), the command, and why.
+NOT_RUN: tuple[tuple[str, str, str], ...] = (
+    (r".*", r"pip install .*", "it takes a network, and changes the environment of the tests"),
+    (r".*", r"python3 -m venv .*", "the tests run in an environment that is there already"),
+    (r".*", r"source \.venv/bin/activate", "the tests run in an environment that is there already"),
+    (r".*", r"python3 do\.py .*", "it sets up an environment; tests/test_do.py has it do so"),
+    (r".*", r"python -m pytest .*", "the tests run already"),
+    (r".*", r"python -m tools\.reference", "it rewrites pages; test_reference.py compares them"),
+    (r".*", r"mkdocs serve", "it serves until it is ended; the site is built in test_site.py"),
+    (r".*", r"tensorboard --logdir .*", "it serves until it is ended"),
+    (r"docs/flower\.md", r"step: .*", "tests/flower/test_deployment.py does these steps"),
+)
+ROUNDS, SEEDS, JOBS = 2, 1, 2
+LONG = {
+    "run": ("rounds",),
+    "federate": ("rounds",),
+    "bench": ("rounds",),
+    "compare": ("rounds", "seeds", "jobs"),
+    "reproduce": ("rounds", "seeds", "jobs"),
+}
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of a page, which is named by its path in the repository."""
+
+    page: str
+    line: int
+    language: str
+    title: str | None
+    text: str
+    step: str | None = None  # <!-- step: server start --> above a block that is done elsewhere
+
+
+def blocks(page: Path) -> list[Block]:
+    """Return the blocks of a page in their order."""
+    text, name = page.read_text("utf-8"), page.relative_to(ROOT).as_posix()
+    return [
+        Block(
+            name,
+            text.count("\n", 0, found.start()) + 1,
+            found["language"],
+            found["title"],
+            re.sub(rf"^{found['indent']}", "", found["text"], flags=re.MULTILINE),
+            found["step"],
+        )
+        for found in FENCE.finditer(text)
+    ]
+
+
+def commands(block: Block) -> list[str]:
+    """Return the commands of a block for the terminal, without prompts, remarks and output."""
+    if block.step or block.language == "sh":
+        return [block.step or block.text]
+    lines = block.text.replace("\\\n", " ").splitlines()
+    prompted = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+    said = [re.sub(r"(^|\s+)# .*", "", line).strip() for line in prompted or lines]
+    return [line for line in said if line]
+
+
+def reason_not_to_run(page: str, command: str) -> str | None:
+    """Return why a command of a page is not run, or nothing if it is."""
+    return next(
+        (
+            reason
+            for pages, pattern, reason in NOT_RUN
+            if re.fullmatch(pages, page) and re.fullmatch(pattern, command)
+        ),
+        None,
+    )
+
+
+def needs_data(block: Block) -> bool:
+    """Whether a block is about a data set that has to be downloaded."""
+    runs = block.language in ("console", "python") and bool(REAL.search(block.text))
+    return runs and any(
+        reason_not_to_run(block.page, each) is None and REAL.search(each)
+        for each in (commands(block) if block.language == "console" else [block.text])
+    )
+
+
+def shortened(words: list[str], folder: Path) -> list[str]:
+    """Return the words of a ``flexcfl`` command with fewer rounds and seeds, and few processes.
+
+    Nothing else is changed. So many rounds are left that clients which arrive later do arrive.
+    """
+    lengths = {"rounds": _rounds(words, folder), "seeds": SEEDS, "jobs": JOBS}
+    more = [[f"--{name}", str(lengths[name])] for name in LONG.get(words[0], ())]
+    target = words[0] != "reproduce" or (len(words) > 1 and not words[1].startswith("-"))
+    return [*words, *(word for pair in more for word in pair)] if target else words
+
+
+def _rounds(words: list[str], folder: Path) -> int:
+    files = [folder / word for word in words if word.endswith(".toml")]
+    told = [*words, *(file.read_text("utf-8") for file in files if file.is_file())]
+    arrivals = [int(each) for text in told for each in re.findall(r"\bround ?= ?(\d+)", text)]
+    return max([ROUNDS, *arrivals])
+
+
+@dataclass
+class Reader:
+    """Somebody who does what a page says, in a folder."""
+
+    folder: Path
+    names: dict[str, Any] = field(default_factory=lambda: {"__name__": "page"})
+
+    def do(self, block: Block) -> None:
+        """Do what a block says, and raise an error that names it where that does not work."""
+        doing: Mapping[str, Callable[[Block], None]] = {
+            "python": self._python,
+            "pycon": self._session,
+            "console": self._console,
+            "sh": self._console,
+            "toml": self._toml,
+        }
+        if block.step and reason_not_to_run(block.page, block.step):
+            return
+        try:
+            doing[block.language](block)
+        except BaseException as error:
+            error.args = (f"{block.page}, line {block.line}: {error}",)
+            raise
+
+    def _python(self, block: Block) -> None:
+        if block.text.startswith(">>> "):
+            return self._session(block)
+        if block.title:
+            self._write(block)
+        file = f"{block.page}:{block.line}"
+        exec(compile(block.text, file, "exec"), self.names)
+        return None
+
+    def _session(self, block: Block) -> None:
+        parsed = doctest.DocTestParser().get_doctest(
+            block.text, self.names, block.page, block.page, block.line
+        )
+        runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)
+        runner.run(parsed, clear_globs=False)
+        assert not runner.failures, "a session gives something else"
+        self.names.update(parsed.globs)
+
+    def _toml(self, block: Block) -> None:
+        tables = tomllib.loads(block.text)
+        if block.title:
+            self._write(block)
+        if block.title != "pyproject.toml":
+            resolve([Layer("file", tables)])
+
+    def _write(self, block: Block) -> None:
+        path = self.folder / (block.title or "")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(block.text, encoding="utf-8")
+
+    def _console(self, block: Block) -> None:
+        for command in commands(block):
+            if reason_not_to_run(block.page, command) is None:
+                self._command(command)
+
+    def _command(self, command: str) -> None:
+        words = shlex.split(command) if command.startswith("flexcfl") else []
+        if words[1:2] == ["watch"]:
+            self._watch(words[1:])
+        elif words:
+            code = main(shortened(words[1:], self.folder))
+            assert code == 0, f"{command} ended with {code}"
+        else:
+            self._process(["bash", "-euc", command])
+
+    def _process(self, words: list[str]) -> None:
+        done = subprocess.run(
+            words,
+            cwd=self.folder,
+            env=_environment(),
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
+        assert done.returncode == 0, f"{words} ended with {done.returncode}: {done.stderr}"
+
+    def _watch(self, words: list[str]) -> None:
+        """Watch until the page is there, then press Ctrl-C."""
+        watching = subprocess.Popen(
+            [*FLEXCFL, *words],
+            cwd=self.folder,
+            env=_environment(),
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            assert watching.stdout is not None
+            address = re.search(r"http://\S+", watching.stdout.readline())
+            assert address, "nothing is served"
+            with urllib.request.urlopen(address[0], timeout=PATIENCE) as page:
+                assert gzip.decompress(page.read()).startswith(b"<!DOCTYPE html>")
+        finally:
+            watching.send_signal(signal.SIGINT)
+            watching.communicate(timeout=PATIENCE)
+
+
+FLEXCFL = (sys.executable, "-m", "flexcfl")
+
+
+def _environment() -> dict[str, str]:
+    """Return an environment in which ``python`` and ``flexcfl`` are those of the tests."""
+    here = str(Path(sys.executable).parent)
+    path = os.pathsep.join([here, os.environ.get("PATH", "")])
+    return {**os.environ, "PATH": path}
+
+
+def every_command() -> Iterator[tuple[str, str]]:
+    """Yield every command of every page, with the page."""
+    for page in PAGES:
+        for block in blocks(page):
+            if block.language in ("console", "sh"):
+                yield from ((block.page, command) for command in commands(block))
