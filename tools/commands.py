@@ -18,6 +18,7 @@ This page is made from the commands themselves by `python -m tools.reference`, a
 [setting](settings.md) with `--set`.
 """
 KEPT = "\b\n"  # click's word for a paragraph whose lines stay as they are
+DEFAULT = re.compile(r" ?\[default: ([^\]]*)\]")
 CODE = re.compile(
     r"'(?P<command>flexcfl[^']*)'"
     r"|(?P<option>(?<![\w`'-])--?[a-z][\w-]*(?: '?[\w.]+=\S*[\w\]']| (?:tensorboard|mlflow)\b)?)"
@@ -50,7 +51,7 @@ def _told(names: tuple[str, ...], command: Any) -> Iterator[str]:
     records = [each.get_help_record(context) for each in command.get_params(context)]
     options = [record for record in records if record is not None and "--help" not in record[0]]
     if options:
-        yield "| option | |\n|---|---|\n" + "\n".join(map(_row, options)) + "\n"
+        yield "| option | | default |\n|---|---|---|\n" + "\n".join(map(_row, options)) + "\n"
     yield f"```console\n{command.epilog.removeprefix('Example: ')}\n```\n"
 
 
@@ -62,10 +63,14 @@ def _paragraph(text: str) -> str:
 
 def _row(record: tuple[str, str]) -> str:
     option, told = record
-    return f"| `{_cell(option)}` | {_cell(_marked(' '.join(told.split())))} |"
+    told = " ".join(told.split())
+    default = DEFAULT.search(told)
+    cells = [f"`{option}`", _marked(DEFAULT.sub("", told)), _marked(default[1]) if default else ""]
+    return f"| {' | '.join(map(_cell, cells))} |"
 
 
 def _marked(text: str) -> str:
+    """Return a text with commands and options as code."""
     return CODE.sub(lambda found: f"`{found['command'] or found['option']}`", text)
 
 

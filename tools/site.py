@@ -22,7 +22,10 @@ __all__ = ["brought", "in_site", "on_files", "on_page_markdown"]
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = "docs"
 # From outside docs/; the README is not among them, for the site has a home page of its own.
-BROUGHT = ("CHANGELOG.md", "CONTRIBUTING.md", "results/*.md", "results/*.svg", "benchmarks/*.md")
+BROUGHT = (
+    *("CHANGELOG.md", "CONTRIBUTING.md", "benchmarks/*.md"),
+    *("results/*.md", "results/*.svg", "results/*.csv"),
+)
 GONE_TO = {"README.md": "index.md"}
 LINK = re.compile(
     r"(?P<picture>!?)\[(?P<words>[^\[\]]*)\]\((?P<target>[^()#\s]+)(?P<anchor>#\S*)?\)"
