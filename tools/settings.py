@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from flexcfl.aggregation import RULES
 from flexcfl.algorithms import ALGORITHMS
-from flexcfl.data import DATASETS
+from flexcfl.data import DATASETS, PARTITIONS
 from flexcfl.drift import DETECTORS
 from flexcfl.faults import ATTACKS, Faults
 from flexcfl.guards import Guards
@@ -29,7 +29,8 @@ OPENING = """# Settings
 This page is made from the code by `python -m tools.reference`. Settings are given in a file, as
 every run leaves one (`flexcfl run experiment.toml`), on the command line (`--set local.rate=0.05`),
 or from Python (`set={"local.rate": 0.05}`). What is not given comes from the data set, and else has
-the default below. A name that does not exist, and a value out of range, are refused.
+the default below. A name that does not exist, and a value out of range, are refused. Where a table
+has a `name`, it may be [one of your own](extend.md).
 """
 BROUGHT = """## What a data set brings
 
@@ -42,15 +43,16 @@ WORDS = {
     "number": "number",
     "string": "text",
     "boolean": "true or false",
+    "object": "table",
 }
 # What a table of names is called, and which field of a registry's entry holds the class of options.
 KINDS: tuple[tuple[str, Mapping[str, Any], str, str], ...] = (
-    ("data", DATASETS, "options", "what"),
-    ("algorithm", ALGORITHMS, "options", "summary"),
-    ("shift", SHIFTS, "shift", "summary"),
-    ("drift", DETECTORS, "detector", "summary"),
-    ("aggregation", RULES, "rule", "summary"),
-    ("attack", ATTACKS, "attack", "summary"),
+    ("data", DATASETS.ours, "options", "what"),
+    ("algorithm", ALGORITHMS.ours, "options", "summary"),
+    ("shift", SHIFTS.ours, "shift", "summary"),
+    ("drift", DETECTORS.ours, "detector", "summary"),
+    ("aggregation", RULES.ours, "rule", "summary"),
+    ("attack", ATTACKS.ours, "attack", "summary"),
 )
 PLAIN: Mapping[str, type[Any]] = {
     "model": Model,
@@ -73,14 +75,14 @@ def page() -> str:
 
 def _brought() -> str:
     names = [item.name for item in fields(Defaults)]
-    rows = [[f"`{name}`", *(_brings(name, each) for each in names)] for name in DATASETS]
+    rows = [[f"`{name}`", *(_brings(name, each) for each in names)] for name in DATASETS.ours]
     return _table(["data set", *(f"`{name}`" for name in names)], rows)
 
 
 def _brings(dataset: str, name: str) -> str:
     """Return what a data set brings, asked of the algorithms that take it."""
     places = {"model": ("model", "name"), "shift": ("shift", "name")}
-    tables = [defaults(dataset, entry) for entry in ALGORITHMS.values()]
+    tables = [defaults(dataset, entry) for entry in ALGORITHMS.ours.values()]
     options = [each["algorithm"] | each["local"] | each["run"] for each in tables]
     if name in places:
         table, key = places[name]
@@ -97,6 +99,9 @@ def _choices(table: str, registry: Mapping[str, Any], kind: str, summary: str) -
     if table == "data":
         yield f"`arrivals` is a list of tables, for any data set. {_prose(Arrival)}"
         yield _table_of(Arrival)
+        yield "`partition` is for data sets that are pools of labelled examples.\n"
+        rows = [[f"`{name}`", entry.summary] for name, entry in PARTITIONS.ours.items()]
+        yield _table(["`partition`", ""], rows)
     told: set[type] = set()
     for type_ in dict.fromkeys(getattr(entry, kind) for entry in registry.values()):
         names = [name for name, entry in registry.items() if getattr(entry, kind) is type_]

@@ -69,13 +69,14 @@ NOT_RUN: tuple[tuple[str, str, str], ...] = (
     (r".*", r"python3 -m venv .*", "the tests run in an environment that is there already"),
     (r".*", r"source \.venv/bin/activate", "the tests run in an environment that is there already"),
     (r".*", r"python3 do\.py .*", "it sets up an environment; tests/test_do.py has it do so"),
-    (r".*", r"python -m pytest .*", "the tests run already"),
+    (r"CONTRIBUTING\.md", r"python -m pytest .*", "the tests run already"),
     (r".*", r"python -m tools\.reference", "it rewrites pages; test_reference.py compares them"),
     (r".*", r"mkdocs serve", "it serves until it is ended; the site is built in test_site.py"),
     (r".*", r"tensorboard --logdir .*", "it serves until it is ended"),
     (r"docs/flower\.md", r"step: .*", "tests/flower/test_deployment.py does these steps"),
 )
 ROUNDS, SEEDS, JOBS = 2, 1, 2
+FEW = 12  # rounds that need not be fewer
 LONG = {
     "run": ("rounds",),
     "federate": ("rounds",),
@@ -147,17 +148,23 @@ def needs_data(block: Block) -> bool:
 def shortened(words: list[str], folder: Path) -> list[str]:
     """Return the words of a ``flexcfl`` command with fewer rounds and seeds, and few processes.
 
-    Nothing else is changed. So many rounds are left that clients which arrive later do arrive.
+    Nothing else is changed. Rounds are left alone where they are few already, and so many are left
+    that clients which arrive later do arrive.
     """
+    if words == ["reproduce"]:  # which only lists
+        return words
     lengths = {"rounds": _rounds(words, folder), "seeds": SEEDS, "jobs": JOBS}
-    more = [[f"--{name}", str(lengths[name])] for name in LONG.get(words[0], ())]
-    target = words[0] != "reproduce" or (len(words) > 1 and not words[1].startswith("-"))
-    return [*words, *(word for pair in more for word in pair)] if target else words
+    more = {name: lengths[name] for name in LONG.get(words[0], ()) if lengths[name]}
+    return [*words, *(word for name, value in more.items() for word in (f"--{name}", str(value)))]
 
 
-def _rounds(words: list[str], folder: Path) -> int:
+def _rounds(words: list[str], folder: Path) -> int | None:
+    """Return how many rounds are enough, or nothing where those that are asked for are few."""
     files = [folder / word for word in words if word.endswith(".toml")]
-    told = [*words, *(file.read_text("utf-8") for file in files if file.is_file())]
+    told = [*(file.read_text("utf-8") for file in files if file.is_file()), " ".join(words)]
+    asked = [int(each) for text in told for each in re.findall(r"\brounds(?: ?= ?| )(\d+)", text)]
+    if asked and asked[-1] <= FEW:
+        return None
     arrivals = [int(each) for text in told for each in re.findall(r"\bround ?= ?(\d+)", text)]
     return max([ROUNDS, *arrivals])
 

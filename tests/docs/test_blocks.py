@@ -50,7 +50,7 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
     folder = tmp_path / "here"
     folder.mkdir()
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
     if REAL.is_dir():
         monkeypatch.setenv("FLEXCFL_DATA", str(REAL))
     yield Reader(folder)
@@ -118,13 +118,19 @@ def test_commands_are_told_from_remarks_and_output() -> None:
             "run --set data.arrivals=[{round=50}] --rounds 50",
         ),
         ("compare a b", "compare a b --rounds 2 --seeds 1 --jobs 2"),
+        ("run --rounds 12", "run --rounds 12"),
+        ("run --rounds 13", "run --rounds 13 --rounds 2"),
+        ("federate few.toml", "federate few.toml"),
+        ("federate few.toml --rounds 50", "federate few.toml --rounds 50 --rounds 2"),
         ("reproduce", "reproduce"),
+        ("reproduce table1", "reproduce table1 --rounds 2 --seeds 1 --jobs 2"),
         ("data list", "data list"),
     ],
 )
 def test_commands_are_shortened_in_nothing_but_their_length(
     said: str, run: str, tmp_path: Path
 ) -> None:
+    (tmp_path / "few.toml").write_text("[run]\nrounds = 3\n")
     assert shortened(said.split(), tmp_path) == run.split()
 
 

@@ -74,7 +74,9 @@ app.command("runs", epilog="Example: flexcfl runs --where algorithm=flexcfl --so
     runs_command
 )
 app.command("show", epilog="Example: flexcfl show runs/flexcfl-digits-mclr-seed0-1")(show_command)
-app.command("diff", epilog="Example: flexcfl diff runs/mine runs/other --all")(diff_command)
+app.command(
+    "diff", epilog="Example: flexcfl diff runs/mine runs/flexcfl-digits-mclr-seed0-1 --all"
+)(diff_command)
 app.command(
     "report", epilog="Example: flexcfl report runs/flexcfl-digits-mclr-seed0-1 -o mine.html"
 )(report_command)

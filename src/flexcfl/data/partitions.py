@@ -81,6 +81,7 @@ PARTITIONS = Registry(
     },
     understood_as(PartitionEntry, "flexcfl.data.Iid", "lists"),
 )
+"""Every partition by its name."""
 
 
 def divided(

@@ -13,8 +13,8 @@ from flexcfl.extensions.wording import in_short
 
 __all__ = ["RAISED", "announced", "importable_from_here", "imported", "is_path", "loaded"]
 
-# Whatever a person's own code raises; SystemExit would end the command without a word.
 RAISED = (Exception, SystemExit)
+"""Whatever a person's own code raises; SystemExit would end the command without a word."""
 
 
 def is_path(name: str) -> bool:
