@@ -73,6 +73,11 @@ NOT_RUN: tuple[tuple[str, str, str], ...] = (
     (r".*", r"python -m tools\.reference", "it rewrites pages; test_reference.py compares them"),
     (r".*", r"mkdocs serve", "it serves until it is ended; the site is built in test_site.py"),
     (r".*", r"tensorboard --logdir .*", "it serves until it is ended"),
+    (
+        r"docs/commands\.md",
+        r"flexcfl place .*",
+        "its file is the reader's; docs/models.md makes one",
+    ),
     (r"docs/flower\.md", r"step: .*", "tests/flower/test_deployment.py does these steps"),
 )
 ROUNDS, SEEDS, JOBS = 2, 1, 2
