@@ -8,11 +8,15 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+import flexcfl
+import flexcfl.history
 from flexcfl.cli import main
+from flexcfl.errors import SettingsError
 from tests.cli.refusals import told
 
 ESCAPE, COLOUR = "\x1b", re.compile(r"\x1b\[([\d;]*;)?[349]\d")
@@ -27,7 +31,7 @@ MISTAKES = [
     (["run", "--xyzzy"], f"No such option '--xyzzy': 'flexcfl run {HELP}"),
     (["run", "--rounds", "many"], f"'many' is not a valid integer: 'flexcfl run {HELP}"),
     (["run", "a.toml", "b.toml"], f"unexpected extra argument (b.toml): 'flexcfl run {HELP}"),
-    (["run", "--quiet=yes"], f"'--quiet' does not take a value: 'flexcfl run {HELP}"),
+    (["run", "--quiet=yes"], "'--quiet' does not take a value: add --help to see"),
     (["show"], f"Missing argument 'RUN': 'flexcfl show {HELP}"),
     (["diff"], f"Missing argument 'RUN RUN...': 'flexcfl diff {HELP}"),
     (["resume"], f"Missing argument 'DIR': 'flexcfl resume {HELP}"),
@@ -124,6 +128,17 @@ def test_no_name_moves_a_terminal(mine: Path, capsys: pytest.CaptureFixture[str]
     assert ESCAPE not in captured.out + captured.err
     for what in ("file ", "folder ", "written: "):
         assert re.search(rf"^{what} *\\x1b\[31mred\\n", captured.out, re.MULTILINE), what
+
+
+@pytest.mark.parametrize("wrong", [None, "0", 1.5, 7, -1, [], b"x"])
+def test_a_mistake_in_python_is_a_sentence_too(mine: Path, wrong: Any) -> None:
+    run = flexcfl.load(mine)
+    with pytest.raises(SettingsError, match=r"There is no group .*: this run has the groups 0 to"):
+        run.model(wrong)
+    with pytest.raises(SettingsError, match=r"chart"):
+        run.plot(wrong)
+    with pytest.raises(SettingsError, match=r"name its folder to flexcfl\.history\.whole"):
+        flexcfl.history.difference([wrong, wrong])
 
 
 SHOWING = [

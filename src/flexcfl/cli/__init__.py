@@ -200,8 +200,9 @@ def _usage(error: click.ClickException) -> str:
         again = r"( Did you mean [^?]*\?)( \(?Did you mean [^?]*\?\)?)+"
         return re.sub(again, r"\1", message)
     context = getattr(error, "ctx", None)
-    command = context.command_path if context is not None else "flexcfl"
-    return f"{message.rstrip('.')}: '{command} --help' tells what it takes."
+    if context is None:  # of some mistakes click does not say in which command they are
+        return f"{message.rstrip('.')}: add --help to see what the command takes."
+    return f"{message.rstrip('.')}: '{context.command_path} --help' tells what it takes."
 
 
 def _mistaken(sentence: str) -> int:
