@@ -11,9 +11,11 @@ __all__ = [
     "SettingsError",
     "TrainingError",
     "nearest",
+    "not_installed",
     "out_of_memory",
     "printable",
     "reason",
+    "refused",
     "unknown",
 ]
 
@@ -84,6 +86,19 @@ def reason(error: BaseException) -> str:
     return words.split(". ")[0].rstrip(".") or type(error).__name__
 
 
+def refused(error: OSError) -> str:
+    """Return the sentence for what the system refuses, where nobody nearer to it says more.
+
+    >>> refused(OSError(5, "Input/output error", "a.csv")).split(":")[0]
+    "'a.csv' cannot be used (Input/output error)"
+    """
+    what = "A file or a folder" if error.filename is None else f"'{error.filename}'"
+    return (
+        f"{what} cannot be used ({error.strerror or error}): see that it is there, that its rights "
+        "and its disk allow it, and run again."
+    )
+
+
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:
     """Return the sentence for a name that does not exist, with the nearest one that does.
 
@@ -105,6 +120,19 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     by_lower = {each.lower(): each for each in known}
     near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
     return by_lower[near[0]] if near else None
+
+
+def not_installed(error: ImportError) -> str:
+    """Return the sentence for an installation that lacks something, or has something broken.
+
+    >>> not_installed(ImportError("no such file", name="torch")).split(":")[0]
+    "'torch', which flexcfl needs, cannot be imported (no such file)"
+    """
+    what = "A package" if error.name is None else f"'{error.name}'"
+    return (
+        f"{what}, which flexcfl needs, cannot be imported ({reason(error)}): install flexcfl "
+        "again, best into a new environment (python -m venv)."
+    )
 
 
 def out_of_memory(error: BaseException) -> bool:

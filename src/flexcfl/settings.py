@@ -135,7 +135,7 @@ def _sentence(type_: type[Any], error: ValidationError, where: str) -> str:
     name = shown(".".join(str(part) for part in finding["loc"])).strip("'\"")
     choices = _choices(findings)
     if choices:
-        demands = " or ".join(_demand(each) for each in choices)
+        demands = " or ".join(dict.fromkeys(map(_demand, choices)))
         return (
             f"{where} {choices[0]['loc'][0]} must be {demands}, not {shown(choices[0]['input'])}."
         )
@@ -145,6 +145,8 @@ def _sentence(type_: type[Any], error: ValidationError, where: str) -> str:
         return f"{where} needs the setting '{name}', which has no default."
     if finding["type"] == "value_error" and not name:
         return f"{where} {finding['ctx']['error']}"
+    if not name and isinstance(finding["input"], str):  # a name that is no text
+        return f"{where} has no setting {shown(finding['input'])}{_nearest('', type_)}"
     if not name:
         return f"{where} must be a table of settings, not {shown(finding['input'])}."
     return f"{where} {name} must be {_demand(finding)}, not {shown(finding['input'])}."
@@ -158,6 +160,8 @@ def _choices(findings: Sequence[Any]) -> list[Any]:
 
 
 def _demand(finding: Mapping[str, Any]) -> str:
+    if finding["type"] == "string_unicode":  # bytes of a command line that are no text
+        return "UTF-8 text"
     wanted = WANTED.get(finding["type"].split("_")[0])
     return wanted or str(finding["msg"]).removeprefix("Input should be ")
 

@@ -82,7 +82,7 @@ def test_models_are_written_and_not_written_over(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["export", "mine"]) == 0
-    assert re.fullmatch(r"written: mine/export \(9 files, \d\.\d MB\)\n", capsys.readouterr().out)
+    assert re.fullmatch(r"written: mine/export \(9 files, \d\d kB\)\n", capsys.readouterr().out)
     assert "holds something already" in told(capsys, "export", "mine")
     assert main(["export", "mine", "--force", "-q"]) == 0
     assert main(["export", "mine", "-o", "models", "-q"]) == 0

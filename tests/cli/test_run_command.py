@@ -413,7 +413,7 @@ def test_an_error_of_the_operating_system_is_a_sentence(
         raise OSError(28, "No space left on device", "somewhere")
 
     monkeypatch.setattr(RunFolder, "begin", full)
-    assert "No space left on device: 'somewhere'." in refusal(capsys, *SHORT)
+    assert "'somewhere' cannot be used (No space left on device): see" in refusal(capsys, *SHORT)
 
 
 def test_a_fault_of_the_program_itself_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:

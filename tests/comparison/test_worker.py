@@ -44,7 +44,10 @@ def test_runs_at_one_desk_leave_what_single_runs_leave(tmp_path: Path) -> None:
         (TrainingError("It diverged."), "It diverged."),
         (MemoryError(), "There is too little memory: lower --jobs"),
         (RuntimeError("DefaultCPUAllocator: can't allocate memory"), "There is too little memory"),
-        (OSError(28, "No space left on device"), "No space left on device."),
+        (
+            OSError(28, "No space left on device"),
+            "cannot be used (No space left on device): see that",
+        ),
         (
             DiskError.of("x/rounds.csv", "No space left on device"),
             "'x/rounds.csv' cannot be written",

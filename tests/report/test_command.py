@@ -77,7 +77,7 @@ def test_a_title_may_hold_bytes_that_are_no_text(here: Path, folder: Path) -> No
         ("RUN -o .", "'.' is a folder: name the file to write, such as report.html."),
         ("RUN -o ..", "'..' is a folder: name the file to write"),
         ("RUN -o /", "'/' is a folder: name the file to write, such as /report.html."),
-        ("", "Missing argument"),
+        ("", "Missing argument 'RUN...': 'flexcfl report --help' tells what it takes."),
     ],
 )
 def test_a_mistake_is_one_sentence(
@@ -94,7 +94,7 @@ def test_a_mistake_is_one_sentence(
     [
         ("nowhere", "'nowhere' is not a folder"),
         ("RUN --port 70000", "--port"),
-        ("RUN --host 192.0.2.1", "No page can be served at 192.0.2.1, port 8000 ("),
+        ("RUN --host 192.0.2.1", "No page can be served at '192.0.2.1', port 8000 ("),
     ],
 )
 def test_a_mistake_in_watching_is_one_sentence(

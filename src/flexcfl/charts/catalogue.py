@@ -35,6 +35,11 @@ NEEDED = {
 
 def chart(name: str, records: Sequence[Record]) -> Chart:
     """Return a chart of some runs; one of a single run is of the first."""
+    if not isinstance(name, str):
+        raise SettingsError(
+            f"A chart is asked for by its name, not by an object of type {type(name).__name__}: "
+            "give one such as 'accuracy' or 'moves'."
+        )
     if name in OF_METHODS:
         return OF_METHODS[name](records)
     if name not in OF_RUN:

@@ -33,7 +33,7 @@ from flexcfl.cli.resume import resume as resume_command
 from flexcfl.cli.run import run as run_command
 from flexcfl.cli.runs import runs as runs_command
 from flexcfl.cli.show import show as show_command
-from flexcfl.errors import FlexcflError, out_of_memory
+from flexcfl.errors import FlexcflError, not_installed, out_of_memory, printable, refused
 
 __all__ = ["app", "main"]
 
@@ -134,12 +134,14 @@ def _run(arguments: Sequence[str] | None) -> int:
     except NO_ARGUMENTS as error:
         return _told(error.format_message(), MISTAKE)
     except click.ClickException as error:
-        return _mistaken(_once(error.format_message()))
+        return _mistaken(_usage(error))
     except FlexcflError as error:
         code = getattr(error, "code", None)  # of who ended early, as it was asked to
         return _mistaken(str(error)) if code is None else _told(str(error), code)
     except OSError as error:
-        return _mistaken(f"{error}.")
+        return _mistaken(refused(error))
+    except ImportError as error:
+        return _mistaken(not_installed(error))
     except (MemoryError, RuntimeError) as error:
         if not out_of_memory(error):
             raise
@@ -193,13 +195,20 @@ def _left(sentence: str, code: int) -> int:
     return code
 
 
-def _once(message: str) -> str:
-    """Return a message of click's without the hint that Typer has already given."""
-    return re.sub(r"( Did you mean [^?]*\?)( \(?Did you mean [^?]*\?\)?)+", r"\1", message)
+def _usage(error: click.ClickException) -> str:
+    """Return a message of click's with one hint: what was meant, or else where to look it up."""
+    message = error.format_message()
+    if "Did you mean " in message:  # of which Typer may have said so already
+        again = r"( Did you mean [^?]*\?)( \(?Did you mean [^?]*\?\)?)+"
+        return re.sub(again, r"\1", message)
+    context = getattr(error, "ctx", None)
+    if context is None:  # of some mistakes click does not say in which command they are
+        return f"{message.rstrip('.')}: add --help to see what the command takes."
+    return f"{message.rstrip('.')}: '{context.command_path} --help' tells what it takes."
 
 
 def _mistaken(sentence: str) -> int:
-    return _told(f"Error: {' '.join(sentence.splitlines())}", MISTAKE)
+    return _told(f"Error: {printable(' '.join(sentence.splitlines()))}", MISTAKE)
 
 
 def _told(sentence: str, code: int) -> int:

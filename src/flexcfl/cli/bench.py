@@ -58,6 +58,8 @@ def bench(
             number = rounds or usual
             task = progress.add_task(WORKS[name].title, total=2 * (number + 1))
             work = replace(WORKS[name], cohort=cohort)
+            if not console.is_terminal:  # where no bar is drawn
+                console.print(f"measuring {work.title}", highlight=False, soft_wrap=True)
 
             def tell(task: "TaskID" = task) -> None:
                 progress.advance(task)

@@ -121,15 +121,19 @@ def inspect(
     images. For npz, folder=DIR names a folder with an .npz file for each client, and test_share and
     seed say how files without test examples are divided.
     """
+    from rich.console import Console
+
     from flexcfl.data.catalogue import dataset_named
     from flexcfl.data.display import report
+    from flexcfl.runner.conduct import loading
     from flexcfl.settings import assignments, validated
 
     dataset = dataset_named(name)
     given = assignments(set_ or [])
     table = {key.removeprefix("data."): value for key, value in given.items()}
     options = validated(dataset.options, table, name)
-    shown = report(dataset.load(options, data), options)
+    with loading(Console(stderr=True), f"Loading {name}"):
+        shown = report(dataset.load(options, data), options)
     show(shown)
     if svg is not None:
         _save(shown, svg, title=f"flexcfl data inspect {name}")

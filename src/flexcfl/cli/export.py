@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from flexcfl.cli import options
+from flexcfl.cli.output import tell
 
 __all__ = ["export"]
 
@@ -38,15 +39,11 @@ def export(
 
     from flexcfl.runner import load
     from flexcfl.runner.conduct import loading
+    from flexcfl.runner.memory import spelt
 
     console = Console(quiet=quiet)
     with loading(console, "Reading the run"):
         path = load(folder, model=model).export(out, force=force)
     files = sorted(path.iterdir())
-    size = sum(each.stat().st_size for each in files) / 1e6
-    console.print(
-        f"written: {path} ({len(files)} files, {size:.1f} MB)",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
-    )
+    size = spelt(sum(each.stat().st_size for each in files))
+    tell(f"written: {path} ({len(files)} files, {size})", console)

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from flexcfl.errors import printable
 
-__all__ = ["show", "show_json"]
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+__all__ = ["show", "show_json", "tell"]
 
 # Wider than any line, so that what reads a pipe finds every line whole.
 PIPE_WIDTH = 10_000
@@ -31,6 +33,11 @@ def show(shown: "RenderableType", whole: bool = False) -> None:
         pipe.print(shown)
     for line in captured.get().splitlines():
         typer.echo(line.rstrip())
+
+
+def tell(sentence: str, console: "Console") -> None:
+    """Print a sentence as it is, on one line, in which no name can move a terminal."""
+    console.print(printable(sentence), markup=False, highlight=False, soft_wrap=True)
 
 
 def show_json(content: Any) -> None:

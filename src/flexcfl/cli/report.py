@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from flexcfl.cli import options
+from flexcfl.cli.output import tell
 
 __all__ = ["report", "watch"]
 
@@ -49,6 +50,7 @@ def report(
 
     from flexcfl.report.writing import write
     from flexcfl.runner.conduct import loading
+    from flexcfl.runner.memory import spelt
 
     console = Console(quiet=quiet)
     with loading(console, "Reading the runs and drawing the page"):
@@ -56,13 +58,8 @@ def report(
     for sentence in book.left_out:  # also where nothing else is to be shown
         typer.echo(sentence, err=True)
     number = len(book.runs)
-    size = out.stat().st_size / 1e6
-    console.print(
-        f"written: {out} ({number} {'run' if number == 1 else 'runs'}, {size:.1f} MB)",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
-    )
+    size = spelt(out.stat().st_size)
+    tell(f"written: {out} ({number} {'run' if number == 1 else 'runs'}, {size})", console)
     if open_:
         typer.launch(out.resolve().as_uri())
 
@@ -103,12 +100,7 @@ def watch(
 
     with server(folders, host, port) as serving:
         where = address(serving)
-        Console().print(
-            f"Watching at {where} (Ctrl-C ends it; the runs go on)",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
-        )
+        tell(f"Watching at {where} (Ctrl-C ends it; the runs go on)", Console())
         if open_:
             typer.launch(where)
         serving.serve_forever()

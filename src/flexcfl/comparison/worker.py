@@ -26,7 +26,9 @@ from flexcfl.errors import (
     ModelError,
     SettingsError,
     TrainingError,
+    not_installed,
     out_of_memory,
+    refused,
 )
 from flexcfl.runner.stopping import StoppedError
 
@@ -126,5 +128,7 @@ def _told(error: BaseException, begun: bool) -> Failed | Faulty:
     if out_of_memory(error):
         return Failed(TrainingError, MEMORY, begun)
     if isinstance(error, OSError):
-        return Failed(TrainingError, f"{error}.", begun)
+        return Failed(TrainingError, refused(error), begun)
+    if isinstance(error, ImportError):
+        return Failed(TrainingError, not_installed(error), begun)
     return Faulty("".join(traceback.format_exception(error)))

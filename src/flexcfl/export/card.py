@@ -67,7 +67,7 @@ def _opening(facts: Facts) -> str:
     return (
         f"{models[0].upper()}{models[1:]}: trained by federated learning "
         f"({plain(summary['algorithm'])}) over {summary['clients']:,} clients in "
-        f"{summary['rounds']:,} rounds, with [flexcfl](https://pypi.org/project/flexcfl/). A model "
+        f"{summary['rounds']:,} rounds, with flexcfl. A model "
         f"takes examples of shape `{tuple(summary['shape'])}` and gives {summary['classes']:,} "
         f"logits; it has {summary['parameters']:,} parameters."
     )

@@ -11,6 +11,7 @@ from flexcfl.errors import SettingsError
 from flexcfl.history.figures import FIGURES
 from flexcfl.history.row import content_of
 from flexcfl.history.whole import Whole
+from flexcfl.settings import shown
 
 __all__ = ["Curves", "Difference", "difference"]
 
@@ -58,6 +59,12 @@ def difference(runs: Sequence[Whole]) -> Difference:
     """Return how runs differ from each other."""
     if len(runs) < 2:
         raise SettingsError("One run alone differs from nothing: name two runs or more.")
+    for run in runs:
+        if not isinstance(run, Whole):
+            raise SettingsError(
+                f"{shown(run)} is not a run that was read: name its folder to "
+                "flexcfl.history.whole, and compare what that returns."
+            )
     settings = _beside([run.row.settings for run in runs])
     differing = {name: each for name, each in settings.items() if not _alike(each)}
     versions = _beside([run.versions for run in runs if run.versions])

@@ -76,13 +76,14 @@ def _bound(host: str, port: int, shelf: "_Shelf") -> _Server:
     for candidate in range(port, min(port + TRIES, 2**16)) if port else [0]:
         try:
             return _Server((host, candidate), shelf)
-        except (OSError, ValueError) as error:  # a name that no machine can have is a ValueError
-            trouble = error
+        # A name that no machine can have is a ValueError, or a TypeError where it is no text.
+        except (OSError, TypeError, ValueError) as error:
+            trouble: Exception = error
             if getattr(error, "errno", None) != errno.EADDRINUSE:
                 break
     raise SettingsError(
-        f"No page can be served at {host}, port {port} ({getattr(trouble, 'strerror', trouble)}): "
-        "choose another --port or --host."
+        f"No page can be served at '{host}', port {port} "
+        f"({getattr(trouble, 'strerror', trouble)}): choose another --port or --host."
     )
 
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from flexcfl.errors import printable
 from flexcfl.protocol import NO_GROUP
 from flexcfl.runner import memory
 from flexcfl.runner.experiment import Tables
@@ -49,7 +50,7 @@ def show(rows: Rows, console: Console) -> None:
 
 def settings(resolved: Resolved, file: Path | None) -> Rows:
     """Return all settings, those that were given in bold and with their source."""
-    head = {"file": Text(str(file))} if file else {}
+    head = {"file": Text(printable(str(file)))} if file else {}
     return {**head, **listed(resolved.experiment.tables(), resolved.sources)}
 
 
@@ -64,7 +65,7 @@ def listed(tables: Tables, marks: Mapping[str, str]) -> Rows:
 
 
 def _setting(key: str, value: Any, mark: str | None) -> Text:
-    text = named(value) if key == "name" else f"{key} {plain(value)}"
+    text = printable(named(value) if key == "name" else f"{key} {plain(value)}")
     return Text(f"{text} ({mark})", style="bold") if mark else Text(text)
 
 
@@ -101,7 +102,7 @@ def results(run: Run) -> Rows:
     return {
         **figures(run.summary, run.rounds["accuracy"], _sample(run), _groups(run)),
         "time": Text(f"{run.summary['seconds']:.1f} s"),
-        "folder": Text(str(run.folder) if run.folder else "none"),
+        "folder": Text(printable(str(run.folder)) if run.folder else "none"),
     }
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from flexcfl.export import Facts, Group, card, config
 from flexcfl.runner import leaving, toml
 from flexcfl.runner.folder import told, write
 from flexcfl.runner.places import entered
+from flexcfl.runner.restoring import WRONG
 from flexcfl.runner.result import Run
 
 __all__ = ["EXPORT", "export"]
@@ -29,10 +31,10 @@ def export(run: Run, folder: Path | None = None, force: bool = False) -> Path:
     path = folder or Path(run.folder or "", EXPORT)
     _check_free(path, force)
     # All is known before anything is written.
-    facts = _facts(run)
+    texts = _texts(run)
     entered(path)
     written = set()
-    for name, content in _files(run, facts):
+    for name, content in chain(_models(run), texts):
         write(path, name, content)
         written.add(name)
     for stale in path.iterdir():  # models of another run that has been here before
@@ -52,11 +54,23 @@ def _check_free(path: Path, force: bool) -> None:
         )
 
 
-def _files(run: Run, facts: Facts) -> Iterator[tuple[str, bytes]]:
+def _models(run: Run) -> Iterator[tuple[str, bytes]]:
     yield from leaving.models(run.engine, run.models, run.auxiliary, run.summary)
-    yield CONFIG, config(facts).encode()
-    yield SETTINGS, facts.settings.encode()
-    yield CARD, card(facts).encode("utf-8", "replace")
+
+
+def _texts(run: Run) -> list[tuple[str, bytes]]:
+    try:
+        facts = _facts(run)
+        return [
+            (CONFIG, config(facts).encode()),
+            (SETTINGS, facts.settings.encode()),
+            (CARD, card(facts).encode("utf-8", "replace")),
+        ]
+    except WRONG as error:  # what is in a summary that somebody has changed
+        raise SettingsError(
+            f"The card of the run in '{run.folder}' cannot be written, for its summary.json is "
+            f"damaged or of another version ({type(error).__name__}: {error!s:.60}): run it again."
+        ) from None
 
 
 def _facts(run: Run) -> Facts:

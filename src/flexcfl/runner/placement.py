@@ -14,10 +14,12 @@ from flexcfl.errors import DataError, SettingsError
 from flexcfl.guards import Guards
 from flexcfl.protocol import NO_GROUP, Evaluate, Ids, Serving
 from flexcfl.runner.alone import alone
+from flexcfl.runner.experiment import RunSettings
 from flexcfl.runner.hosting import simulation
 from flexcfl.runner.restoring import WRONG
 from flexcfl.runner.result import Run
 from flexcfl.runner.transcript import hold
+from flexcfl.settings import validated
 
 __all__ = ["Placement", "place"]
 
@@ -69,6 +71,8 @@ def place(
             f"'{name}' cannot place one newcomer alone: give its class a method newcomer, as "
             "flexcfl.protocol.Welcoming says, and run it again."
         )
+    if seed is not None:
+        validated(RunSettings, {"seed": seed}, "The newcomer's")
     train, test = _examples(run, x, y, TRAIN), _test(run, x_test, y_test)
     federation = _federation(run.experiment.data.name, train, test, run.summary["classes"])
     try:

@@ -14,6 +14,7 @@ from flexcfl.errors import SettingsError
 from flexcfl.metrics import Accuracy
 from flexcfl.protocol import Clustering, Ids, Vector
 from flexcfl.runner.experiment import Experiment
+from flexcfl.settings import shown
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -69,9 +70,10 @@ class Run:
 
     def model(self, group: int = 0) -> "nn.Module":
         """Return a group's model as a module, ready for use."""
-        if not 0 <= group < len(self.models):
+        if group not in range(len(self.models)):  # also where it is no number
             raise SettingsError(
-                f"There is no group {group}: this run has the groups 0 to {len(self.models) - 1}."
+                f"There is no group {shown(group)}: this run has the groups 0 to "
+                f"{len(self.models) - 1}."
             )
         return self.engine.module(self.models[group])
 

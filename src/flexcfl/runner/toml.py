@@ -7,7 +7,7 @@ from typing import Any
 
 import tomli_w
 
-from flexcfl.errors import SettingsError
+from flexcfl.errors import SettingsError, reason
 from flexcfl.runner.experiment import Experiment
 from flexcfl.settings import excess
 
@@ -22,6 +22,7 @@ __all__ = ["parsed", "read", "written"]
 # second; a key of very many parts, which stands on one line, would take it hours.
 MOST_BYTES = 2**16
 MOST_DOTS = 200
+MEND = "mend it there, or name another file"
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -33,12 +34,12 @@ def parsed(content: bytes, name: str) -> dict[str, Any]:
     """Return what TOML says; ``name`` is what sentences call it."""
     if len(content) > MOST_BYTES:
         raise SettingsError(
-            f"The experiment '{name}' is longer than {MOST_BYTES} bytes: is it the right file?"
+            f"The experiment '{name}' is longer than {MOST_BYTES} bytes: name the right file."
         )
     said = _parsed(name, content)
     beyond = excess(said)
     if beyond:
-        raise SettingsError(f"The experiment '{name}' holds {beyond}: no setting needs that.")
+        raise SettingsError(f"The experiment '{name}' holds {beyond}: {MEND}.")
     return said
 
 
@@ -58,16 +59,19 @@ def _parsed(path: str, content: bytes) -> dict[str, Any]:
         if line.count(b".") > MOST_DOTS:
             raise SettingsError(
                 f"Line {number} of the experiment '{path}' has more than {MOST_DOTS} dots: "
-                "is it the right file?"
+                "name the right file."
             )
     try:
         return tomllib.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise SettingsError(
-            f"The experiment '{path}' is not TOML: its byte {error.start} is not UTF-8 text."
+            f"The experiment '{path}' is not TOML, for its byte {error.start} is not UTF-8 text: "
+            f"{MEND}."
         ) from None
     except (ValueError, RecursionError) as error:  # also numbers and nesting beyond all measure
-        raise SettingsError(f"The experiment '{path}' is not TOML: {error}.") from None
+        raise SettingsError(
+            f"The experiment '{path}' is not TOML ({reason(error)}): {MEND}."
+        ) from None
 
 
 def written(experiment: Experiment, remarks: Sequence[str] = ()) -> str:

@@ -114,6 +114,8 @@ def forget(path: Path) -> None:
 
 def _hold(plan: Plan, console: Console, tick: Tick | None) -> None:
     what = f"Starting a SuperLink and {plan.nodes} SuperNode{'' if plan.nodes == 1 else 's'}"
+    if not console.is_terminal:  # where nothing turns while they start
+        console.print(what, highlight=False)
     with _showing(console, what) as status, Federation(plan, console, _remark) as federation:
         stop = status.stop if status is not None else lambda: None
         try:
