@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 
+pytestmark = pytest.mark.slow  # a page is opened anew for each
+
+
 def table(path: Path) -> list[dict[str, str]]:
     with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))

@@ -17,6 +17,8 @@ from tests.report.folders import construct
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+pytestmark = pytest.mark.slow  # a page is opened anew for each
+
 THEMES: tuple[Theme, ...] = ("light", "dark")
 PAPER = {"light": "#FFFFFF", "dark": "#181D24"}  # what charts are drawn on
 

@@ -16,6 +16,8 @@ from tests.report.folders import construct
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+pytestmark = pytest.mark.slow  # a page is opened anew for each
+
 MARKS = ".plot .js-line, .plot .js-fill, .plot .point, .plot image"
 HOSTILE = (
     "<script>alert(1)</script>",
