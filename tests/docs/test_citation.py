@@ -44,4 +44,4 @@ def test_it_refers_to_the_paper(citation: Any) -> None:
         (ROOT / "README.md").read_text("utf-8").replace("*", "").split()
     )
     assert paper["authors"][0]["family-names"] == "Duan"
-    assert re.fullmatch(r"10\.\d{4}/\S+", paper["doi"])
+    assert re.fullmatch(r"https://arxiv\.org/abs/\d{4}\.\d{5}", paper["url"])
