@@ -120,6 +120,7 @@ def test_commands_are_told_from_remarks_and_output() -> None:
         ("compare a b", "compare a b --rounds 2 --seeds 1 --jobs 2"),
         ("run --rounds 12", "run --rounds 12"),
         ("run --rounds 13", "run --rounds 13 --rounds 2"),
+        ("federate --nodes 4 --rounds 3", "federate --nodes 4 --rounds 3 --rounds 1"),
         ("federate few.toml", "federate few.toml"),
         ("federate few.toml --rounds 50", "federate few.toml --rounds 50 --rounds 2"),
         ("reproduce", "reproduce"),
