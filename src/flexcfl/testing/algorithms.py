@@ -21,7 +21,7 @@ from flexcfl.protocol import (
     drive,
     state_type,
 )
-from flexcfl.testing.check import demand, demand_options
+from flexcfl.testing.check import demand, demand_options, demand_summary
 from flexcfl.testing.parabolas import Parabolas
 
 __all__ = ["PROMISES", "AlgorithmSubject", "advanced", "check_serving", "same", "started"]
@@ -279,8 +279,7 @@ def a_newcomer_alone_finds_a_model_if_it_says_how(subject: AlgorithmSubject) -> 
 def it_says_what_it_is_and_what_it_can_be_told(subject: AlgorithmSubject) -> None:
     """The entry has a summary, and options with defaults that are explained."""
     entry = subject.entry
-    phrase = entry.summary and not entry.summary.endswith(".")
-    demand(phrase, f"The summary must be a phrase without a full stop, not {entry.summary!r}.")
+    demand_summary(entry.summary)
     demand(entry.memory(entry.options(), 1000, 7850) >= 0, "It needs less than no memory.")
     demand_options(entry.options, "[algorithm]")
 

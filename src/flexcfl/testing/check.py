@@ -7,7 +7,7 @@ from typing import Any
 from flexcfl.errors import SettingsError
 from flexcfl.settings import validated
 
-__all__ = ["Check", "bound", "demand", "demand_options"]
+__all__ = ["Check", "bound", "demand", "demand_options", "demand_summary"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +38,12 @@ def demand(kept: object, sentence: str) -> None:
     """Raise an ``AssertionError`` that says what is wrong, unless the promise is kept."""
     if not kept:
         raise AssertionError(sentence)
+
+
+def demand_summary(summary: str) -> None:
+    """Demand that a registry's entry says what it is in a phrase."""
+    phrase = 10 < len(summary) < 100 and not summary.endswith(".")
+    demand(phrase, f"The summary must be a phrase without a full stop, not {summary!r}.")
 
 
 def demand_options(kind: type[Any], table: str) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexcfl.drift import Detector, Entry, Samples
-from flexcfl.testing.check import demand, demand_options
+from flexcfl.testing.check import demand, demand_options, demand_summary
 
 __all__ = ["PROMISES", "labelled"]
 
@@ -76,8 +76,7 @@ def it_sees_a_change_of_everything(entry: Entry) -> None:
 
 def it_says_what_it_is_and_what_it_can_be_told(entry: Entry) -> None:
     """The entry has a summary, and the detector options with defaults that are explained."""
-    phrase = entry.summary and not entry.summary.endswith(".")
-    demand(phrase, f"The summary must be a phrase without a full stop, not {entry.summary!r}.")
+    demand_summary(entry.summary)
     demand_options(entry.detector, "[drift]")
 
 

@@ -10,7 +10,7 @@ from flexcfl.data import Federation, IndexLists
 from flexcfl.protocol import Ids
 from flexcfl.settings import validated
 from flexcfl.shifts import Entry, Holdings, Moment, Shift, Timeline
-from flexcfl.testing.check import demand, demand_options
+from flexcfl.testing.check import demand, demand_options, demand_summary
 
 __all__ = ["PROMISES", "everybody", "of_labels", "often"]
 
@@ -80,8 +80,7 @@ def nobody_shifts_before_anybody_was_visited(entry: Entry) -> None:
 
 def it_says_what_it_is_and_what_it_can_be_told(entry: Entry) -> None:
     """The entry has a summary, and the shift options with defaults that are explained."""
-    short = 10 < len(entry.summary) < 100 and not entry.summary.endswith(".")
-    demand(short, f"The summary must be a phrase without a full stop, not {entry.summary!r}.")
+    demand_summary(entry.summary)
     demand_options(entry.shift, "[shift]")
 
 
