@@ -179,7 +179,7 @@ def test_a_source_is_named_beside_what_it_gave(
         ("--set data.arrivals=5", "[data] arrivals must be a list such as [{round = 100, share"),
         ("--set data.arrivals=[{round=5}]", "[data] arrivals[0] needs the setting 'share'"),
         (
-            "--set data.arrivals=[{round=5,share=0.9}]",
+            "--cohort 20 --set data.arrivals=[{round=5,share=0.9}]",
             "A cohort of 20 is larger than the 10 of 100",
         ),
         (

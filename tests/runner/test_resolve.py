@@ -199,6 +199,27 @@ def test_the_default_cohort_fits_a_federation_of_ones_own_as_it_is_at_the_start(
     assert resolve([Layer("given", {"data": data})], Own(blobs)).experiment.run.cohort == 3
 
 
+@pytest.mark.parametrize(
+    ("data", "cohort"),
+    [
+        ({"name": "digits", "clients": 6}, 6),
+        ({"name": "digits", "clients": 60}, 20),
+        ({"name": "digits", "arrivals": [{"round": 2, "share": 0.9}]}, 10),
+        ({"name": "npz", "folder": "clients"}, 3),
+        ({"name": "npz", "folder": "nowhere"}, 20),  # which is told when it is to be read
+    ],
+)
+def test_the_default_cohort_fits_a_dataset_whose_size_can_be_seen(
+    data: dict[str, Any], cohort: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "clients").mkdir()
+    for name in ("ann", "bob", "cleo"):
+        (tmp_path / "clients" / f"{name}.npz").touch()
+    assert resolved(data=data).run.cohort == cohort
+    assert resolved(data=data, run={"cohort": 7}).run.cohort == 7  # as somebody said
+
+
 @pytest.mark.parametrize("folder", ["here", "../here", "/somewhere/here"])
 def test_paths_are_absolute_so_that_the_file_can_be_run_from_any_folder(
     folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

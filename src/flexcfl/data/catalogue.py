@@ -13,7 +13,7 @@ from flexcfl.data.digits import DigitsOptions, load_digits
 from flexcfl.data.fashion import FashionOptions, load_fashion
 from flexcfl.data.federation import Federation
 from flexcfl.data.femnist import FemnistOptions, load_femnist
-from flexcfl.data.folder import NpzOptions, load_npz
+from flexcfl.data.folder import NpzOptions, count_npz, load_npz
 from flexcfl.data.leaf import LeafOptions, load_leaf
 from flexcfl.data.mnist import MnistOptions, load_mnist
 from flexcfl.data.options import FORBID
@@ -33,7 +33,8 @@ class Dataset(Generic[OptionsT]):
     """One dataset: ``load(options, folder)`` gives its federation.
 
     ``options`` is the frozen dataclass of its settings, ``what`` a phrase on what it is,
-    ``clients`` their number by default, ``source`` its files where it needs any.
+    ``clients`` their number by default, ``source`` its files where it needs any. ``count(options)``
+    is how many clients it has, as far as that is known before it is loaded.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Dataset(Generic[OptionsT]):
     options: type[OptionsT]
     load: Callable[[OptionsT, Path | None], Federation]
     source: Source | None = None
+    count: Callable[[OptionsT], int | None] = lambda options: getattr(options, "clients", None)
 
 
 ALL: tuple[Dataset[Any], ...] = (
@@ -68,7 +70,7 @@ ALL: tuple[Dataset[Any], ...] = (
         SOURCES["fashion-mnist"],
     ),
     Dataset("leaf", "your own, in LEAF's JSON", None, LeafOptions, load_leaf),
-    Dataset("npz", "your own, a file per client", None, NpzOptions, load_npz),
+    Dataset("npz", "your own, a file per client", None, NpzOptions, load_npz, count=count_npz),
 )
 
 

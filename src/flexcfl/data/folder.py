@@ -13,7 +13,7 @@ from flexcfl.data.options import FORBID, FolderOptions, Seed, Share
 from flexcfl.errors import DataError
 from flexcfl.settings import shown, validated
 
-__all__ = ["NpzOptions", "from_folder", "load_npz"]
+__all__ = ["NpzOptions", "count_npz", "from_folder", "load_npz"]
 
 NAME = "npz"
 
@@ -65,6 +65,14 @@ def from_folder(
 def load_npz(options: NpzOptions, folder: Path | None = None) -> Federation:
     """Read the folder of the settings; the data ``folder`` of other sets has no part in it."""
     return from_folder(options.root(), test_share=options.test_share, seed=options.seed)
+
+
+def count_npz(options: NpzOptions) -> int | None:
+    """Return how many clients there are, without reading their files, if that can be seen."""
+    try:
+        return len(_files(options.root()))
+    except DataError:  # which is told when they are to be read
+        return None
 
 
 def _files(folder: Path) -> list[Path]:

@@ -45,7 +45,9 @@ def resolve(layers: Iterable[Layer], own: Own = NOTHING) -> Resolved:
     entry = ALGORITHMS[algorithm]
     options = NoOptions if own.federation else DATASETS[dataset].options
     data = _data(given.tables["data"], dataset, options)
-    brought = _fitting(defaults(dataset, entry), data.arrivals, own.federation)
+    brought = defaults(dataset, entry)
+    if "cohort" not in given.tables["run"]:  # else nobody need look how many clients there are
+        brought = _fitting(brought, data, own.federation)
     tables = {name: brought[name] | keys for name, keys in given.tables.items()}
     _check_groups(algorithm, entry, tables["algorithm"])
     _check_weight(entry, tables["algorithm"])
@@ -70,11 +72,12 @@ def resolve(layers: Iterable[Layer], own: Own = NOTHING) -> Resolved:
     return Resolved(experiment, dict(given.sources))
 
 
-def _fitting(brought: Tables, later: arrivals.Arrivals, federation: Federation | None) -> Tables:
-    """Let the default cohort be no larger than a small federation of one's own is at the start."""
-    if federation is None:
+def _fitting(brought: Tables, data: Data, federation: Federation | None) -> Tables:
+    """Let the default cohort be no larger than a small federation is at the start."""
+    clients = federation.clients if federation else DATASETS[data.name].count(data.options)
+    if clients is None:
         return brought
-    there = arrivals.numbers(later, federation.clients)[0]
+    there = arrivals.numbers(data.arrivals, clients)[0]
     cohort = min(brought["run"]["cohort"], max(there, 1))
     return {**brought, "run": {**brought["run"], "cohort": cohort}}
 
