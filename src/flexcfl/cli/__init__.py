@@ -55,7 +55,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command("run", epilog="Example: flexcfl run --dataset mnist --model mlp --out runs/mine")(
+app.command("run", epilog="Example: flexcfl run --shift swap-part --model mlp --out runs/mine")(
     run_command
 )
 app.command("federate", epilog="Example: flexcfl federate --nodes 4 --dataset digits")(
