@@ -12,18 +12,23 @@ from flexcfl.protocol import (
     LOWEST_LOSS,
     NO_GROUP,
     Conversation,
+    DistinctDraws,
     Evaluate,
     Evaluated,
     Keep,
     Kept,
     Local,
+    Migrate,
     Order,
     Place,
     Placed,
     Train,
     Trained,
+    TrainingOrder,
+    among,
     ask,
     drive,
+    lowest_finite,
 )
 
 
@@ -94,6 +99,42 @@ def test_bytes_are_those_of_the_models_and_figures_that_travel() -> None:
     assert Kept(clients).up_bytes == 0
     assert an_order(3, 100).down_bytes == 3 * 100 * 4
     assert evaluated(1, 2).up_bytes == 2 * 3 * 8
+
+
+def test_orders_of_a_round_say_how_often_a_client_has_trained_for_the_same_purpose() -> None:
+    seen: list[list[int] | None] = []
+
+    def executor(order: Order[Any]) -> Any:
+        assert isinstance(order, TrainingOrder)
+        seen.append(None if order.repeats is None else order.repeats.tolist())
+
+    one, two = np.array([1, 2]), np.array([3, 2, 1])
+    models, given = np.zeros((1, 4), np.float32), DistinctDraws(executor)
+    given(Train(one, models, one * 0, Local()))
+    given(Train(one, models, one * 0, Local(), "cold-start"))
+    given(Train(two, models, two * 0, Local()))
+    given(Migrate(np.array([2, 4]), Local(), 1))
+    given(Migrate(np.array([5]), Local(), 1))
+    given(Train(two, models, two * 0, Local(), repeats=two))  # as a server has sent it
+    given(Train(two, models, two * 0, Local()))
+    assert seen == [None, None, [0, 1, 1], [1, 0], None, [3, 2, 1], [2, 3, 3]]
+
+
+def test_a_client_draws_by_itself_the_first_time_and_by_its_repetition_later() -> None:
+    clients = np.array([7, 3, 5])
+    order = Train(clients, np.zeros((1, 4), np.float32), clients * 0, Local())
+    assert list(order.draws(np.array([5, 7]))) == [(5,), (7,)]
+    again = dataclasses.replace(order, repeats=np.array([2, 0, 1]))
+    assert list(again.draws(np.array([5, 3, 7]))) == [(5, 1), (3,), (7, 2)]
+    some = among(again, np.array([True, False, True]))
+    assert list(some.draws(some.clients)) == [(7, 2), (5, 1)]
+
+
+def test_only_a_finite_loss_can_be_the_lowest() -> None:
+    nan, inf = np.nan, np.inf
+    losses = np.array([[nan, 2, 1], [1, 1, nan], [-inf, inf, 3], [nan, inf, -inf]])
+    assert lowest_finite(losses).tolist() == [2, 0, 2, NO_GROUP]
+    assert lowest_finite(np.empty((0, 3))).tolist() == []
 
 
 def test_an_order_must_say_what_it_sends() -> None:

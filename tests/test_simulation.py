@@ -170,6 +170,39 @@ def test_training_for_another_purpose_draws_other_batches(
     assert np.abs(other - third).max() > 1e-5
 
 
+def test_orders_of_one_round_draw_their_own_batches(
+    engine: Engine, federation: Federation, models: np.ndarray
+) -> None:
+    """The first as ever, all others something else, whoever is asked with a client."""
+    world, clients = Simulation(engine, Timeline(federation), seed=7), np.array([2, 4])
+    order, executor = Train(clients, models, clients * 0, LOCAL), world.at(1)
+    first, second, third = (executor(order).updates for _ in range(3))
+    np.testing.assert_array_equal(first, world.at(1)(order).updates)
+    for one, other in ((first, second), (second, third), (first, third)):
+        assert (np.abs(one - other).max(axis=1) > 1e-5).all()
+    executor = world.at(1)
+    executor(Train(clients[1:], models, clients[1:] * 0, LOCAL))
+    mixed = executor(order).updates
+    np.testing.assert_allclose(mixed, [first[0], second[1]], atol=1e-6)
+
+
+def test_a_model_that_has_diverged_fits_nobody(
+    engine: Engine, federation: Federation, models: np.ndarray
+) -> None:
+    watch = Watch(Sizes(), federation.clients)
+    world, clients = Simulation(engine, Timeline(federation), 7, watch), np.array([4, 0])
+    diverged = np.full_like(models, np.nan)
+    diverged[1] = np.inf
+    some = np.concatenate([diverged, models[:1]])
+    assert world.at(1)(Choose(clients, some)).model_of.tolist() == [2, 2]
+    assert world.at(1)(Train(clients, some, LOWEST_LOSS, LOCAL)).model_of.tolist() == [2, 2]
+    assert world.at(1)(Choose(clients, diverged)).model_of.tolist() == [NO_GROUP, NO_GROUP]
+    lost = world.at(1)(Train(clients, diverged, LOWEST_LOSS, LOCAL))
+    assert lost.model_of.tolist() == [NO_GROUP, NO_GROUP]
+    assert np.isnan(lost.loss).all()
+    assert not lost.updates.any()
+
+
 def test_a_client_that_may_choose_trains_from_the_model_with_the_lowest_training_loss(
     simulation: Simulation, federation: Federation, models: np.ndarray
 ) -> None:

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from flwr.app import Context, Message, RecordDict
 from flwr.serverapp import Grid
@@ -128,15 +128,10 @@ class InProcessGrid(Grid):
         raise NotImplementedError
 
 
-def shards(number: int, memory: object) -> Nodes:
+def shards(number: int, memory: object, **config: Any) -> Nodes:
     """Return the configurations of so many nodes that share a federation."""
-    return {
-        100 + each: cast(
-            Mapping[str, Any],
-            {"partition-id": each, "num-partitions": number, "memory": str(memory)},
-        )
-        for each in range(number)
-    }
+    shared = {"num-partitions": number, "memory": str(memory), **config}
+    return {100 + each: {"partition-id": each, **shared} for each in range(number)}
 
 
 def served(

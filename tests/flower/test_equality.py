@@ -14,6 +14,7 @@ from flexcfl.flower.records import letter_in
 from flexcfl.protocol import Train
 from flexcfl.runner.result import Run
 from flexcfl.shifts import SHIFTS
+from tests.flower import phases
 from tests.flower.inprocess import SMALL, SWAPS, InProcessGrid, Nodes, served, shards, simulated
 
 FLEXCFL: Mapping[str, object] = {
@@ -103,11 +104,25 @@ def test_code_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         "model.name": "gru:Reader",
     }
     code = ",".join(str(value) for value in own.values() if ":" in str(value))
-    nodes: Nodes = {
-        node: {**config, "code": code} for node, config in shards(2, tmp_path / "memory").items()
-    }
+    nodes = shards(2, tmp_path / "memory", code=code)
     run = check_equal(tmp_path, {**FLEXCFL, **own}, nodes=nodes, small=IMAGES)
     assert run.summary["detected"] > 0
+
+
+def test_an_algorithm_with_two_phases(tmp_path: Path) -> None:
+    """Orders of a round draw their own, models that diverge fit nobody, what is asked is charged.
+
+    The algorithm demands that of each round, with faults among its clients.
+    """
+    phases.GAPS.clear()
+    name = "tests.flower.phases:entry"
+    own = {"algorithm.name": name, "faults.dropout": 0.2, "faults.nan": 0.1}
+    run = check_equal(tmp_path, {**SWAPS, **own}, nodes=shards(4, tmp_path / "memory", code=name))
+    rounds = 2 * len(run.rounds["round"])  # on nodes and in one process
+    assert len(phases.GAPS) == rounds
+    assert min(phases.GAPS) > 0
+    query = run.ledger["transfers"][run.ledger["purpose"] == "query"]
+    assert query.tolist() == run.rounds["trained"].tolist()
 
 
 def test_the_same_cohorts(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from flexcfl.protocol import (
     Settle,
     Train,
     Trained,
+    TrainingOrder,
 )
 
 SIZE, GROUPS = 10, 3
@@ -76,12 +77,13 @@ TRANSFERS = {
     "choose": {"assignment": 4 * 3},
     "settle": {},
     "check": {},
-    "evaluate": {},
+    "evaluate": {"query": 4},
 }
 
 
 def test_every_order_that_there_is_has_its_place() -> None:
-    known = {kind for kind in Order.__subclasses__() if kind.__module__.startswith("flexcfl")}
+    direct = {*Order.__subclasses__(), *TrainingOrder.__subclasses__()} - {TrainingOrder}
+    known = {kind for kind in direct if kind.__module__.startswith("flexcfl")}
     assert known == {type(order) for order, _ in EXCHANGES.values()}
 
 
@@ -108,7 +110,7 @@ def test_a_newcomers_origin_goes_with_the_cold_start() -> None:
 
 
 def test_ledgers_add_up_by_purpose_and_evaluation_stands_beside_the_total() -> None:
-    both = Ledger.of(EXCHANGES["train"]) + Ledger.of(EXCHANGES["evaluate"])
+    both = Ledger.of(EXCHANGES["train"]) + Ledger.of(EXCHANGES["evaluate"], measuring=True)
     twice = both + Ledger.of(EXCHANGES["train"]) + Ledger.between_groups(5)
     assert twice.costs["training"] == Cost(14, 2 * 4 * MODEL, 2 * 3 * (MODEL + 24))
     assert twice.costs["evaluation"] == Cost(0, 4 * MODEL, 3 * 24)

@@ -10,6 +10,7 @@ import pytest
 
 from flexcfl.algorithms import FedAvg
 from flexcfl.cohorts import Cohorts
+from flexcfl.errors import SettingsError
 from flexcfl.protocol import (
     Algorithm,
     Conversation,
@@ -24,6 +25,7 @@ from flexcfl.protocol import (
     Serving,
     Traffic,
     Train,
+    ask,
     of_those,
 )
 from flexcfl.runner.evaluation import drawn
@@ -46,6 +48,28 @@ def rounds(
     run = RunSettings(**settings)
     cohorts = Cohorts(run.seed, arrival, run.cohort, run.cohorts)
     return list(train(algorithm, world, zeros, cohorts, run))
+
+
+@dataclass(frozen=True)
+class Curious(FedAvg):
+    """FedAvg that wants to know how well its cohort does."""
+
+    def round(self, state: Serving, cohort: Ids, present: Flags, rng: Any) -> Conversation[Serving]:
+        state = yield from super().round(state, cohort, present, rng)
+        yield from ask(Evaluate(cohort, state.models, cohort * 0))
+        return state
+
+
+@dataclass(frozen=True)
+class Twice(FedAvg):
+    """FedAvg in two phases."""
+
+    def round(self, state: Serving, cohort: Ids, present: Flags, rng: Any) -> Conversation[Serving]:
+        state = yield from super().round(state, cohort, present, rng)
+        return (yield from super().round(state, cohort, present, rng))
+
+
+CURIOUS, TWICE = Curious(Local()), Twice(Local())
 
 
 def test_rounds_are_counted_from_one_and_carry_the_state_on() -> None:
@@ -211,6 +235,75 @@ def test_evaluation_is_no_traffic_and_takes_its_own_time() -> None:
     assert every[0].figures.down_bytes == never[0].figures.down_bytes
     assert all(each.timing.training > 0 for each in every)
     assert [each.timing.round for each in every] == [1, 2]
+
+
+def test_what_the_algorithm_asks_is_charged_and_what_the_run_measures_is_not() -> None:
+    """Also where both are the same question."""
+    plain, asking = (rounds(Ones(), each, rounds=2, cohort=3) for each in (FEDAVG, CURIOUS))
+    for one, other in zip(plain, asking, strict=True):
+        assert [cost.purpose for cost in one.costs] == ["training", "evaluation"]
+        assert [cost.purpose for cost in other.costs] == ["training", "query", "evaluation"]
+        assert other.costs[1].transfers == 3
+        assert other.figures.transfers == one.figures.transfers + 3
+        assert other.figures.down_bytes == one.figures.down_bytes + 3 * 8
+        assert other.costs[2] == one.costs[1]
+
+
+def test_clients_that_train_twice_are_one_turnout() -> None:
+    twice = rounds(Ones(), TWICE, rounds=1, cohort=3)[0].figures
+    assert (twice.cohort, twice.trained) == (3, 3)
+
+
+@dataclass(frozen=True, eq=False)
+class Untyped(FedAvg):
+    """An algorithm that does not say what its state is."""
+
+    def serving(self, state) -> Serving:  # type: ignore[no-untyped-def]
+        return Serving(state.models, state.model_of)
+
+
+@dataclass(frozen=True)
+class Bare:
+    """A state of which a checkpoint would not know the numbers."""
+
+    models: np.ndarray
+    model_of: Ids
+
+
+@dataclass(frozen=True, eq=False)
+class Forgetful(FedAvg):
+    """An algorithm with such a state, from the start on or from the first round."""
+
+    at_once: bool = True
+
+    def start(self, *given: Any) -> Conversation[Any]:
+        state = yield from super().start(*given)
+        return Bare(state.models, state.model_of) if self.at_once else state
+
+    def round(self, *given: Any) -> Conversation[Any]:
+        state = yield from super().round(*given)
+        return Bare(state.models, state.model_of)
+
+    def serving(self, state: Bare) -> Serving:  # type: ignore[override]
+        return Serving(state.models, state.model_of)
+
+
+def test_a_state_that_no_checkpoint_gives_back_is_told_at_once() -> None:
+    """Before the first round, not after the crash."""
+    for algorithm, sentence in (
+        (Untyped(Local()), r"^Untyped does not say of which type its state is: annotate it, as in"),
+        (
+            Forgetful(Local()),
+            r"^The state of Forgetful cannot be read back from a checkpoint: its field 'models' is "
+            r"annotated as ndarray and holds an array of float32: annotate it as "
+            r"NDArray\[np\.float32\]\.$",
+        ),
+        (Forgetful(Local(), at_once=False), "holds a Serving: annotate it as Serving"),
+    ):
+        world = Ones()
+        with pytest.raises(SettingsError, match=sentence):
+            rounds(world, algorithm, rounds=2, cohort=3)
+        assert not world.orders
 
 
 def test_updates_do_not_outlive_their_round() -> None:

@@ -12,7 +12,7 @@ from flexcfl.algorithms.options import NoOptions
 from flexcfl.data import Federation, Iid
 from flexcfl.drift import LabelShare, Samples
 from flexcfl.errors import SettingsError
-from flexcfl.protocol import Conversation, Flags, Ids, Initial, Serving, Train, ask
+from flexcfl.protocol import Conversation, Flags, Ids, Initial, Local, Serving, Train, ask
 from flexcfl.shifts import Holdings, Moment
 from flexcfl.testing import checks
 
@@ -39,6 +39,44 @@ class SameStart(FedAvg):
         yield from ()
         models = np.ones((1, 3), dtype=np.float32)
         return Serving(models, np.zeros(len(present), dtype=np.int64))
+
+
+@dataclass(frozen=True)
+class Halves(FedAvg):
+    """FedAvg in two phases, in both of which the same half of the cohort trains."""
+
+    def round(self, state: Serving, cohort: Ids, present: Flags, rng: Rng) -> Conversation[Serving]:
+        state = yield from super().round(state, cohort[:2], present, rng)
+        return (yield from super().round(state, cohort[:2], present, rng))
+
+
+@dataclass(frozen=True)
+class BareState:
+    """A state that does not say of which numbers its models are."""
+
+    models: np.ndarray
+    model_of: Ids
+
+
+@dataclass(frozen=True)
+class Bare:
+    """FedAvg with a state of its own, which no checkpoint gives back."""
+
+    local: Local
+
+    def start(self, initial: Initial, present: Flags, rng: Rng) -> Conversation[BareState]:
+        served = yield from FedAvg(self.local).start(initial, present, rng)
+        return BareState(served.models, served.model_of)
+
+    def round(
+        self, state: BareState, cohort: Ids, present: Flags, rng: Rng
+    ) -> Conversation[BareState]:
+        served = self.serving(state)
+        served = yield from FedAvg(self.local).round(served, cohort, present, rng)
+        return BareState(served.models, served.model_of)
+
+    def serving(self, state: BareState) -> Serving:
+        return Serving(state.models, state.model_of)
 
 
 def by_chance(state: Serving, trained: Any) -> Serving:
@@ -91,6 +129,12 @@ BROKEN: Mapping[str, tuple[str, object, str]] = {
     ),
     "no answers": ("algorithm", entry(Broken, wrong=needing_an_answer), "survives silence"),
     "silent": ("algorithm", entry(Broken, after=counting_the_silent), "have no say"),
+    "two phases of half a cohort": (
+        "algorithm",
+        entry(Halves),
+        "trains the cohort",
+    ),
+    "a bare array": ("algorithm", entry(Bare), "written down between any two rounds"),
     "full stop": (
         "algorithm",
         Entry("Something.", lambda options, local: FedAvg(local)),

@@ -12,7 +12,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["UnfitError", "flattened", "rebuilt"]
+__all__ = ["PLAIN", "UnfitError", "flattened", "hints", "rebuilt"]
 
 PLAIN = (bool, int, float, str)
 WHOLE = 2**53  # up to which floats know whole numbers
@@ -89,10 +89,10 @@ def _tuple(kinds: tuple[Any, ...], plain: Any, arrays: Sequence[NDArray[Any]]) -
 
 
 def _dataclass(kind: Any, plain: Any, arrays: Sequence[NDArray[Any]]) -> Any:
-    hints = _hints(kind)
-    if not isinstance(plain, dict) or plain.keys() != hints.keys():
-        raise UnfitError(f"{_what(plain)} stands where the fields {', '.join(hints)} are wanted")
-    values = {name: rebuilt(hint, plain[name], arrays) for name, hint in hints.items()}
+    wanted = hints(kind)
+    if not isinstance(plain, dict) or plain.keys() != wanted.keys():
+        raise UnfitError(f"{_what(plain)} stands where the fields {', '.join(wanted)} are wanted")
+    values = {name: rebuilt(hint, plain[name], arrays) for name, hint in wanted.items()}
     try:
         return kind(**values)
     except (TypeError, ValueError) as error:  # what the type itself demands, of any shape of array
@@ -100,9 +100,10 @@ def _dataclass(kind: Any, plain: Any, arrays: Sequence[NDArray[Any]]) -> Any:
 
 
 @cache
-def _hints(kind: Any) -> dict[str, Any]:
-    hints = get_type_hints(kind)
-    return {each.name: hints[each.name] for each in fields(kind)}
+def hints(kind: Any) -> dict[str, Any]:
+    """Return the type of each field of a dataclass."""
+    types = get_type_hints(kind)
+    return {each.name: types[each.name] for each in fields(kind)}
 
 
 def _what(plain: Any) -> str:

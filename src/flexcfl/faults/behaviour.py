@@ -17,12 +17,11 @@ from flexcfl.protocol import (
     Executor,
     Flags,
     Ids,
-    Migrate,
     Order,
-    Place,
     Received,
     Train,
     Trained,
+    TrainingOrder,
     among,
     of_those,
 )
@@ -30,7 +29,6 @@ from flexcfl.protocol import (
 __all__ = ["Behaviour"]
 
 STALE = KINDS.index("stale")
-WORK = (Train, Place, Migrate)  # what takes time, so that a client may be late or vanish over it
 
 
 @dataclass(eq=False)
@@ -92,7 +90,7 @@ class _Round:
         if isinstance(order, Evaluate):
             return self.executor(order)
         reply, late = self._fulfilled(order), 0
-        if isinstance(order, WORK):
+        if isinstance(order, TrainingOrder):  # which takes time: one may be late, or vanish over it
             reply, late = self._in_time(self._remaining(order, reply))
         if not isinstance(order, Train):
             return Received(self._attacked(order, reply), late=late)

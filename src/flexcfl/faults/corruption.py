@@ -27,9 +27,10 @@ def corrupted(
     Where an update is of another shape than it should be, ``updates`` is a list.
     """
     spoilt: dict[int, Vector] = {}
-    for row in np.flatnonzero(np.isin(kind_of, CORRUPTING)).tolist():
+    rows = np.flatnonzero(np.isin(kind_of, CORRUPTING))
+    for row, own in zip(rows.tolist(), order.draws(reply.clients[rows]), strict=True):
         kind = KINDS[kind_of[row]]
-        rng = seeds.generator(seed, f"{kind} {order.purpose}", number, int(reply.clients[row]))
+        rng = seeds.generator(seed, f"{kind} {order.purpose}", number, *own)
         spoilt[row] = CORRUPTIONS[kind](reply.updates[row], rng)
     if not spoilt:
         return reply
@@ -37,8 +38,8 @@ def corrupted(
         updates = reply.updates.copy()
         updates[list(spoilt)] = list(spoilt.values())
         return replace(reply, updates=updates)
-    rows: Any = [spoilt.get(row, update) for row, update in enumerate(reply.updates)]
-    return replace(reply, updates=rows)
+    loose: Any = [spoilt.get(row, update) for row, update in enumerate(reply.updates)]
+    return replace(reply, updates=loose)
 
 
 def _nan(update: Vector, rng: np.random.Generator) -> Vector:

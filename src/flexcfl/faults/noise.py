@@ -32,13 +32,13 @@ class Noise(Attackers):
         """Put noise in the place of updates."""
         if not (isinstance(order, Train) and isinstance(reply, Trained)):
             return reply
-        return replace(reply, updates=self._noise(reply, f"noise {order.purpose}", number, seed))
+        return replace(reply, updates=self._noise(order, reply, number, seed))
 
-    def _noise(self, reply: Trained, purpose: str, number: int, seed: int) -> Vectors:
+    def _noise(self, order: Train, reply: Trained, number: int, seed: int) -> Vectors:
         updates = np.empty_like(reply.updates)
         deviations = self.scale * norms(reply.updates) / np.sqrt(updates.shape[1])
-        for row, client in enumerate(reply.clients):
-            rng = seeds.generator(seed, purpose, number, client)
+        for row, own in enumerate(order.draws(reply.clients)):
+            rng = seeds.generator(seed, f"noise {order.purpose}", number, *own)
             rng.standard_normal(out=updates[row], dtype=np.float32)
         with np.errstate(over="ignore", invalid="ignore"):  # of updates that are not finite
             updates *= deviations[:, np.newaxis].astype(np.float32)

@@ -23,13 +23,13 @@ from flexcfl.flower.roster import Roster
 from flexcfl.flower.wire import Share
 from flexcfl.privacy import Discretion
 from flexcfl.protocol import (
+    DistinctDraws,
     Executor,
     Ids,
-    Migrate,
     Order,
-    Place,
     Traffic,
     Train,
+    TrainingOrder,
     among,
     spans,
 )
@@ -93,7 +93,7 @@ class Network:
         self._look_round(number)
         if not self.roster.nodes:
             self._wait(number)
-        return _Round(self, number)
+        return DistinctDraws(_Round(self, number))
 
     def _look_round(self, number: int) -> None:
         for node, hosts in self.joining.look(self.heading):
@@ -216,7 +216,7 @@ class _Round:
     def _count(self, order: Order[Any], asked: Iterable[_Asked]) -> None:
         """Count the updates that may leave clients, whether they will be heard of or not."""
         discretion, released = self.network.discretion, self.network.released
-        if discretion is None or not isinstance(order, Train | Place | Migrate):
+        if discretion is None or not isinstance(order, TrainingOrder):
             return
         discretion.recall(released)
         for each in asked:

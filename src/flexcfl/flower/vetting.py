@@ -54,6 +54,7 @@ def check_order(order: Order[Any], hosted: Ids) -> None:
     if not isinstance(order, Evaluate) and len(np.unique(clients)) < len(clients):
         raise MalformedError("the order names a client twice")
     _check_model_of(getattr(order, "model_of", LOWEST_LOSS), len(clients))
+    _check_repeats(getattr(order, "repeats", None), len(clients))
     for name, dimensions in VECTORS.items():
         vectors = getattr(order, name, ONE[dimensions])
         if not _is(vectors, np.float32, dimensions) or not vectors.size:
@@ -80,6 +81,15 @@ def _check_model_of(model_of: Any, number: int) -> None:
         return
     if not _is(model_of, np.int64, 1) or len(model_of) != number:
         raise MalformedError("the order does not say which client uses which model")
+
+
+def _check_repeats(repeats: Any, number: int) -> None:
+    if repeats is None:
+        return
+    # A client trains a few times in a round; seeds are made of numbers below 2**32.
+    counts = _is(repeats, np.int64, 1) and len(repeats) == number
+    if not counts or not ((repeats >= 0) & (repeats < 2**32)).all():
+        raise MalformedError("the order does not say how often clients have trained before")
 
 
 def _is(value: Any, dtype: type[Any], dimensions: int) -> bool:

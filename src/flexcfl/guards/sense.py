@@ -34,12 +34,13 @@ def readings(order: Order[Any], reply: Any, review: Review) -> Readings:
 def finite(order: Order[Any], columns: Readings) -> Flags:
     """Return whose training came to something.
 
-    Losses are not beyond what float32 can hold, and a newcomer's update has led to a group.
+    Losses are not beyond what float32 can hold, and a client that was to choose has named a group
+    or a model. Only of those that migrate it may name none.
     """
-    if isinstance(order, Place):
-        return np.asarray(columns["group_of"] != NO_GROUP)
     losses = columns.get("loss", np.zeros(len(columns["clients"])))
-    return np.asarray(np.abs(losses) <= LARGEST)
+    chosen = columns.get("model_of", columns.get("group_of", losses))
+    named = (chosen != NO_GROUP) | isinstance(order, Migrate)
+    return np.asarray(named & (np.abs(losses) <= LARGEST))
 
 
 def _whole(order: Order[Any], name: str, sent: Any, review: Review) -> NDArray[Any]:
@@ -53,14 +54,9 @@ def _whole(order: Order[Any], name: str, sent: Any, review: Review) -> NDArray[A
     elif isinstance(order, Train) and not isinstance(order.model_of, str):
         known &= values == np.append(order.model_of, -1)[review.places]
     else:
-        known &= (values >= _least(order)) & (values < _groups(order))
+        known &= (values >= NO_GROUP) & (values < _groups(order))
     review.refuse(~known, "invalid")
     return values.astype(np.bool_) if name == "drifted" else values
-
-
-def _least(order: Order[Any]) -> int:
-    """Return the lowest number that a client may answer: some have no group to name."""
-    return NO_GROUP if isinstance(order, Place | Migrate) else 0
 
 
 def _groups(order: Order[Any]) -> int:

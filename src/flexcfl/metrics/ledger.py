@@ -3,8 +3,9 @@
 Duan et al.: Flexible Clustered Federated Learning for Client-Level Data Distribution Shift. IEEE
 TPDS 2022, Section 5.3 and its figure on communication. The paper counts one for every model or
 direction that goes to a client or comes back. The common origin that newcomers receive, figures and
-verdicts, and the evaluation of models are not counted; groups that share hand on one model each.
-Bytes are all that the orders send and bring back.
+verdicts are not counted; groups that share hand on one model each. Models that an algorithm has
+evaluated are charged to it as ``query``; ``evaluation`` only measures the method and is no part of
+it. Bytes are all that the orders send and bring back.
 """
 
 from collections.abc import Mapping
@@ -27,7 +28,14 @@ from flexcfl.protocol import (
 __all__ = ["PURPOSES", "Cost", "Ledger", "Purpose"]
 
 Purpose: TypeAlias = Literal[
-    "training", "cold-start", "directions", "assignment", "inter-group", "drift", "evaluation"
+    "training",
+    "cold-start",
+    "directions",
+    "assignment",
+    "query",
+    "inter-group",
+    "drift",
+    "evaluation",
 ]
 PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
 
@@ -72,9 +80,14 @@ class Ledger:
     costs: Mapping[Purpose, Cost] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, exchange: Exchange, number_bytes: int = FLOAT32_BYTES) -> "Ledger":
-        """Return what one order and its reply cost, updates having so many bytes a number."""
-        costs = _costs(*exchange, number_bytes)
+    def of(
+        cls, exchange: Exchange, number_bytes: int = FLOAT32_BYTES, *, measuring: bool = False
+    ) -> "Ledger":
+        """Return what one order and its reply cost, updates having so many bytes a number.
+
+        Where the run is ``measuring`` the method, the method is not charged.
+        """
+        costs = _measured(*exchange) if measuring else _costs(*exchange, number_bytes)
         return cls({purpose: cost for purpose, cost in costs.items() if cost != NOTHING})
 
     @classmethod
@@ -119,8 +132,12 @@ def _costs(order: Any, reply: Any, number_bytes: int) -> dict[Purpose, Cost]:
         case CheckDrift() | Settle():
             return {"drift": Cost(0, order.down_bytes, reply.up_bytes)}
         case Evaluate():
-            return {"evaluation": Cost(0, order.down_bytes, reply.up_bytes)}
+            return {"query": Cost(order.clients.size, order.down_bytes, reply.up_bytes)}
     raise TypeError(f"the ledger does not know what {type(order).__name__} costs")
+
+
+def _measured(order: Any, reply: Any) -> dict[Purpose, Cost]:
+    return {"evaluation": Cost(0, order.down_bytes, reply.up_bytes)}
 
 
 def _training(order: Train, reply: Any, number_bytes: int) -> dict[Purpose, Cost]:

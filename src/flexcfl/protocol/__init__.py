@@ -18,6 +18,8 @@ from flexcfl.protocol.algorithm import (
     drive,
     state_type,
 )
+from flexcfl.protocol.choosing import lowest_finite
+from flexcfl.protocol.distinct import DistinctDraws
 from flexcfl.protocol.local import Local
 from flexcfl.protocol.orders import (
     LOWEST_LOSS,
@@ -29,6 +31,7 @@ from flexcfl.protocol.orders import (
     Reply,
     Train,
     Trained,
+    TrainingOrder,
 )
 from flexcfl.protocol.placing import (
     CheckDrift,
@@ -66,6 +69,7 @@ __all__ = [
     "Chosen",
     "Clustering",
     "Conversation",
+    "DistinctDraws",
     "Evaluate",
     "Evaluated",
     "Exchange",
@@ -88,12 +92,14 @@ __all__ = [
     "Traffic",
     "Train",
     "Trained",
+    "TrainingOrder",
     "Vector",
     "Vectors",
     "Welcoming",
     "among",
     "ask",
     "drive",
+    "lowest_finite",
     "numbers",
     "of_those",
     "spans",

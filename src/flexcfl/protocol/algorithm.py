@@ -105,9 +105,10 @@ class Algorithm(Protocol[StateT]):
     """The server's side of a method: a small value whose state is a frozen dataclass of arrays.
 
     A state may hold arrays, numbers, None, tuples and such dataclasses, each as its annotation
-    says: so it can be written down between rounds, and built again by the type that ``serving``
-    takes. ``present`` has one flag for every client that there will ever be: whether it has
-    arrived.
+    says, with arrays as ``NDArray[np.float32]`` or of another type of numbers: so it can be written
+    down between rounds, and built again by the type that ``serving`` takes. A run refuses any other
+    state at its start. ``present`` has one flag for every client that there will ever be: whether
+    it has arrived.
     """
 
     def start(
@@ -141,5 +142,14 @@ class Welcoming(Protocol[StateT]):
 
 
 def state_type(algorithm: Algorithm[Any]) -> Any:
-    """Return the type of an algorithm's state: what its ``serving`` says that it takes."""
-    return get_type_hints(type(algorithm).serving)["state"]
+    """Return the type of an algorithm's state: what its ``serving`` says that it takes.
+
+    Raises a ``TypeError`` where that says nothing, or names a type that its module does not have.
+    """
+    try:
+        return get_type_hints(type(algorithm).serving)["state"]
+    except (KeyError, NameError):
+        raise TypeError(
+            f"{type(algorithm).__name__} does not say of which type its state is: annotate it, as "
+            "in 'def serving(self, state: MyState) -> Serving', with a type that its module has."
+        ) from None

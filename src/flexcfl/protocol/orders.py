@@ -5,7 +5,8 @@ their group, and find it again, are in ``placing``.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -24,6 +25,7 @@ __all__ = [
     "Reply",
     "Train",
     "Trained",
+    "TrainingOrder",
     "check_models",
 ]
 
@@ -56,6 +58,36 @@ class Order(ABC, Generic[ReplyT_co]):
     @abstractmethod
     def down_bytes(self) -> int:
         """What it sends to the clients."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingOrder(Order[ReplyT_co]):
+    """An order for which clients train, on batches that each of them draws.
+
+    ``repeats[i]`` says how many orders of the round client ``i`` of the order has trained for
+    before, for the same purpose, and is None where no client has. The executor fills it in, so that
+    a client that trains twice in a round draws other batches the second time.
+    """
+
+    clients: Ids
+    repeats: Ids | None = field(default=None, kw_only=True)
+
+    @property
+    def purpose(self) -> Purpose:
+        """Why clients train: to find their group, where the order says nothing else."""
+        return "cold-start"
+
+    def draws(self, clients: Ids) -> Iterator[tuple[int, ...]]:
+        """Yield what tells the draws of each of these clients from all others of the round.
+
+        They are clients of the order. The first time it is the client alone.
+        """
+        repeats = {}
+        if self.repeats is not None:
+            repeats = dict(zip(self.clients.tolist(), self.repeats.tolist(), strict=True))
+        for client in clients.tolist():
+            repeat = repeats.get(client, 0)
+            yield (client, repeat) if repeat else (client,)
 
 
 class Reply(Protocol):
@@ -93,18 +125,19 @@ class Trained:
 
 
 @dataclass(frozen=True, eq=False)
-class Train(Order[Trained]):
+class Train(TrainingOrder[Trained]):
     """Ask clients to train, client ``clients[i]`` from ``models[model_of[i]]``.
 
     With ``LOWEST_LOSS`` for ``model_of`` every client receives all models and trains from the one
-    with the lowest data loss on its training set (the first of equals), which the reply names.
+    with the lowest data loss on its training set (the first of equals), which the reply names. A
+    model whose loss is not finite is never chosen; a client that finds only such models does not
+    train, and its answer does not reach the algorithm.
     ``founding`` says that groups will be founded on the updates, and ``placing`` that clients are
     placed where they train, so that they remember what their data are like.
     """
 
     kind = "train"
 
-    clients: Ids
     models: Vectors
     model_of: Ids | Literal["lowest-loss"]
     local: Local

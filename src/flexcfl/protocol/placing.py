@@ -9,7 +9,7 @@ trains: it then remembers what its data are like, and later verdicts are on what
 from dataclasses import dataclass
 
 from flexcfl.protocol.local import Local
-from flexcfl.protocol.orders import Order, check_models
+from flexcfl.protocol.orders import Order, TrainingOrder, check_models
 from flexcfl.protocol.vectors import (
     FIGURE_BYTES,
     FLAG_BYTES,
@@ -52,7 +52,7 @@ class Placed:
 
 
 @dataclass(frozen=True, eq=False)
-class Place(Order[Placed]):
+class Place(TrainingOrder[Placed]):
     """Ask clients to pre-train from the origin and to choose the group best aligned (Eq. 8).
 
     They keep the origin and the directions, so that they can do it again by themselves.
@@ -60,7 +60,6 @@ class Place(Order[Placed]):
 
     kind = "place"
 
-    clients: Ids
     origin: Vector
     directions: Vectors
     local: Local
@@ -104,7 +103,7 @@ class Keep(Order[Kept]):
 
 
 @dataclass(frozen=True, eq=False)
-class Migrate(Order[Placed]):
+class Migrate(TrainingOrder[Placed]):
     """Ask clients to choose their group anew, from the origin and the directions that they keep.
 
     ``groups`` is how many there are, so that it is known which answers make sense.
@@ -112,7 +111,6 @@ class Migrate(Order[Placed]):
 
     kind = "migrate"
 
-    clients: Ids
     local: Local
     groups: int
 
@@ -137,7 +135,11 @@ class Chosen:
 
 @dataclass(frozen=True, eq=False)
 class Choose(Order[Chosen]):
-    """Ask clients which model has the lowest loss on their training data (the first of equals)."""
+    """Ask clients which model has the lowest loss on their training data (the first of equals).
+
+    A model whose loss is not finite is never chosen. A client that finds only such models names
+    none, ``NO_GROUP``, and its answer does not reach the algorithm.
+    """
 
     kind = "choose"
 

@@ -51,9 +51,10 @@ class Received:
 def among(order: OrderT, asked: Flags) -> OrderT:
     """Return an order to some of its clients: those of its list that are flagged."""
     parts: dict[str, Any] = {"clients": order.clients[asked]}  # type: ignore[attr-defined]
-    model_of = getattr(order, "model_of", None)
-    if model_of is not None and not isinstance(model_of, str):
-        parts["model_of"] = model_of[asked]
+    for name in ("model_of", "repeats"):
+        each = getattr(order, name, None)
+        if each is not None and not isinstance(each, str):
+            parts[name] = each[asked]
     return replace(order, **parts)  # type: ignore[type-var]
 
 

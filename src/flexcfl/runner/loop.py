@@ -3,14 +3,16 @@
 The loop trains, measures and yields; writing, showing and collecting is done by whoever iterates.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
 from flexcfl import seeds
+from flexcfl.checkpoints import misfit
 from flexcfl.cohorts import Attendance
+from flexcfl.errors import SettingsError
 from flexcfl.guards import Guards
 from flexcfl.metrics import Ledger, Trainees
 from flexcfl.protocol import (
@@ -24,6 +26,7 @@ from flexcfl.protocol import (
     Serving,
     Train,
     Trained,
+    state_type,
 )
 from flexcfl.runner import figures
 from flexcfl.runner.evaluation import NOT_EVALUATED, Asked, Evaluation, drawn, evaluate
@@ -145,6 +148,7 @@ class _Course:
         executor, present = self.world.at(0), self.cohorts.present(0)
         talk = self.algorithm.start(initial, present, rng)
         held = hold(talk, executor, 0, self.guards)
+        _check_state(self.algorithm, held.result)
         model_of = self.algorithm.serving(held.result).model_of
         members = figures.of_members(0, np.flatnonzero(model_of != NO_GROUP), model_of)
         spent = (held.ledger, held.seconds, tuple(members), held.refused)
@@ -155,8 +159,9 @@ class _Course:
         rng = seeds.generator(self.settings.seed, "round", number)
         talk = self.algorithm.round(past.state, self.cohorts.choose(number), present, rng)
         held = hold(talk, executor, number, self.guards)
+        _check_state(self.algorithm, held.result)
         serving = self.algorithm.serving(held.result)
-        listening = Transcript(executor, number, self.guards)
+        listening = Transcript(executor, number, self.guards, measuring=True)
         evaluation, seconds = timed(lambda: self._evaluated(serving, present, number, listening))
         trainees, members = Trainees.of(held.training, serving), _members(serving, present)
         shared = Ledger.between_groups(serving.exchanged if len(trainees.losses) else 0)
@@ -196,6 +201,17 @@ class _Course:
         return evaluate(serving, asked, executor)
 
 
+def _check_state(algorithm: Algorithm[Any], state: Any) -> None:
+    """Refuse a state that a checkpoint could not be read back as, before a crash needs one."""
+    try:
+        why = misfit(state_type(algorithm), state)
+    except TypeError as error:
+        raise SettingsError(str(error)) from None
+    if why is not None:
+        name = type(algorithm).__name__
+        raise SettingsError(f"The state of {name} cannot be read back from a checkpoint: {why}.")
+
+
 def _drift(shifted: Ids | None, held: Held[Any], before: Ids, after: Ids) -> Drift:
     moved = np.flatnonzero(before != after)
     return Drift(
@@ -209,11 +225,16 @@ def _drift(shifted: Ids | None, held: Held[Any], before: Ids, after: Ids) -> Dri
 def _turnout(training: Sequence[Exchange], refused: Refused) -> Turnout:
     pairs = [(order, reply) for order, reply in training if isinstance(order, Train)]
     return Turnout(
-        asked=sum(len(order.clients) for order, _ in pairs),
-        answered=sum(len(reply.clients) for _, reply in pairs if isinstance(reply, Trained)),
+        asked=_different(order.clients for order, _ in pairs),
+        answered=_different(reply.clients for _, reply in pairs if isinstance(reply, Trained)),
         rejected=refused.rejected,
         clipped=refused.clipped,
     )
+
+
+def _different(clients: Iterable[Ids]) -> int:
+    """Return how many clients these are, of which an algorithm may ask some several times."""
+    return len(np.unique(np.concatenate([np.empty(0, np.int64), *clients])))
 
 
 def _members(serving: Serving, present: Flags) -> Ids:

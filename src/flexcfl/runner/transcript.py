@@ -99,13 +99,15 @@ def timed(work: Callable[[], ResultT]) -> tuple[ResultT, float]:
 class Transcript:
     """An executor that hands on what the guards admit, counts costs, and remembers the training.
 
-    ``centre`` is the direction by which later founders are judged. Everything else that was said is
+    ``centre`` is the direction by which later founders are judged, and ``measuring`` says that the
+    run asks here and not the algorithm, which is then not charged. Everything else that was said is
     forgotten at once: the updates of founders may be large.
     """
 
     executor: Executor
     number: int
     guards: Guards
+    measuring: bool = False
     ledger: Ledger = field(default_factory=Ledger)
     training: list[Exchange] = field(default_factory=list)
     detected: int = 0
@@ -128,7 +130,8 @@ class Transcript:
             received = Received(received)
         if received.traffic is not None:
             self.messages.append(Messages(self.number, order.kind, *astuple(received.traffic)))
-        self.ledger += Ledger.of((order, reply), received.number_bytes)
+        spent = Ledger.of((order, reply), received.number_bytes, measuring=self.measuring)
+        self.ledger += spent
         if isinstance(order, Train) and order.purpose == "training":
             self.training.append((order, reply))
         if isinstance(reply, Checked):

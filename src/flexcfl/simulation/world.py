@@ -18,23 +18,24 @@ from flexcfl.protocol import (
     Checked,
     Choose,
     Chosen,
+    DistinctDraws,
     Evaluate,
     Evaluated,
     Executor,
     Ids,
     Keep,
     Kept,
-    Local,
     Migrate,
     Order,
     Place,
     Placed,
-    Purpose,
     Settle,
     Train,
     Trained,
+    TrainingOrder,
     Vectors,
     among,
+    lowest_finite,
 )
 from flexcfl.shifts import Timeline, View, World
 from flexcfl.simulation.divergence import Divergence
@@ -73,13 +74,14 @@ class Memory:
 class Simulation:
     """A federation whose clients are simulated: ``at(round)`` fulfils the orders of that round.
 
-    What a client draws depends on (seed, purpose, round, client) alone, whoever else was asked
-    with it. ``timeline`` says which data clients have in a round. ``watch`` is how they notice that
-    these have drifted, and is None where nobody will ask. ``keepsakes`` are what clients were sent
-    to keep. ``behaviour`` is what clients that fail or attack make of it all, ``discretion`` how
-    updates leave clients, where these want privacy, and ``false_labels`` the engine of attackers
-    that train on labels the other way round. ``divergence`` ends a run whose training comes to
-    nothing, and is None where others see to that.
+    What a client draws depends on (seed, purpose, round, client) alone, and on how often it trained
+    for that purpose in the round before, whoever else was asked with it. ``timeline`` says which
+    data clients have in a round. ``watch`` is how they notice that these have drifted, and is None
+    where nobody will ask. ``keepsakes`` are what clients were sent to keep. ``behaviour`` is what
+    clients that fail or attack make of it all, ``discretion`` how updates leave clients, where
+    these want privacy, and ``false_labels`` the engine of attackers that train on labels the other
+    way round. ``divergence`` ends a run whose training comes to nothing, and is None where others
+    see to that.
     """
 
     engine: "Engine"
@@ -98,7 +100,9 @@ class Simulation:
         if self.watch is not None:
             self._notice(self.watch, number)
         moment = _Moment(self, self.timeline.at(number), number)
-        return moment if self.behaviour is None else self.behaviour.at(number, moment)
+        return DistinctDraws(
+            moment if self.behaviour is None else self.behaviour.at(number, moment)
+        )
 
     def _notice(self, watch: Watch, number: int) -> None:
         """Let clients notice what has changed since the last round, were rounds left out or not."""
@@ -170,7 +174,7 @@ class _Moment:
             CheckDrift: self._check,
         }
         discretion = self.simulation.discretion
-        if discretion is not None and isinstance(order, Train | Place | Migrate):
+        if discretion is not None and isinstance(order, TrainingOrder):
             willing: Any = among(order, ~discretion.spent(order.clients))
             order = willing
         reply: ReplyT = fulfil[type(order)](order)
@@ -179,50 +183,59 @@ class _Moment:
     def _train(self, order: Train) -> Trained:
         clients, models, given = order.clients, order.models, order.model_of
         model_of = self._fitting(clients, models) if isinstance(given, str) else given
-        updates, loss = self._updates(clients, models, model_of, order.local, order.purpose)
+        updates, loss = self._updates(order, clients, models, model_of)
         if order.purpose != "placement" and self.simulation.divergence is not None:
             self.simulation.divergence.look(updates, loss, self.number)
         if isinstance(given, str) or order.placing:
-            self._remember(clients)
+            self._remember(clients[model_of != NO_GROUP])
         return Trained(clients, updates, self.view.train.sizes_of(clients), loss, model_of)
 
     def _updates(
-        self, clients: Ids, models: Vectors, model_of: Ids, local: Local, purpose: Purpose
+        self, order: Train | Migrate, clients: Ids, models: Vectors, model_of: Ids
     ) -> tuple[Vectors, NDArray[np.float64]]:
+        """Return what clients of an order learn from their models, as it leaves them."""
         simulation, discretion = self.simulation, self.simulation.discretion
-        updates, loss = self._trained(simulation.engine, clients, models, model_of, local, purpose)
+        updates, loss = self._trained(simulation.engine, order, clients, models, model_of)
         if simulation.false_labels is not None and simulation.behaviour is not None:
             own = np.flatnonzero(simulation.behaviour.roles.hostile[clients])
             engine = simulation.false_labels
             updates[own], loss[own] = self._trained(
-                engine, clients[own], models, model_of[own], local, purpose
+                engine, order, clients[own], models, model_of[own]
             )
         if discretion is not None:
-            updates = discretion.protected(updates, clients, purpose, self.number)
+            updates = discretion.protected(updates, clients, order.purpose, self.number)
         return updates, loss
 
     def _trained(
         self,
         engine: "Engine",
+        order: Train | Migrate,
         clients: Ids,
         models: Vectors,
         model_of: Ids,
-        local: Local,
-        purpose: Purpose,
     ) -> tuple[Vectors, NDArray[np.float64]]:
+        """Train clients; one that has no model learns nothing, and its loss is no number."""
+        able = model_of != NO_GROUP
+        if not able.all():
+            updates = np.zeros((len(clients), models.shape[1]), dtype=np.float32)
+            loss = np.full(len(clients), np.nan)
+            updates[able], loss[able] = self._trained(
+                engine, order, clients[able], models, model_of[able]
+            )
+            return updates, loss
         rows = self.view.train.gathered(clients)
-        seed = self.simulation.seed
-        rngs = (seeds.generator(seed, purpose, self.number, client) for client in clients)
-        return engine.train(models, model_of, rows, local, rngs)
+        draws = (self.simulation.seed, order.purpose, self.number)
+        rngs = (seeds.generator(*draws, *own) for own in order.draws(clients))
+        return engine.train(models, model_of, rows, order.local, rngs)
 
     def _fitting(self, clients: Ids, models: Vectors) -> Ids:
-        """Return for each client the model with the lowest loss on its training data."""
+        """Return for each client the model with the lowest finite loss on its training data."""
         groups = np.arange(len(models))
         pairs = Evaluate(
             np.repeat(clients, len(groups)), models, np.tile(groups, len(clients)), "train"
         )
         loss = self._evaluate(pairs).loss.reshape(len(clients), len(groups))
-        return np.asarray(np.argmin(loss, axis=1), dtype=np.int64)
+        return lowest_finite(loss)
 
     def _evaluate(self, order: Evaluate) -> Evaluated:
         owned = self.view.train if order.split == "train" else self.view.test
@@ -233,7 +246,8 @@ class _Moment:
     def _place(self, order: Place) -> Placed:
         keepsake = Keepsake(order.origin, order.directions)
         self.simulation.keepsakes.receive(order.clients, keepsake)
-        return self._migrate(Migrate(order.clients, order.local, len(order.directions)))
+        groups = len(order.directions)
+        return self._migrate(Migrate(order.clients, order.local, groups, repeats=order.repeats))
 
     def _keep(self, order: Keep) -> Kept:
         keepsake = Keepsake(order.origin, order.directions)
@@ -250,18 +264,18 @@ class _Moment:
         clients = order.clients
         group_of = np.full(len(clients), NO_GROUP, dtype=np.int64)
         for keepsake, own in self.simulation.keepsakes.divided(clients):
-            group_of[own] = self._aligned(clients[own], keepsake, order.local)
+            group_of[own] = self._aligned(order, clients[own], keepsake)
         self._remember(clients[group_of != NO_GROUP])
         return Placed(order.clients, group_of)
 
-    def _aligned(self, clients: Ids, keepsake: Keepsake, local: Local) -> Ids:
+    def _aligned(self, order: Migrate, clients: Ids, keepsake: Keepsake) -> Ids:
         origin, first = keepsake.origin[np.newaxis], np.zeros(len(clients), dtype=np.int64)
-        updates, _ = self._updates(clients, origin, first, local, "cold-start")
+        updates, _ = self._updates(order, clients, origin, first)
         return best_aligned(updates, keepsake.directions)
 
     def _choose(self, order: Choose) -> Chosen:
         chosen = self._fitting(order.clients, order.models)
-        self._remember(order.clients)
+        self._remember(order.clients[chosen != NO_GROUP])
         return Chosen(order.clients, chosen)
 
     def _settle(self, order: Settle) -> Kept:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from flexcfl.clustering import best_aligned
 from flexcfl.protocol import (
+    NO_GROUP,
     CheckDrift,
     Checked,
     Choose,
@@ -30,6 +31,7 @@ from flexcfl.protocol import (
     Trained,
     Vector,
     Vectors,
+    lowest_finite,
 )
 
 __all__ = ["Parabolas"]
@@ -107,10 +109,12 @@ class Parabolas:
         return losses
 
     def _train(self, order: Train) -> Trained:
-        rows = self._answering(order)
-        clients, losses = order.clients[rows], self._losses(order.clients[rows], order.models)
-        given = order.model_of
-        model_of = np.argmin(losses, axis=1) if isinstance(given, str) else given[rows]
+        rows, given = self._answering(order), order.model_of
+        losses = self._losses(order.clients[rows], order.models)
+        model_of = lowest_finite(losses) if isinstance(given, str) else given[rows]
+        able = model_of != NO_GROUP
+        rows, losses, model_of = rows[able], losses[able], model_of[able]
+        clients = order.clients[rows]
         gaps = self.targets[clients] - order.models[model_of]
         updates = (order.local.rate * gaps / (1 + order.local.prox)).astype(np.float32)
         loss = losses[np.arange(len(rows)), model_of]
@@ -148,8 +152,10 @@ class Parabolas:
 
     def _choose(self, order: Choose) -> Chosen:
         clients = order.clients[self._answering(order)]
-        self._remember(clients)
-        return Chosen(clients, np.argmin(self._losses(clients, order.models), axis=1))
+        model_of = lowest_finite(self._losses(clients, order.models))
+        able = model_of != NO_GROUP
+        self._remember(clients[able])
+        return Chosen(clients[able], model_of[able])
 
     def _settle(self, order: Settle) -> Kept:
         clients = order.clients[self._answering(order)]

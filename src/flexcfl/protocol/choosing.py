@@ -1,0 +1,21 @@
+"""Which of several models fits a client best, by their losses."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexcfl.protocol.vectors import NO_GROUP, Ids
+
+__all__ = ["lowest_finite"]
+
+
+def lowest_finite(losses: NDArray[np.float64]) -> Ids:
+    """Return the column of the lowest finite loss of each row, the first of equals.
+
+    A row without any has ``NO_GROUP``: what has diverged fits nobody.
+
+    >>> lowest_finite(np.array([[np.nan, 2.0, 1.0], [np.inf, np.nan, -np.inf]]))
+    array([ 2, -1])
+    """
+    finite = np.isfinite(losses)
+    lowest = np.argmin(np.where(finite, losses, np.inf), axis=1)
+    return np.where(finite.any(axis=1), lowest, NO_GROUP)
