@@ -69,6 +69,9 @@ def test_an_order_is_fulfilled(config: dict[str, Any]) -> None:
         (Train(MINE, MODELS[:, :7], FIRST, LOCAL), "models .* have 7 numbers .* has 20"),
         (Train(MINE, MODELS[:0], LOWEST_LOSS, LOCAL), "models of the order are no vectors"),
         (Train(MINE, MODELS, FIRST, LOCAL, "spying"), "unknown purpose"),  # type: ignore[arg-type]
+        (Migrate(MINE, LOCAL, 2, repeats=FIRST[:1]), "how often clients have trained"),
+        (Migrate(MINE, LOCAL, 2, repeats=FIRST - 1), "how often clients have trained"),
+        (Migrate(MINE, LOCAL, 2, repeats="twice"), "how often clients have trained"),  # type: ignore[arg-type]
         (Evaluate(MINE, MODELS, FIRST, "labels"), "unknown split"),  # type: ignore[arg-type]
         (Place(MINE, MODELS[0, :9], MODELS, LOCAL), "origin .* have 9 numbers"),
         (Place(MINE, MODELS, MODELS, LOCAL), "origin of the order are no vectors"),

@@ -37,10 +37,10 @@ def finite(order: Order[Any], columns: Readings) -> Flags:
     Losses are not beyond what float32 can hold, and a client that was to choose has named a group
     or a model. Only of those that migrate it may name none.
     """
-    losses = columns.get("loss", np.zeros(len(columns["clients"])))
-    chosen = columns.get("model_of", columns.get("group_of", losses))
+    zeros = np.zeros(len(columns["clients"]))
+    chosen = columns.get("model_of", columns.get("group_of", zeros))
     named = (chosen != NO_GROUP) | isinstance(order, Migrate)
-    return np.asarray(named & (np.abs(losses) <= LARGEST))
+    return np.asarray(named & (np.abs(columns.get("loss", zeros)) <= LARGEST))
 
 
 def _whole(order: Order[Any], name: str, sent: Any, review: Review) -> NDArray[Any]:
