@@ -188,6 +188,14 @@ def test_every_room_has_its_place_in_the_table() -> None:
     )
 
 
+def test_every_room_is_reached_from_the_front_door(monkeypatch: pytest.MonkeyPatch) -> None:
+    rooms = {room(module) for module in MODULES} - {"flexcfl", "cli", "__main__"}
+    assert rooms <= set(dir(flexcfl))
+    for name in rooms:
+        monkeypatch.delattr(flexcfl, name, raising=False)  # whoever may have imported it
+        assert getattr(flexcfl, name).__name__ == f"flexcfl.{name}"
+
+
 def test_the_table_itself_points_one_way() -> None:
     TopologicalSorter(MAY_IMPORT).prepare()
 

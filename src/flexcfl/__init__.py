@@ -5,10 +5,10 @@
 >>> module = run.model()
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # as typing has it, without the time that it takes to import typing
 if TYPE_CHECKING:
+    from typing import Any
+
     from flexcfl.comparison import Comparison, compare
     from flexcfl.runner import Callback, Placement, Run, load, resume, run
 
@@ -28,8 +28,11 @@ __version__ = "0.1.0"
 """The version, as the package has it."""
 
 PARTS = (
-    *("aggregation", "algorithms", "data", "drift", "errors", "extensions", "faults", "guards"),
-    *("history", "privacy", "protocol", "shifts", "testing", "tracking"),
+    *("aggregation", "algorithms", "benchmark", "charts", "checkpoints", "clustering", "cohorts"),
+    *("comparison", "convergence", "data", "disk", "drift", "engine", "errors", "export"),
+    *("extensions", "faults", "flower", "guards", "history", "metrics", "models", "privacy"),
+    *("protocol", "report", "reproduction", "runner", "seeds", "settings", "shifts"),
+    *("simulation", "testing", "threads", "tracking"),
 )
 LAZY = {
     **dict.fromkeys(("Comparison", "compare"), "comparison"),
@@ -37,8 +40,10 @@ LAZY = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Import the runner and all it needs only when it is used, so that the command starts fast."""
+def __getattr__(name: str) -> "Any":
+    """Import a part only when it is used, so that the command starts fast."""
+    from importlib import import_module
+
     if name in LAZY:
         return getattr(import_module(f"{__name__}.{LAZY[name]}"), name)
     if name in PARTS:

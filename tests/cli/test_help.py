@@ -114,6 +114,9 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 def test_help_and_mistakes_do_not_wait_for_torch() -> None:
     program = """
 import sys
+before = set(sys.modules)
+import flexcfl
+assert set(sys.modules) - before == {"flexcfl"}
 from flexcfl.cli import main
 assert main(["--help"]) == 0
 assert main(["run", "--help"]) == 0

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from flexcfl.runner import toml
 from tests.reliability.children import Child, Children
 from tests.reliability.small import FLEXCFL, differences, words
 
@@ -140,6 +141,48 @@ def test_while_a_run_is_found_again_nothing_is_lost(children: Children, tmp_path
         child = children.start(*(["resume", "-q", str(folder)] if begun else begin))
     assert child.wait() == 0, child.err.read_text()
     assert differences(folder, whole) == []
+
+
+# Read by Python before anything else: sends Ctrl-C when a module is first imported.
+EARLY = """
+import os
+import signal
+import sys
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == os.environ["AT_IMPORT_OF"]:
+            os.kill(os.getpid(), 2)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # even where a parent ignores it
+del sys.modules["signal"]
+sys.meta_path.insert(0, Finder())
+"""
+
+
+def script() -> str:
+    """Return the program of the script ``flexcfl``, as installers write it."""
+    project = toml.read(Path(__file__).parents[2] / "pyproject.toml")["project"]
+    module, name = project["scripts"]["flexcfl"].split(":")
+    return f"import sys; from {module} import {name}; sys.exit({name}())"
+
+
+@pytest.mark.parametrize("words", [["-m", "flexcfl"], ["-c", script()]], ids=["module", "script"])
+@pytest.mark.parametrize("module", ["signal", "typer", "flexcfl.cli.show"])
+def test_while_the_command_is_imported_it_is_one_line(
+    module: str, words: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(EARLY)
+    path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    environment = {**os.environ, "PYTHONPATH": path, "AT_IMPORT_OF": module}
+    done = subprocess.run(
+        [sys.executable, *words, "--version"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "Interrupted.\n")
 
 
 def test_who_is_deaf_to_ctrl_c_stays_so(
