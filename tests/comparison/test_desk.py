@@ -3,11 +3,12 @@
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
+import flexcfl
 from flexcfl.comparison import desk
 from flexcfl.comparison.desk import Desk
 from flexcfl.comparison.messages import Done, Message, Remark, Resumed, RoundDone, Task
@@ -17,9 +18,11 @@ from flexcfl.errors import SettingsError
 from flexcfl.runner.experiment import Experiment
 from flexcfl.runner.layers import spoken
 from flexcfl.runner.lock import locked
+from flexcfl.runner.loop import Round
 from flexcfl.runner.own import Own
 from flexcfl.runner.prepare import Prepared, prepare
 from flexcfl.runner.stopping import StoppedError
+from flexcfl.tracking import TRACKERS
 
 ROUNDS = 6
 Snapshot = Callable[[Path], dict[str, bytes]]
@@ -185,6 +188,38 @@ def test_what_others_have_put_there_stays(planned_run: Planned, tmp_path: Path) 
     with pytest.raises(SettingsError, match="exists already and is not an empty folder"):
         do(planned_run, tmp_path / "run")
     assert len(list((tmp_path / "run").iterdir())) == 3
+
+
+def test_trackers_that_fail_are_told_of_and_do_not_end_a_run(
+    planned_run: Planned,
+    whole: Path,
+    tmp_path: Path,
+    snapshot: Snapshot,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Failing(flexcfl.Callback):
+        optional = True
+
+        def check(self) -> None:
+            return
+
+        def round(self, done: Round) -> None:
+            raise OSError("no more ink")
+
+    class Away(Failing):
+        def check(self) -> None:
+            raise SettingsError("It is away.")
+
+    for tracker in (Failing, Away):
+        monkeypatch.setitem(cast(dict[str, Any], TRACKERS), tracker.__name__, tracker)
+    messages: list[Message] = []
+    task = Task(planned_run.experiment, tmp_path, ("Away", "Failing"))
+    Desk(None).do(task, messages.append)
+    away, failed = (each.sentence for each in messages if isinstance(each, Remark))
+    assert away == "A run begins without Away: It is away."
+    assert failed.startswith(f"The run in '{tmp_path}' goes on without Failing, which has failed:")
+    assert isinstance(messages[-1], Done)
+    assert snapshot(tmp_path) == snapshot(whole)
 
 
 def test_a_damaged_checkpoint_is_told_about_and_the_one_before_is_used(

@@ -45,6 +45,12 @@ class Diary(flexcfl.Callback):
         self.heard.append(f"broken off: {error}")
 
 
+class Optional(Diary):
+    """One without which a run goes on."""
+
+    optional = True
+
+
 class Silent(flexcfl.Callback):
     """Has nothing to say to anything."""
 
@@ -91,6 +97,42 @@ def test_what_one_raises_breaks_a_run_off_that_can_go_on(blobs: Federation, tmp_
     assert diary.heard == ["begin after 3", "round 4", "round 5", f"end of {ROUNDS}"]
     run(blobs, [], out=tmp_path / "whole")
     assert content(tmp_path / "run") == content(tmp_path / "whole")
+
+
+def test_without_an_optional_one_that_fails_a_run_goes_on(
+    blobs: Federation, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Late(Optional):
+        def begin(self, beginning: Beginning) -> None:
+            raise ValueError("not ready")
+
+    first, last, late, diary = Optional(fails=2), Optional(fails_at_end=True), Late(), Diary()
+    run(blobs, [first, late, last, diary], out=tmp_path / "run")
+    rounds = [f"round {number}" for number in range(1, ROUNDS + 1)]
+    assert first.heard == ["begin after 0", "round 1", "broken off: no more ink"]
+    assert late.heard == ["broken off: not ready"]
+    assert last.heard == ["begin after 0", *rounds, "broken off: no more paper"]
+    assert diary.heard == ["begin after 0", *rounds, f"end of {ROUNDS}"]
+    told = capsys.readouterr().err.splitlines()
+    head = f"The run in '{tmp_path / 'run'}' goes on without "
+    whats = [("Late", "ValueError", "not ready")]
+    whats += [("Optional", "OSError", what) for what in ("no more ink", "no more paper")]
+    for line, (name, kind, what) in zip(told, whats, strict=True):
+        assert line.startswith(f"{head}{name}, which has failed: {kind} at {__file__}:")
+        assert line.endswith(f": {what}.")
+    run(blobs, [], out=tmp_path / "whole")
+    assert content(tmp_path / "run") == content(tmp_path / "whole")
+
+
+def test_an_optional_one_may_refuse_a_run_before_it_begins(blobs: Federation) -> None:
+    class Refusing(Optional):
+        def begin(self, beginning: Beginning) -> None:
+            raise SettingsError("There is no paper.")
+
+    refusing, never = Refusing(), Diary()
+    with pytest.raises(SettingsError, match="There is no paper"):
+        run(blobs, [refusing, never])
+    assert (refusing.heard, never.heard) == (["broken off: There is no paper."], [])
 
 
 def test_one_that_goes_on_hears_of_the_rounds_before(blobs: Federation, tmp_path: Path) -> None:

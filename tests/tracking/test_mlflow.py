@@ -1,5 +1,7 @@
 """What MLflow's own client finds is what the tables of a run say."""
 
+import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,7 +9,7 @@ from typing import Any
 import pytest
 
 import flexcfl
-from flexcfl.errors import SettingsError, TrainingError
+from flexcfl.errors import SettingsError
 from flexcfl.runner.stopping import Stop, StoppedError
 from flexcfl.tracking import MLflow
 from flexcfl.tracking.logged import settings, summary_values
@@ -141,8 +143,32 @@ def test_a_store_that_cannot_be_used_is_told_in_a_sentence(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "nowhere://at-all")
-    with pytest.raises(TrainingError, match=r"MLflow does not take .*MLFLOW_TRACKING_URI"):
+    with pytest.raises(SettingsError, match=r"MLflow does not take .*MLFLOW_TRACKING_URI.*again"):
         run(MLflow(), out=None)
+
+
+def test_without_a_store_that_goes_away_the_run_goes_on(
+    store: Store,
+    whole: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    class Away(flexcfl.Callback):
+        def round(self, done: Any) -> None:
+            if done.figures.round == 2:
+                monkeypatch.setenv("MLFLOW_TRACKING_URI", "nowhere://at-all")
+
+    there = os.environ["MLFLOW_TRACKING_URI"]
+    run(MLflow(), Away(), out=tmp_path / "run")
+    told = re.findall(r"^The run in .* goes on without MLflow.*", capsys.readouterr().err, re.M)
+    (sentence,) = told
+    assert "which has failed: MLflow does not take what is logged (" in sentence
+    assert sentence.endswith("): see to its store (MLFLOW_TRACKING_URI).")
+    (tmp_path / "run" / "mlflow.txt").unlink()
+    assert content(tmp_path / "run") == content(whole)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", there)
+    assert logged(store, only(store)) == figures(whole, 2)
 
 
 def test_very_many_groups_are_sent_in_parts(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,7 +58,8 @@ class Desk:
         if task.folder and self.begun:
             send(read_back(task.folder, task.experiment))
             return
-        callbacks = trackers(task.track)
+        tell = partial(_remark, send)
+        callbacks = trackers(task.track, tell)
         prepared = self._prepared(task.experiment)
         self._check_wanted()
         self.begun = True
@@ -69,7 +70,7 @@ class Desk:
             if found:
                 _tell(found, send)
             view = partial(self._sent, send, stoppable=folder is not None)
-            run = execute(prepared, view, folder, stop, found, callbacks=callbacks)
+            run = execute(prepared, view, folder, stop, found, callbacks=callbacks, tell=tell)
         send(Done(dict(run.summary), run.rounds["accuracy"]))
         if stop.asked is not None:  # in the last round, when there was nothing left to stop
             raise KeyboardInterrupt
@@ -130,8 +131,12 @@ def _clear_remains(path: Path) -> None:
                 disk.remove(file)
 
 
+def _remark(send: Send, sentence: str) -> None:
+    send(Remark(sentence))
+
+
 def _tell(found: Restored, send: Send) -> None:
-    for remark in found.remarks:
-        send(Remark(remark))
+    for each in found.remarks:
+        _remark(send, each)
     known = [figures.accuracy for figures in found.rows[ROUNDS] if figures.accuracy is not None]
     send(Resumed(found.number, known[-1] if known else None))

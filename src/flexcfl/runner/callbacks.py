@@ -1,19 +1,23 @@
 """Who accompanies a run: told when it begins, of every round, and how it ends."""
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import ClassVar, Protocol, TypeAlias
 
+from flexcfl.errors import DiskError, FlexcflError, SettingsError, printable
+from flexcfl.extensions import in_short
 from flexcfl.runner.experiment import Experiment
 from flexcfl.runner.figures import Figures, GroupFigures
 from flexcfl.runner.loop import Round
 from flexcfl.runner.result import Run
 
-__all__ = ["Beginning", "Callback", "View", "accompanied"]
+__all__ = ["Beginning", "Callback", "Tell", "View", "accompanied", "remark"]
 
 View: TypeAlias = Callable[[Iterator[Round]], Iterator[Round]]
+Tell: TypeAlias = Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +43,15 @@ class Callback(Protocol):
     """Accompanies a run: ``flexcfl.run(..., callbacks=[...])``.
 
     Whoever inherits from it need only say what it does where it does anything. A run is the same,
-    byte for byte, with callbacks or without. What one raises breaks the run off, and as long as
-    there is no first round nothing may be in the folder of a run but what the run puts there.
+    byte for byte, with callbacks or without. As long as there is no first round nothing may be in
+    the folder of a run but what the run puts there.
+
+    What one raises breaks the run off. Where a run may do without it, as without the trackers of
+    ``flexcfl.tracking``, it says that it is ``optional``: that it has failed is told on stderr,
+    once, and it hears no more. A ``SettingsError`` that ``begin`` raises is a refusal all the same.
     """
+
+    optional: ClassVar[bool] = False
 
     def begin(self, beginning: Beginning) -> None:
         """Hear that a run begins or goes on, when all is loaded and checked."""
@@ -58,34 +68,94 @@ class Callback(Protocol):
     def break_off(self, error: BaseException) -> None:
         """Hear that a run has not come to its end: it was stopped, or has failed.
 
-        It may even be what ``begin`` has raised itself.
+        It may even be what this callback has raised itself, after which it hears no more.
         """
         return
 
 
+def remark(sentence: str) -> None:
+    """Tell a person something, also where nothing else is to be shown; a bar makes room for it."""
+    sys.stderr.write(f"{printable(sentence)}\n")
+
+
 def accompanied(
-    execute: Callable[[View], Run], callbacks: Iterable[Callback], beginning: Beginning
+    execute: Callable[[View], Run],
+    callbacks: Iterable[Callback],
+    beginning: Beginning,
+    tell: Tell = remark,
 ) -> Run:
-    """Execute a run whose rounds pass through a view, and tell callbacks of everything."""
-    company: list[Callback] = []
+    """Execute a run whose rounds pass through a view, and tell callbacks of everything.
+
+    ``tell`` is told of those that fail where the run goes on without them.
+    """
+    company = _Company(beginning, tell)
     try:
-        for each in callbacks:
-            company.append(each)
-            each.begin(beginning)
-        run = execute(lambda rounds: _told(rounds, company))
-        while company:
-            company[0].end(run)
-            del company[0]
+        company.begin(callbacks)
+        run = execute(company.rounds)
+        company.end(run)
     except BaseException as error:
-        for each in company:
-            with suppress(Exception):  # it is the first trouble that is told
-                each.break_off(error)
+        company.break_off(error)
         raise
     return run
 
 
-def _told(rounds: Iterator[Round], company: Sequence[Callback]) -> Iterator[Round]:
-    for done in rounds:
-        for each in company:
-            each.round(done)
-        yield done
+@dataclass(eq=False)
+class _Company:
+    """The callbacks that still accompany a run."""
+
+    beginning: Beginning
+    tell: Tell
+    members: list[Callback] = field(default_factory=list)
+
+    def begin(self, callbacks: Iterable[Callback]) -> None:
+        for each in callbacks:
+            self.members.append(each)
+            with self._spared(each, SettingsError):
+                each.begin(self.beginning)
+
+    def rounds(self, rounds: Iterator[Round]) -> Iterator[Round]:
+        for done in rounds:
+            for each in tuple(self.members):
+                with self._spared(each):
+                    each.round(done)
+            yield done
+
+    def end(self, run: Run) -> None:
+        for each in tuple(self.members):
+            with self._spared(each):
+                each.end(run)
+            self._leave(each)
+
+    def break_off(self, error: BaseException) -> None:
+        for each in self.members:
+            with suppress(Exception):  # it is the first trouble that is told
+                each.break_off(error)
+
+    @contextmanager
+    def _spared(self, each: Callback, *refusals: type[Exception]) -> Iterator[None]:
+        """Spare a run what an optional callback raises, but for refusals."""
+        try:
+            yield
+        except refusals:
+            raise
+        except Exception as error:
+            if not getattr(each, "optional", False):  # which need not inherit from Callback
+                raise
+            self._leave(each)
+            self.tell(self._without(each, error))
+            with suppress(Exception):
+                each.break_off(error)
+
+    def _leave(self, each: Callback) -> None:
+        self.members = [other for other in self.members if other is not each]
+
+    def _without(self, each: Callback, error: Exception) -> str:
+        folder = self.beginning.folder
+        run = "This run" if folder is None else f"The run in '{folder}'"
+        return f"{run} goes on without {type(each).__name__}, which has failed: {_why(error)}."
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, DiskError) and error.path is not None:
+        return f"'{error.path}' cannot be written ({error.reason})"
+    return str(error).rstrip(".") if isinstance(error, FlexcflError) else in_short(error)

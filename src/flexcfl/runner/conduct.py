@@ -9,9 +9,9 @@ from typing import Any, Literal, TypeAlias
 from rich.console import Console
 from rich.text import Text
 
-from flexcfl.errors import DiskError, FlexcflError, SettingsError, printable
+from flexcfl.errors import DiskError, FlexcflError, SettingsError
 from flexcfl.runner import display, toml
-from flexcfl.runner.callbacks import Callback
+from flexcfl.runner.callbacks import Callback, remark
 from flexcfl.runner.claim import claimed
 from flexcfl.runner.execute import View, execute
 from flexcfl.runner.folder import EXPERIMENT, ROUNDS, SUMMARY, RunFolder
@@ -145,8 +145,8 @@ def _view(prepared: Prepared, console: Console, before: int = 0) -> View:
 def _show_restored(found: Restored, prepared: Prepared, console: Console) -> None:
     after = f"after round {found.number} of {prepared.experiment.run.rounds}"
     display.show({"resumed": Text(after if found.number else "from the start")}, console)
-    for remark in found.remarks:  # also where nothing else is to be shown
-        Console(stderr=True).print(printable(remark), markup=False, highlight=False, soft_wrap=True)
+    for each in found.remarks:
+        remark(each)
 
 
 @contextmanager

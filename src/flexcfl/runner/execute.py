@@ -8,7 +8,7 @@ from typing import Any
 from flexcfl.guards import Guards
 from flexcfl.protocol import Serving
 from flexcfl.runner import leaving
-from flexcfl.runner.callbacks import Beginning, Callback, View, accompanied
+from flexcfl.runner.callbacks import Beginning, Callback, Tell, View, accompanied, remark
 from flexcfl.runner.experiment import Experiment
 from flexcfl.runner.figures import (
     Entry,
@@ -41,19 +41,20 @@ def execute(
     restored: Restored | None = None,
     hosting: Hosting = SIMULATED,
     callbacks: Iterable[Callback] = (),
+    tell: Tell = remark,
 ) -> Run:
     """Run all rounds, each written down where there is a folder and then shown by ``view``.
 
     What is ``restored`` from that folder need not be done again. Where somebody may ask to ``stop``
     there is a checkpoint before that. ``hosting`` says where the clients are, and ``callbacks`` are
-    told of everything.
+    told of everything. ``tell`` passes on what a person should know.
     """
 
-    def executed(told: View) -> Run:
+    def executed(heard: View) -> Run:
         # Who shows rounds tidies up when a callback breaks them off.
-        return _executed(prepared, lambda each: view(told(each)), folder, stop, restored, hosting)
+        return _executed(prepared, lambda each: view(heard(each)), folder, stop, restored, hosting)
 
-    return accompanied(executed, callbacks, _beginning(prepared, folder, restored))
+    return accompanied(executed, callbacks, _beginning(prepared, folder, restored), tell)
 
 
 def _beginning(

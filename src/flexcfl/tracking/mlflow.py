@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from flexcfl import disk
-from flexcfl.errors import TrainingError
+from flexcfl.errors import FlexcflError, SettingsError, TrainingError
 from flexcfl.runner import Beginning, Callback, Run, claim
 from flexcfl.runner.folder import write
 from flexcfl.runner.loop import Round
@@ -37,6 +37,8 @@ class MLflow(Callback):
     figures, are not logged twice.
     """
 
+    optional: ClassVar[bool] = True
+
     experiment: str | None = None
     _run: str | None = field(default=None, init=False, repr=False)
     _folder: Path | None = field(default=None, init=False, repr=False)
@@ -44,7 +46,7 @@ class MLflow(Callback):
 
     def check(self) -> None:
         """Find out whether MLflow is installed and its store can be reached."""
-        with _told():
+        with _told(SettingsError, ", then try again"):
             client = _mlflow().MlflowClient()
             client.search_experiments(max_results=1)
             # Made here and now, so that runs side by side find it.
@@ -52,6 +54,7 @@ class MLflow(Callback):
 
     def begin(self, beginning: Beginning) -> None:
         """Begin a run in MLflow, or go on with the one of this folder."""
+        self.check()
         self._run, self._folder, self._known = None, beginning.folder, set()
         with _told():
             if not self._go_on(_kept(beginning.folder)):
@@ -161,7 +164,7 @@ def _parts(items: list[Any], most: int) -> Iterator[list[Any]]:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _told(kind: type[FlexcflError] = TrainingError, then: str = "") -> Iterator[None]:
     """Say in a sentence that MLflow cannot do its part."""
     mlflow = _mlflow()
     try:
@@ -170,7 +173,7 @@ def _told() -> Iterator[None]:
         raise missing(EXTRA, error) from None
     except (mlflow.MlflowException, OSError) as error:
         why = " ".join(str(error).split())[:300].rstrip(".")
-        raise TrainingError(
-            f"MLflow does not take what is logged ({why}): see to its store (MLFLOW_TRACKING_URI), "
-            "then run again, or go on with 'flexcfl resume'."
+        raise kind(
+            f"MLflow does not take what is logged ({why}): see to its store (MLFLOW_TRACKING_URI)"
+            f"{then}."
         ) from None

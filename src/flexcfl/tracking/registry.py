@@ -5,6 +5,7 @@ from typing import Protocol
 
 from flexcfl.errors import SettingsError, unknown
 from flexcfl.runner import Callback
+from flexcfl.runner.callbacks import Tell
 from flexcfl.tracking.mlflow import MLflow
 from flexcfl.tracking.tensorboard import TensorBoard
 
@@ -22,17 +23,26 @@ TRACKERS: Mapping[str, Callable[[], Tracker]] = {"tensorboard": TensorBoard, "ml
 """Every tracker by its name."""
 
 
-def trackers(names: Iterable[str]) -> list[Tracker]:
+def trackers(names: Iterable[str], tell: Tell | None = None) -> list[Tracker]:
     """Return trackers by their names, each once, when it is known that they can be used.
 
-    A name may be several, with commas between them.
+    A name may be several, with commas between them. Where all could be used before, ``tell`` is
+    told of those that cannot any more, and they are left out.
     """
     said = (name.strip() for each in names for name in each.split(","))
     chosen = dict.fromkeys(filter(None, said))
     for name in chosen:
         if name not in TRACKERS:
             raise SettingsError(unknown("tracker", name, TRACKERS))
-    made = [TRACKERS[name]() for name in chosen]
-    for each in made:
-        each.check()
-    return made
+    return [each for each in (TRACKERS[name]() for name in chosen) if _usable(each, tell)]
+
+
+def _usable(tracker: Tracker, tell: Tell | None) -> bool:
+    try:
+        tracker.check()
+    except SettingsError as error:
+        if tell is None:
+            raise
+        tell(f"A run begins without {type(tracker).__name__}: {error}")
+        return False
+    return True

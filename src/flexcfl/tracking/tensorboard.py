@@ -3,7 +3,7 @@
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from flexcfl import disk
 from flexcfl.errors import SettingsError
@@ -25,6 +25,8 @@ class TensorBoard(Callback):
 
     Where a run goes on, rounds that are done again take the place of those that were logged.
     """
+
+    optional: ClassVar[bool] = True
 
     logdir: str | Path | None = None
     _beginning: Beginning | None = field(default=None, init=False, repr=False)
