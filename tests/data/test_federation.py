@@ -31,6 +31,12 @@ def test_a_client_that_does_not_exist_has_no_list(client: int) -> None:
 def test_a_federation_knows_its_clients_and_shape() -> None:
     federation = Federation("tiny", X, Y, BOTH, NONE, classes=2)
     assert (federation.clients, federation.shape) == (2, (2,))
+    assert repr(federation).splitlines() == [
+        "Federation 'tiny': clients 2, classes 2",
+        "training examples 3, test examples 1",
+        "shape of an example 2",
+    ]
+    assert repr(federation.train) == "IndexLists(clients 2, indices 3)"
 
 
 def test_examples_and_labels_must_be_as_many() -> None:

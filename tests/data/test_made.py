@@ -43,6 +43,8 @@ def test_they_are_as_if_stored_and_made_for_nobody_but_those_asked_for(
 ) -> None:
     stored, made, make = both(lists)
     assert len(made) == len(lists)
+    total = sum(map(len, lists))
+    assert repr(made) == f"MadeLists(clients {len(lists)}, indices {total})"
     clients: Ids = np.array(data.draw(st.lists(st.integers(0, len(lists) - 1))), dtype=np.int64)
     assert same(made.gathered(clients), stored.gathered(clients))
     assert made.sizes_of(clients).tolist() == [len(lists[client]) for client in clients]

@@ -19,6 +19,7 @@ from torch import nn
 
 import flexcfl
 from flexcfl.algorithms import ALGORITHMS, Entry
+from flexcfl.charts import chart
 from flexcfl.data import Federation, IndexLists
 from flexcfl.errors import ModelError, SettingsError, TrainingError
 from flexcfl.protocol import NO_GROUP
@@ -215,6 +216,7 @@ def test_groups_are_in_the_object_and_in_the_folder(
     groups = [int(line["group"]) if line["group"] else NO_GROUP for line in clients]
     assert groups == run.group_of.tolist()
     assert run.clustering is not None
+    assert repr(run.clustering) == "Clustering(clients 2, groups 2, silhouette unknown)"
     founders = table(folder / "founders.csv")
     assert [int(line["client"]) for line in founders] == run.clustering.clients.tolist()
     assert [float(line["x1"]) for line in founders] == [1 / 3, 0.5]
@@ -405,9 +407,21 @@ def test_a_silent_run_leaves_the_output_to_its_caller(
 
 
 def test_a_run_tells_what_it_is(blobs: Federation) -> None:
-    assert repr(flexcfl.run(dataset=blobs, **FEDAVG)).startswith(
-        "Run(fedavg, blobs, mclr, 3 rounds"
+    class Listener(flexcfl.Callback):
+        def round(self, done: Any) -> None:
+            self.heard = repr(done), repr(done.serving)
+
+    listener = Listener()
+    run = flexcfl.run(dataset=blobs, callbacks=[listener], **FEDAVG)
+    assert repr(run).startswith("Run(fedavg, blobs, mclr, 3 rounds")
+    final = f"accuracy {run.rounds['accuracy'][-1]:.4g}, loss {run.rounds['loss'][-1]:.4g}"
+    clients = len(run.group_of)
+    assert listener.heard == (
+        f"Round(3, {final})",
+        f"Serving(models 1 x {len(run.models[0])}, clients placed {clients} of {clients})",
     )
+    assert repr(run.record) == f"Record(fedavg, seed 0, rounds 3 of 3, clients {clients})"
+    assert repr(chart("accuracy", [run.record])) == "Chart(accuracy: Accuracy over rounds)"
 
 
 def test_the_package_offers_what_it_says() -> None:

@@ -28,6 +28,9 @@ class Chart:
     layout: Mapping[str, Any]
     columns: Sequence[str]
 
+    def __repr__(self) -> str:
+        return f"Chart({self.name}: {self.title})"
+
     @property
     def figure(self) -> dict[str, Any]:
         """What ``plotly.graph_objects.Figure`` and ``Plotly.newPlot`` take."""

@@ -44,6 +44,10 @@ class Record:
     founders: Columns = field(default_factory=dict)
     names: Sequence[str] = ()
 
+    def __repr__(self) -> str:
+        rounds = f"rounds {self.done:,} of {self.total:,}"
+        return f"Record({self.method}, seed {self.seed}, {rounds}, clients {self.clients:,})"
+
     @property
     def done(self) -> int:
         """How many rounds are done."""

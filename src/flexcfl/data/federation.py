@@ -53,6 +53,15 @@ class Federation:
             structure = soundness.structure(self.name, self.structure, self.clients)
             object.__setattr__(self, "structure", structure)
 
+    def __repr__(self) -> str:
+        train, test = (f"{int(each.sizes.sum()):,}" for each in (self.train, self.test))
+        shape = " x ".join(map(str, self.shape))
+        return (
+            f"Federation {self.name!r}: clients {self.clients:,}, classes {self.classes:,}\n"
+            f"training examples {train}, test examples {test}\n"
+            f"shape of an example {shape}"
+        )
+
     @property
     def clients(self) -> int:
         """The number of clients."""

@@ -63,6 +63,9 @@ class IndexLists:
         """Return what stands in some places of all lists, one after the other."""
         return self.indices[slots]
 
+    def __repr__(self) -> str:
+        return f"IndexLists(clients {len(self):,}, indices {len(self.indices):,})"
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 

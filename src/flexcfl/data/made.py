@@ -71,6 +71,9 @@ class MadeLists(DerivedLists):
         places = slots + np.repeat(shift, np.diff(first, append=len(slots)))
         return lists.indices[places]
 
+    def __repr__(self) -> str:
+        return f"MadeLists(clients {len(self):,}, indices {self.offsets[-1]:,})"
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 

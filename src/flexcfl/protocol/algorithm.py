@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexcfl.protocol.orders import Order
-from flexcfl.protocol.vectors import Flags, Ids, Vector, Vectors
+from flexcfl.protocol.vectors import NO_GROUP, Flags, Ids, Vector, Vectors
 
 __all__ = [
     "Algorithm",
@@ -44,6 +44,10 @@ class Clustering:
     within: float
     silhouette: float | None
 
+    def __repr__(self) -> str:
+        judged = "unknown" if self.silhouette is None else f"{self.silhouette:.2f}"
+        return f"Clustering(clients {len(self.clients):,}, groups {self.groups}, silhouette {judged})"
+
 
 @dataclass(frozen=True, eq=False)
 class Serving:
@@ -62,6 +66,11 @@ class Serving:
     clustering: Clustering | None = None
     waiting: tuple[int, ...] = ()
     exchanged: int = 0
+
+    def __repr__(self) -> str:
+        models = " x ".join(f"{size:,}" for size in self.models.shape)
+        placed = f"{np.count_nonzero(self.model_of != NO_GROUP):,} of {len(self.model_of):,}"
+        return f"Serving(models {models}, clients placed {placed})"
 
     @property
     def groups(self) -> Ids:

@@ -86,6 +86,11 @@ class Round:
     serving: Serving
     state: Any
 
+    def __repr__(self) -> str:
+        known = {"accuracy": self.figures.accuracy, "loss": self.figures.loss}
+        words = [f"{name} {value:.4g}" for name, value in known.items() if value is not None]
+        return f"Round({', '.join([str(self.figures.round), *words])})"
+
 
 def train(
     algorithm: Algorithm[Any],
