@@ -30,6 +30,8 @@ def summary() -> Callable[..., dict[str, Any]]:
                 "down_bytes": 3_000_000,
                 "up_bytes": 1_000_000,
             },
+            "rounds": 12,
+            "diverged": 0,
             "clients": 100,
             "placed": 78 if best is None else 100,
             "migrations": 7,

@@ -1,6 +1,7 @@
 """The settings and the table that a person sees."""
 
 import io
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -46,6 +47,16 @@ def test_a_terminal_of_the_usual_width_shows_every_figure_and_a_narrow_one_the_f
         assert header.split()[-1] == last
         assert "\N{HORIZONTAL ELLIPSIS}" not in shown
         assert "x1.26" in shown
+
+
+def test_training_that_diverged_is_told_with_the_algorithm(comparison: Comparison) -> None:
+    assert "training" not in screen_of(comparison)
+    before, *others = comparison.runs["fedavg"]
+    del before["diverged"]  # as earlier versions wrote it
+    changed = [before, *({**run, "diverged": 7, "attack": None} for run in others)]
+    shown = screen_of(replace(comparison, runs={**comparison.runs, "fedavg": changed}))
+    told = "diverged in most rounds with fedavg (2 of 3 seeds): lower the rate (--rate)"
+    assert re.search(rf"^training +{re.escape(told)}$", shown, re.M)
 
 
 def test_a_single_seed_has_no_spread_and_what_is_not_measured_is_a_dash(

@@ -78,6 +78,7 @@ def edited(change: Callable[[dict[str, Any]], object]) -> Callable[[bytes], byte
         (SUMMARY, edited(lambda summary: summary.pop("seconds"))),
         (SUMMARY, edited(lambda summary: summary.update(migrations="7"))),
         (SUMMARY, edited(lambda summary: summary.update(migrations=7.5))),
+        (SUMMARY, edited(lambda summary: summary.update(diverged="all"))),
         (SUMMARY, edited(lambda summary: summary.update(seconds=float("nan")))),
         (SUMMARY, edited(lambda summary: summary["accuracy"].update(best=float("inf")))),
         (SUMMARY, edited(lambda summary: summary.update(seed=1))),

@@ -131,7 +131,16 @@ def test_the_summary_has_all_its_figures(blobs: Federation) -> None:
     assert set(summary) == {
         *("algorithm", "dataset", "model", "shift", "seed", "rounds", "clients", "parameters"),
         *("shape", "classes", "own"),
-        *("accuracy", "honest", "newcomers", "auxiliary", "rounds_to", "discrepancy", "loss"),
+        *(
+            "accuracy",
+            "honest",
+            "newcomers",
+            "auxiliary",
+            "rounds_to",
+            "discrepancy",
+            "loss",
+            "diverged",
+        ),
         *("aggregation", "attack", "rejected", "clipped", "privacy"),
         *("groups", "placed", "clustering", "adjusted_rand_index", "seconds", "versions"),
         *("waiting", "traffic", "network", "shifted", "detected", "placed_again", "migrations"),

@@ -190,15 +190,32 @@ def test_accuracy_is_measured_though_some_never_find_a_group(policy: str) -> Non
     assert run.rounds["tested"][-1] < CLIENTS
 
 
-def test_a_newcomer_whose_training_diverges_is_in_no_group() -> None:
+def scaled(clients: list[int], factor: float) -> Federation:
+    """Return ten clients with random labels, the features of some of them multiplied."""
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(200, 6)).astype(np.float32), rng.integers(3, size=200)
     owner = np.arange(200) % 10
-    x[owner == 9] *= 1e30
+    x[np.isin(owner, clients)] *= factor
     train, test = split(by_owner(owner), test_share=0.2, rng=rng)
-    mine = Federation("mine", x, y, train, test, classes=3)
+    return Federation("mine", x, y, train, test, classes=3)
+
+
+@pytest.mark.parametrize(
+    ("clients", "factor", "diverged"),
+    [([], 1, 0), ([5, 6, 7, 8], 1e30, 0), ([5, 6, 7, 8, 9], 1e30, 3), ([*range(10)], 1e3, 3)],
+    ids=["fine", "fewer than half", "half of them", "by the loss"],
+)
+def test_rounds_in_which_training_diverged_are_counted(
+    clients: list[int], factor: float, diverged: int
+) -> None:
+    mine = scaled(clients, factor)
+    run = flexcfl.run(dataset=mine, algorithm="fedavg", rounds=3, cohort=10)
+    assert run.summary["diverged"] == diverged
+
+
+def test_a_newcomer_whose_training_diverges_is_in_no_group() -> None:
     options: dict[str, Any] = {"rounds": 3, "cohort": 5, "groups": 2, "seed": 1}
-    run = flexcfl.run(dataset=mine, **options, set={"algorithm.alpha": 3})
+    run = flexcfl.run(dataset=scaled([9], 1e30), **options, set={"algorithm.alpha": 3})
     assert run.group_of[9] == NO_GROUP
     assert NO_GROUP not in run.group_of[:9]
     assert run.rounds["rejected_not_finite"].sum() > 0

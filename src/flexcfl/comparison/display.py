@@ -16,7 +16,7 @@ from flexcfl.comparison.plan import Planned, own, shared
 from flexcfl.comparison.result import Comparison
 from flexcfl.comparison.table import Row
 from flexcfl.metrics import Figure
-from flexcfl.runner.display import Rows, named, plain, show
+from flexcfl.runner.display import Rows, advice, diverged, named, plain, show
 
 __all__ = ["html", "results", "settings", "show_results"]
 
@@ -116,6 +116,7 @@ def show_results(comparison: Comparison, console: Console, seconds: float) -> No
         "traffic": "transfers of models as a multiple of FedAvg's"
         + ("" if narrow else "; MB down and up together"),
         "unknown": _unmeasured(comparison),
+        "training": _training(comparison),
         "time": clock(seconds),
         "folder": str(comparison.folder or "none"),
         "picture": str(comparison.folder / SVG) if comparison.folder else "",
@@ -149,6 +150,16 @@ def _unmeasured(comparison: Comparison) -> str:
         f"had a group by the end, such as {worst['placed']:,} of {worst['clients']:,}: run more "
         "rounds (--rounds)"
     )
+
+
+def _training(comparison: Comparison) -> str:
+    """Say of which algorithms training diverged in most rounds of a run, or nothing."""
+    told, attacked = [], False
+    for name, runs in comparison.runs.items():
+        wrong = [run for run in runs if diverged(run)]
+        told += [f"{name} ({len(wrong)} of {len(runs)} seeds)"] if wrong else []
+        attacked |= any(run["attack"] is not None for run in wrong)
+    return f"diverged in most rounds with {', '.join(told)}: {advice(attacked)}" if told else ""
 
 
 def _show_table(table: Table, console: Console) -> None:

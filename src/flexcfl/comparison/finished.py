@@ -61,6 +61,7 @@ class _Summary:
     migrations: int
     placed: int
     seconds: Finite
+    diverged: int = 0  # which earlier versions do not tell
 
 
 def is_finished(path: Path) -> bool:

@@ -46,7 +46,9 @@ class Clustering:
 
     def __repr__(self) -> str:
         judged = "unknown" if self.silhouette is None else f"{self.silhouette:.2f}"
-        return f"Clustering(clients {len(self.clients):,}, groups {self.groups}, silhouette {judged})"
+        return (
+            f"Clustering(clients {len(self.clients):,}, groups {self.groups}, silhouette {judged})"
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,10 @@ from flexcfl.runner.prepare import Prepared
 from flexcfl.runner.resolve import Resolved
 from flexcfl.runner.result import Run
 
-__all__ = ["Rows", "figures", "listed", "named", "plain", "results", "settings", "show", "sizes"]
+__all__ = [
+    *("Rows", "advice", "diverged", "figures", "listed", "named", "plain", "results", "settings"),
+    *("show", "sizes"),
+]
 
 Rows: TypeAlias = Mapping[str, Text]
 
@@ -122,6 +125,7 @@ def figures(
         "auxiliary": _accuracy(summary["auxiliary"]),
         "reached": _reached(summary["rounds_to"], measured[0] + 1) if measured else "",
         "loss": f"{_number(summary['loss'])} in the last ten rounds",
+        "training": _training(summary),
         "discrepancy": f"{_number(summary['discrepancy']['mean'])} over all rounds",
         "groups": groups,
         "drift": _drift(summary),
@@ -130,6 +134,24 @@ def figures(
         "traffic": _traffic(summary["traffic"]),
     }
     return {name: Text(text) for name, text in rows.items() if text}
+
+
+def diverged(summary: Mapping[str, Any]) -> bool:
+    """Whether training diverged in most rounds; summaries of earlier versions do not say so."""
+    return bool(2 * summary.get("diverged", 0) > summary["rounds"])
+
+
+def advice(attacked: bool = True) -> str:
+    """Return what to do where training diverges, of which clients that attack may be the cause."""
+    return f"{'where no client is at fault, ' if attacked else ''}lower the rate (--rate)"
+
+
+def _training(summary: Mapping[str, Any]) -> str:
+    """Return in how many rounds training diverged, or nothing where it seldom did."""
+    if not diverged(summary):
+        return ""
+    rounds = f"{summary['diverged']:,} of {summary['rounds']:,} rounds"
+    return f"diverged in {rounds}: {advice(summary['attack'] is not None)}"
 
 
 def _accuracy(summed: Mapping[str, float | None] | None) -> str:
@@ -196,9 +218,8 @@ def _refused(summary: Mapping[str, Any]) -> str:
     """Return how many answers were not accepted and why, or nothing where all were."""
     told = [f"{number:,} {WORDS[why]}" for why, number in summary["rejected"].items() if number]
     told += [f"{summary['clipped']:,} only shortened"] if summary["clipped"] else []
-    advice = "; where no client is at fault, lower the rate (--rate)"
-    diverged = summary["rejected"]["not_finite"] > 0
-    counted = f"{', '.join(told)} (answers, over all rounds){advice if diverged else ''}"
+    some = summary["rejected"]["not_finite"] > 0 and not diverged(summary)  # of which it is said
+    counted = f"{', '.join(told)} (answers, over all rounds){f'; {advice()}' if some else ''}"
     return counted if told else ""
 
 

@@ -20,8 +20,9 @@ __all__ = ["of_rounds", "summarised"]
 # What rounds tell by curves of figures.
 CURVES = (
     *("accuracy", "honest", "newcomers", "auxiliary"),
-    *("rounds_to", "discrepancy", "loss"),
+    *("rounds_to", "discrepancy", "loss", "diverged"),
 )
+HOPELESS = 10.0  # a mean loss: to guess is better, be it among twenty thousand classes
 
 
 def summarised(
@@ -87,6 +88,7 @@ def of_rounds(rounds: Sequence[Figures], cohort: int) -> dict[str, Any]:
         "rounds_to": metrics.rounds_to(accuracy),
         "discrepancy": asdict(metrics.Spread.of([figures.discrepancy for figures in rounds])),
         "loss": metrics.final([figures.loss for figures in rounds]),
+        "diverged": sum(map(_diverged, rounds)),
         "traffic": _traffic(rounds, cohort),
         "shifted": _shifted([figures.shifted for figures in rounds]),
         "detected": sum(figures.detected for figures in rounds),
@@ -99,6 +101,12 @@ def of_rounds(rounds: Sequence[Figures], cohort: int) -> dict[str, Any]:
         "clipped": sum(figures.clipped for figures in rounds),
         "placed": rounds[-1].placed if rounds else 0,
     }
+
+
+def _diverged(figures: Figures) -> bool:
+    """Whether training came to nothing for at least half of a cohort, or made all of it useless."""
+    lost = min(figures.rejected_not_finite, figures.cohort - figures.trained)
+    return 2 * lost >= max(figures.cohort, 1) or (figures.loss or 0.0) > HOPELESS
 
 
 def _accuracy(curve: metrics.Curve) -> dict[str, float] | None:
