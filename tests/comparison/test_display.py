@@ -50,13 +50,13 @@ def test_a_terminal_of_the_usual_width_shows_every_figure_and_a_narrow_one_the_f
 
 
 def test_training_that_diverged_is_told_with_the_algorithm(comparison: Comparison) -> None:
-    assert "training" not in screen_of(comparison)
-    before, *others = comparison.runs["fedavg"]
-    del before["diverged"]  # as earlier versions wrote it
+    assert "warning" not in screen_of(comparison)
+    first, *others = comparison.runs["fedavg"]
+    before = {name: value for name, value in first.items() if name != "diverged"}
     changed = [before, *({**run, "diverged": 7, "attack": None} for run in others)]
     shown = screen_of(replace(comparison, runs={**comparison.runs, "fedavg": changed}))
-    told = "diverged in most rounds with fedavg (2 of 3 seeds): lower the rate (--rate)"
-    assert re.search(rf"^training +{re.escape(told)}$", shown, re.M)
+    told = "training diverged in most rounds with fedavg (2 of 3 seeds): lower the rate (--rate)"
+    assert re.search(rf"^warning +{re.escape(told)}$", shown, re.M)
 
 
 def test_a_single_seed_has_no_spread_and_what_is_not_measured_is_a_dash(

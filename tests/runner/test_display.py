@@ -51,14 +51,14 @@ def test_training_that_diverged_in_most_rounds_is_told(run: Run) -> None:
     for attack, advice in ((None, ""), ({"clients": 2, "name": "noise"}, "where no client is ")):
         rejected = {**run.summary["rejected"], "not_finite": 9}
         told = shown(summarised(run, rounds=20, diverged=14, attack=attack, rejected=rejected))
-        assert told["training"].startswith(f"diverged in 14 of 20 rounds: {advice}")
-        assert told["training"].endswith("lower the rate (--rate)")
+        assert told["warning"].startswith(f"training diverged in 14 of 20 rounds: {advice}")
+        assert told["warning"].endswith("lower the rate (--rate)")
         assert told["refused"] == "9 not finite (answers, over all rounds)"
         seldom = shown(summarised(run, rounds=20, diverged=10, attack=attack, rejected=rejected))
-        assert "training" not in seldom
+        assert "warning" not in seldom
         assert seldom["refused"].endswith("where no client is at fault, lower the rate (--rate)")
     earlier = {name: value for name, value in run.summary.items() if name != "diverged"}
-    assert "training" not in shown(replace(run, summary=earlier))
+    assert "warning" not in shown(replace(run, summary=earlier))
 
 
 def test_what_was_not_measured_is_told_with_the_reason(run: Run) -> None:

@@ -116,7 +116,7 @@ def show_results(comparison: Comparison, console: Console, seconds: float) -> No
         "traffic": "transfers of models as a multiple of FedAvg's"
         + ("" if narrow else "; MB down and up together"),
         "unknown": _unmeasured(comparison),
-        "training": _training(comparison),
+        "warning": _warning(comparison),
         "time": clock(seconds),
         "folder": str(comparison.folder or "none"),
         "picture": str(comparison.folder / SVG) if comparison.folder else "",
@@ -152,14 +152,15 @@ def _unmeasured(comparison: Comparison) -> str:
     )
 
 
-def _training(comparison: Comparison) -> str:
+def _warning(comparison: Comparison) -> str:
     """Say of which algorithms training diverged in most rounds of a run, or nothing."""
     told, attacked = [], False
     for name, runs in comparison.runs.items():
         wrong = [run for run in runs if diverged(run)]
         told += [f"{name} ({len(wrong)} of {len(runs)} seeds)"] if wrong else []
         attacked |= any(run["attack"] is not None for run in wrong)
-    return f"diverged in most rounds with {', '.join(told)}: {advice(attacked)}" if told else ""
+    where = f"in most rounds with {', '.join(told)}"
+    return f"training diverged {where}: {advice(attacked)}" if told else ""
 
 
 def _show_table(table: Table, console: Console) -> None:

@@ -125,7 +125,7 @@ def figures(
         "auxiliary": _accuracy(summary["auxiliary"]),
         "reached": _reached(summary["rounds_to"], measured[0] + 1) if measured else "",
         "loss": f"{_number(summary['loss'])} in the last ten rounds",
-        "training": _training(summary),
+        "warning": _warning(summary),
         "discrepancy": f"{_number(summary['discrepancy']['mean'])} over all rounds",
         "groups": groups,
         "drift": _drift(summary),
@@ -146,12 +146,12 @@ def advice(attacked: bool = True) -> str:
     return f"{'where no client is at fault, ' if attacked else ''}lower the rate (--rate)"
 
 
-def _training(summary: Mapping[str, Any]) -> str:
+def _warning(summary: Mapping[str, Any]) -> str:
     """Return in how many rounds training diverged, or nothing where it seldom did."""
     if not diverged(summary):
         return ""
     rounds = f"{summary['diverged']:,} of {summary['rounds']:,} rounds"
-    return f"diverged in {rounds}: {advice(summary['attack'] is not None)}"
+    return f"training diverged in {rounds}: {advice(summary['attack'] is not None)}"
 
 
 def _accuracy(summed: Mapping[str, float | None] | None) -> str:
