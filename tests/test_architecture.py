@@ -16,12 +16,13 @@ import flexcfl
 
 SOURCE = Path(flexcfl.__file__).parent
 
-BASE = {"errors", "extensions", "seeds", "settings"}
+BASE = {"errors", "extensions", "seeds", "settings", "synonyms"}
 # A room is a module or package directly under flexcfl; "flexcfl" is the package's own front door.
 MAY_IMPORT: Mapping[str, set[str]] = {
-    "errors": set(),
+    "synonyms": set(),
+    "errors": {"synonyms"},
     "seeds": set(),
-    "settings": {"errors"},
+    "settings": {"errors", "synonyms"},
     "extensions": {"errors"},
     "protocol": {"errors"},
     "aggregation": {"extensions", "protocol", "clustering"},
@@ -89,6 +90,7 @@ NAME_TORCH_TYPES = {"simulation", "runner", "cli", "flexcfl"}
 PURE = {
     "charts",
     "errors",
+    "synonyms",
     "threads",
     "seeds",
     "protocol",

@@ -3,6 +3,8 @@
 import difflib
 from collections.abc import Iterable
 
+from flexcfl import synonyms
+
 __all__ = [
     "DataError",
     "DiskError",
@@ -16,6 +18,7 @@ __all__ = [
     "printable",
     "reason",
     "refused",
+    "same",
     "unknown",
 ]
 
@@ -112,14 +115,35 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that somebody may have meant, whatever the case of its letters.
+    """Return the known name that somebody may have meant: what it is called elsewhere, or a slip.
 
-    >>> nearest("MNIST", ["digits", "mnist"])
-    'mnist'
+    >>> nearest("MNIST", ["digits", "mnist"]), nearest("lr", ["rounds", "rate"])
+    ('mnist', 'rate')
     """
-    by_lower = {each.lower(): each for each in known}
-    near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
-    return by_lower[near[0]] if near else None
+    by_plain = {_plain(each): each for each in known}
+    found = same(name, by_plain)
+    if found is not None or synonyms.absent(_plain(name)):
+        return by_plain.get(found or "")
+    # What is a word elsewhere is no slip, unless it is almost the same.
+    cutoff = 0.7 if synonyms.is_word(_plain(name)) else 0.5
+    near = difflib.get_close_matches(_plain(name), by_plain, n=1, cutoff=cutoff)
+    return by_plain[near[0]] if near else None
+
+
+def same(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name of the same thing: in other letters, or as it is called elsewhere.
+
+    >>> same("Batch-Size", ["rate", "batch"]), same("btch", ["rate", "batch"])
+    ('batch', None)
+    """
+    by_plain = {_plain(each): each for each in known}
+    plain = _plain(name)
+    found = plain if plain in by_plain else synonyms.meant(plain, by_plain)
+    return None if found is None else by_plain[found]
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "_")
 
 
 def not_installed(error: ImportError) -> str:

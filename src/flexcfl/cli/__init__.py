@@ -21,6 +21,7 @@ from flexcfl import __version__
 from flexcfl.cli import data
 from flexcfl.cli.algorithms import algorithms as algorithms_command
 from flexcfl.cli.bench import bench as bench_command
+from flexcfl.cli.commands import Commands
 from flexcfl.cli.compare import compare as compare_command
 from flexcfl.cli.diff import diff as diff_command
 from flexcfl.cli.export import export as export_command
@@ -47,13 +48,12 @@ MEMORY = (
 # Where a command needs arguments and gets none, click 8.2 and later raises its help as an error.
 NO_ARGUMENTS = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
-app = typer.Typer(
+app = Commands(
     name="flexcfl",
     help="Clustered federated learning that keeps working when clients differ and change.",
     epilog="Example: flexcfl compare fedavg flexcfl --dataset digits",
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,
 )
 app.command("run", epilog="Example: flexcfl run --shift swap-part --model mlp --out runs/mine")(
     run_command

@@ -14,7 +14,7 @@ from flexcfl.data.federation import Federation, IndexLists
 from flexcfl.data.leaf_json import MOST_DIMENSIONS, User, read_users, refused
 from flexcfl.data.options import FORBID, Count, FolderOptions
 from flexcfl.errors import DataError
-from flexcfl.settings import shown
+from flexcfl.settings import keywords, shown
 
 __all__ = ["LeafOptions", "from_leaf", "load_leaf"]
 
@@ -33,6 +33,7 @@ class LeafOptions(FolderOptions):
     shape: Annotated[tuple[Count, ...], Field(max_length=MOST_DIMENSIONS - 1)] | None = None
 
 
+@keywords()
 def from_leaf(folder: Path | str, shape: tuple[int, ...] | None = None) -> Federation:
     """Read a federation in LEAF's format; ``shape`` is for flat images, such as (1, 28, 28)."""
     return load_leaf(LeafOptions(Path(folder), shape))
