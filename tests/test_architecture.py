@@ -111,7 +111,7 @@ HARMLESS = {
     *("__future__", "abc", "collections", "dataclasses", "difflib", "enum", "functools"),
     *("itertools", "math", "numpy", "operator", "pydantic", "re", "scipy", "sklearn"),
     *("sys", "threadpoolctl", "types", "typing", "typing_extensions", "zlib", "dp_accounting"),
-    *("bisect", "html", "json", "statistics", "warnings"),
+    *("bisect", "contextlib", "html", "json", "statistics", "warnings"),
 }
 EFFECTS = {"open", "input", "print", "exec", "eval", "__import__"}
 

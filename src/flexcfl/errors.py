@@ -1,12 +1,16 @@
 """What goes wrong and how it is told: one sentence that says what to do next."""
 
 import difflib
-from collections.abc import Iterable
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from flexcfl import synonyms
 
 __all__ = [
     "DataError",
+    "DataWarning",
     "DiskError",
     "FlexcflError",
     "ModelError",
@@ -20,6 +24,7 @@ __all__ = [
     "refused",
     "same",
     "unknown",
+    "warnings_told",
 ]
 
 # What torch says, in an error of no type of its own, on a processor and on a graphics card.
@@ -42,6 +47,10 @@ class SettingsError(FlexcflError):
 
 class DataError(FlexcflError):
     """A file that is missing or broken, or data that cannot form a federation."""
+
+
+class DataWarning(UserWarning):
+    """Data that form a federation, though hardly the one that is meant."""
 
 
 class ModelError(FlexcflError):
@@ -163,3 +172,21 @@ def out_of_memory(error: BaseException) -> bool:
     """Whether an error is that memory has run out, by Python's word or by torch's."""
     told = isinstance(error, RuntimeError) and any(sign in str(error) for sign in NO_MEMORY)
     return told or isinstance(error, MemoryError)
+
+
+@contextmanager
+def warnings_told(tell: Callable[[str], object]) -> Iterator[None]:
+    """Let a function tell warnings of data, without the lines of code that give them."""
+    usual = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if issubclass(category, DataWarning):
+            tell(printable(str(message)))
+        else:
+            usual(message, category, *where, **more)
+
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        warnings.showwarning = usual

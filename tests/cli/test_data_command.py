@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from flexcfl.cli import main
 from flexcfl.cli.data import app
 from flexcfl.data import DATASETS, Dataset
 from flexcfl.data.sources import SOURCES, Source
@@ -194,6 +195,17 @@ def test_inspect_reads_leaf_files(tmp_path: Path) -> None:
     assert output("inspect", "leaf", "--set", f"data.folder={tmp_path}") == shown
     shaped = ("--set", f"folder={tmp_path}", "--set", "shape=[1,2,1]")
     assert "2 examples of 1 x 2 x 1 numbers" in output("inspect", "leaf", *shaped)
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_warning_of_data_is_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.savez(tmp_path / "ann.npz", x=np.ones((30, 2)), y=np.arange(30))
+    assert main(["data", "inspect", "npz", "--set", f"folder={tmp_path}"]) == 0
+    told = capsys.readouterr().err
+    assert told.startswith("Warning: 'npz' has labels up to 29 on 30 examples, which makes 30 cl")
+    assert told.count("\n") == 1
 
 
 def test_inspect_reads_a_folder_of_npz_files(tmp_path: Path) -> None:

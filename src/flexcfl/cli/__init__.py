@@ -34,7 +34,14 @@ from flexcfl.cli.resume import resume as resume_command
 from flexcfl.cli.run import run as run_command
 from flexcfl.cli.runs import runs as runs_command
 from flexcfl.cli.show import show as show_command
-from flexcfl.errors import FlexcflError, not_installed, out_of_memory, printable, refused
+from flexcfl.errors import (
+    FlexcflError,
+    not_installed,
+    out_of_memory,
+    printable,
+    refused,
+    warnings_told,
+)
 
 __all__ = ["app", "main"]
 
@@ -117,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code; a person's mistake is one sentence and 2."""
     if isinstance(sys.stdout, TextIOWrapper):  # an unusual name must not undo a run's work
         sys.stdout.reconfigure(errors="replace")
-    with _interruptible_once():
+    with _interruptible_once(), warnings_told(lambda said: _told(f"Warning: {said}", 0)):
         try:
             return _run(arguments)
         except _TerminatedError:

@@ -75,10 +75,12 @@ def conduct(
 
 def _collected(events: Iterable[Event]) -> Mapping[str, Done]:
     done: dict[str, Done] = {}
+    told: set[str] = set()
     for run, what in events:
         if isinstance(what, Done):
             done[run.folder] = what
-        elif isinstance(what, Remark):
+        elif isinstance(what, Remark) and what.sentence not in told:  # by another process
+            told.add(what.sentence)
             # Also where nothing else is to be shown; a live table makes room for it.
             sys.stderr.write(f"{what.sentence}\n")
     return done

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from flexcfl.data.division import classes_of
 from flexcfl.data.federation import Federation, IndexLists
 from flexcfl.data.leaf_json import MOST_DIMENSIONS, User, read_users, refused
 from flexcfl.data.options import FORBID, Count, FolderOptions
@@ -61,7 +62,7 @@ def load_leaf(options: LeafOptions, folder: Path | None = None) -> Federation:
     testing = [len(test[name].y) if name in test else 0 for name in train]
     lists = np.split(np.arange(len(y)), np.cumsum(learning + testing)[:-1])
     parts = IndexLists.of(lists[: len(train)]), IndexLists.of(lists[len(train) :])
-    return Federation("leaf", x, y, *parts, classes=int(y.max()) + 1, names=tuple(train))
+    return Federation("leaf", x, y, *parts, classes_of("leaf", y, None), names=tuple(train))
 
 
 def _demand_training(train: dict[str, User], test: dict[str, User]) -> None:
