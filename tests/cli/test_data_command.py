@@ -123,11 +123,26 @@ def test_inspect_needs_no_colours_and_has_none_in_a_pipe(monkeypatch: pytest.Mon
     assert "\x1b[3" not in uncoloured
 
 
-@pytest.mark.parametrize("width", ["20", "40", "200"])
-def test_inspect_fits_the_width_that_there_is(monkeypatch: pytest.MonkeyPatch, width: str) -> None:
-    monkeypatch.setenv("COLUMNS", width)
-    shown = output("inspect", "digits")
-    assert max(map(len, shown.splitlines())) <= int(width)
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 160, 200])
+def test_inspect_is_as_wide_as_there_is_room(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    for clients in (3, 7, 100, 300):
+        words = ("--set", "partition=iid", "--set", f"clients={clients}")
+        lines = output("inspect", "digits", *words).splitlines()
+        assert max(map(len, lines)) <= width
+        assert {len(line) for line in lines if re.match(r"class +\d", line)} == {width}
+
+
+def test_inspect_tells_clients_apart_whose_labels_are_alike() -> None:
+    known = r"^distance +([\d.]+) .* ([\d.]+)\ndistance by class +([\d.]+) .* ([\d.]+)$"
+    for arguments, moved, by_class in (
+        (["digits"], True, False),
+        (["digits", "--set", "partition=iid"], False, False),
+        (["clusters"], False, True),
+    ):
+        found = re.search(known, output("inspect", *arguments), re.MULTILINE)
+        assert found
+        assert (float(found[2]) > 1.2, float(found[4]) > 1.2) == (moved, by_class)
 
 
 def words(text: str) -> set[str]:
