@@ -34,7 +34,11 @@ MEANING = Text(
 def report(federation: Federation, options: Any) -> Group:
     """Return all that is to be said of a federation that was loaded with these settings."""
     described, apart = describe(federation), distances(federation)
-    known = [] if described.structure is None else [_structure(described.structure)]
+    known: list[Text | str] = []
+    if described.structure is not None:
+        known.append(_structure(described.structure))
+    if any(map(_is_known, apart)):
+        known += ["", MEANING]
     return Group(
         _headline(federation.name, described),
         _settings(options),
@@ -43,7 +47,6 @@ def report(federation: Federation, options: Any) -> Group:
         "",
         _remark(described),
         *known,
-        *(["", MEANING] if any(map(_is_known, apart)) else []),
         "",
         _SkewPicture(described),
     )

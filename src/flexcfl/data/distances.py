@@ -64,14 +64,11 @@ def _apart(
     found = sizes * np.square(means - _means(values, kind)[kind_of]).sum(axis=1)
     # Who has all examples of a kind is its centre, and says nothing.
     expected = within * (1 - sizes / totals[kind_of])
-    found, expected = (np.bincount(owner, each) for each in (found, expected))
-    ratios = np.divide(found, expected, out=np.full_like(found, np.nan), where=expected > 0)
-    return Distances(np.sqrt(ratios), _ratio(found, expected))
-
-
-def _ratio(found: NDArray[np.float64], expected: NDArray[np.float64]) -> float:
-    known = expected > 0
-    return float(np.sqrt(found[known].sum() / expected.sum())) if known.any() else np.nan
+    each, chance = (np.bincount(owner, part).astype(np.float64) for part in (found, expected))
+    known = chance > 0
+    ratios = np.divide(each, chance, out=np.full_like(each, np.nan), where=known)
+    whole = np.sqrt(each[known].sum() / chance.sum()) if known.any() else np.nan
+    return Distances(np.sqrt(ratios), float(whole))
 
 
 def _means(values: NDArray[np.float64], group: NDArray[np.int64]) -> NDArray[np.float64]:
