@@ -48,6 +48,11 @@ MISTAKES = [
     (["run", "--set", "local.rate=1", "--set", "local.rate=2"], "'local.rate' is set twice: set"),
     (["run", "--set", "drift=mmd", "--set", "drift.name=mmd"], "'drift.name' is set twice: set it"),
     (["data", "inspect", "digits", "--set", "seed=1", "--set", "data.seed=2"], "'seed' is set twi"),
+    (
+        ["compare", "flexcfl", "--groups", "3", "--groups", "5", "--seeds", "0"],
+        "'--groups' is given more than once: give it once.",
+    ),
+    (["report", "mine", "--out", "a.html", "-o", "b.html"], "'--out' is given more than once: gi"),
     (["run", "--rounds", "many"], f"'many' is not a valid integer: 'flexcfl run {HELP}"),
     (["run", "a.toml", "b.toml"], f"unexpected extra argument (b.toml): 'flexcfl run {HELP}"),
     (["run", "--quiet=yes"], "'--quiet' does not take a value: add --help to see"),
