@@ -16,12 +16,13 @@ import flexcfl
 
 SOURCE = Path(flexcfl.__file__).parent
 
-BASE = {"errors", "extensions", "seeds", "settings"}
+BASE = {"errors", "extensions", "seeds", "settings", "synonyms"}
 # A room is a module or package directly under flexcfl; "flexcfl" is the package's own front door.
 MAY_IMPORT: Mapping[str, set[str]] = {
-    "errors": set(),
+    "synonyms": set(),
+    "errors": {"synonyms"},
     "seeds": set(),
-    "settings": {"errors"},
+    "settings": {"errors", "synonyms"},
     "extensions": {"errors"},
     "protocol": {"errors"},
     "aggregation": {"extensions", "protocol", "clustering"},
@@ -89,6 +90,7 @@ NAME_TORCH_TYPES = {"simulation", "runner", "cli", "flexcfl"}
 PURE = {
     "charts",
     "errors",
+    "synonyms",
     "threads",
     "seeds",
     "protocol",
@@ -109,7 +111,7 @@ HARMLESS = {
     *("__future__", "abc", "collections", "dataclasses", "difflib", "enum", "functools"),
     *("itertools", "math", "numpy", "operator", "pydantic", "re", "scipy", "sklearn"),
     *("sys", "threadpoolctl", "types", "typing", "typing_extensions", "zlib", "dp_accounting"),
-    *("bisect", "html", "json", "statistics", "warnings"),
+    *("bisect", "contextlib", "html", "json", "statistics", "warnings"),
 }
 EFFECTS = {"open", "input", "print", "exec", "eval", "__import__"}
 

@@ -21,5 +21,14 @@ def test_without_a_near_name_there_is_no_hint() -> None:
     )
 
 
+def test_what_is_called_otherwise_elsewhere_is_known_and_other_things_are_no_slip() -> None:
+    ours = ["rate", "batch", "folder", "fashion-mnist"]
+    assert nearest("LR", ours) == "rate"
+    assert nearest("Batch-Size", ours) == "batch"
+    assert nearest("fmnist", ours) == "fashion-mnist"
+    assert nearest("lr", ["folder"]) is None  # though letters are the same
+    assert nearest("optimizer", ["timer"]) is None
+
+
 def test_what_would_move_a_terminal_is_spelt_out() -> None:
     assert str(SettingsError("two\nlines \x1b[31mred, Žluť.")) == r"two\nlines \x1b[31mred, Žluť."

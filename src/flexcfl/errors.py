@@ -1,10 +1,16 @@
 """What goes wrong and how it is told: one sentence that says what to do next."""
 
 import difflib
-from collections.abc import Iterable
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from flexcfl import synonyms
 
 __all__ = [
     "DataError",
+    "DataWarning",
     "DiskError",
     "FlexcflError",
     "ModelError",
@@ -16,7 +22,9 @@ __all__ = [
     "printable",
     "reason",
     "refused",
+    "same",
     "unknown",
+    "warnings_told",
 ]
 
 # What torch says, in an error of no type of its own, on a processor and on a graphics card.
@@ -39,6 +47,10 @@ class SettingsError(FlexcflError):
 
 class DataError(FlexcflError):
     """A file that is missing or broken, or data that cannot form a federation."""
+
+
+class DataWarning(UserWarning):
+    """Data that form a federation, though hardly the one that is meant."""
 
 
 class ModelError(FlexcflError):
@@ -112,14 +124,35 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that somebody may have meant, whatever the case of its letters.
+    """Return the known name that somebody may have meant: what it is called elsewhere, or a slip.
 
-    >>> nearest("MNIST", ["digits", "mnist"])
-    'mnist'
+    >>> nearest("MNIST", ["digits", "mnist"]), nearest("lr", ["rounds", "rate"])
+    ('mnist', 'rate')
     """
-    by_lower = {each.lower(): each for each in known}
-    near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
-    return by_lower[near[0]] if near else None
+    by_plain = {_plain(each): each for each in known}
+    found = same(name, by_plain)
+    if found is not None or synonyms.absent(_plain(name)):
+        return by_plain.get(found or "")
+    # What is a word elsewhere is no slip, unless it is almost the same.
+    cutoff = 0.7 if synonyms.is_word(_plain(name)) else 0.5
+    near = difflib.get_close_matches(_plain(name), by_plain, n=1, cutoff=cutoff)
+    return by_plain[near[0]] if near else None
+
+
+def same(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name of the same thing: in other letters, or as it is called elsewhere.
+
+    >>> same("Batch-Size", ["rate", "batch"]), same("btch", ["rate", "batch"])
+    ('batch', None)
+    """
+    by_plain = {_plain(each): each for each in known}
+    plain = _plain(name)
+    found = plain if plain in by_plain else synonyms.meant(plain, by_plain)
+    return None if found is None else by_plain[found]
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "_")
 
 
 def not_installed(error: ImportError) -> str:
@@ -139,3 +172,21 @@ def out_of_memory(error: BaseException) -> bool:
     """Whether an error is that memory has run out, by Python's word or by torch's."""
     told = isinstance(error, RuntimeError) and any(sign in str(error) for sign in NO_MEMORY)
     return told or isinstance(error, MemoryError)
+
+
+@contextmanager
+def warnings_told(tell: Callable[[str], object]) -> Iterator[None]:
+    """Let a function tell warnings of data, without the lines of code that give them."""
+    usual = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if issubclass(category, DataWarning):
+            tell(printable(str(message)))
+        else:
+            usual(message, category, *where, **more)
+
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        warnings.showwarning = usual

@@ -6,22 +6,27 @@ so its text begins with the name of the setting and ends with a full stop.
 """
 
 import dataclasses
+import inspect
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from flexcfl.errors import SettingsError, nearest
+from flexcfl.synonyms import absent
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-__all__ = ["assignments", "excess", "shown", "validated"]
+__all__ = ["assignments", "excess", "keywords", "shown", "validated"]
 
 SettingsT = TypeVar("SettingsT")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 DEEPEST = 32  # lists and tables within each other; no setting has more than three
 UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")
@@ -76,8 +81,43 @@ def assignments(pairs: Iterable[str], example: str = "clients=20") -> dict[str, 
         key, equals, text = pair.partition("=")
         if not (key.strip() and equals):
             raise SettingsError(f"{shown(pair)} is not of the form KEY=VALUE, such as {example}.")
+        if key.strip() in table:
+            raise SettingsError(f"{shown(key.strip())} is set twice: set it once.")
         table[key.strip()] = _value(text.strip())
     return table
+
+
+def keywords(
+    others: Callable[[], Mapping[str, str]] = dict,
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Let a function answer an argument that it does not have with the one that may be meant.
+
+    ``others`` returns what can be said in another way: by its name, how.
+    """
+
+    def answering(function: Callable[P, R]) -> Callable[P, R]:
+        own = inspect.signature(function).parameters
+
+        @wraps(function)
+        def called(*arguments: P.args, **words: P.kwargs) -> R:
+            for name in words:
+                if name not in own:
+                    known = {**others(), **{each: f"'{each}'" for each in own}}
+                    raise SettingsError(
+                        _no_argument(function.__name__, name, known, ", ".join(own))
+                    )
+            return function(*arguments, **words)
+
+        return called
+
+    return answering
+
+
+def _no_argument(function: str, name: str, known: Mapping[str, str], own: str) -> str:
+    near = nearest(name, known)
+    if near is not None:
+        return f"{function}() has no argument '{name}': did you mean {known[near]}?"
+    return f"{function}() has no argument '{name}': {absent(name) or f'it has {own}'}."
 
 
 def excess(value: object) -> str | None:
@@ -169,4 +209,5 @@ def _demand(finding: Mapping[str, Any]) -> str:
 def _nearest(name: str, type_: type[Any]) -> str:
     known = [field.name for field in dataclasses.fields(type_)]
     near = nearest(name, known)
-    return f": did you mean '{near}'?" if near else f": it has {', '.join(known) or 'none'}."
+    why = f"{absent(name)}; " if absent(name) else ""
+    return f": did you mean '{near}'?" if near else f": {why}it has {', '.join(known) or 'none'}."

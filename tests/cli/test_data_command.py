@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from flexcfl.cli import main
 from flexcfl.cli.data import app
 from flexcfl.data import DATASETS, Dataset
 from flexcfl.data.sources import SOURCES, Source
@@ -122,11 +123,26 @@ def test_inspect_needs_no_colours_and_has_none_in_a_pipe(monkeypatch: pytest.Mon
     assert "\x1b[3" not in uncoloured
 
 
-@pytest.mark.parametrize("width", ["20", "40", "200"])
-def test_inspect_fits_the_width_that_there_is(monkeypatch: pytest.MonkeyPatch, width: str) -> None:
-    monkeypatch.setenv("COLUMNS", width)
-    shown = output("inspect", "digits")
-    assert max(map(len, shown.splitlines())) <= int(width)
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 160, 200])
+def test_inspect_is_as_wide_as_there_is_room(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    for clients in (3, 7, 100, 300):
+        words = ("--set", "partition=iid", "--set", f"clients={clients}")
+        lines = output("inspect", "digits", *words).splitlines()
+        assert max(map(len, lines)) <= width
+        assert {len(line) for line in lines if re.match(r"class +\d", line)} == {width}
+
+
+def test_inspect_tells_clients_apart_whose_labels_are_alike() -> None:
+    known = r"^distance +([\d.]+) .* ([\d.]+)\ndistance by class +([\d.]+) .* ([\d.]+)$"
+    for arguments, moved, by_class in (
+        (["digits"], True, False),
+        (["digits", "--set", "partition=iid"], False, False),
+        (["clusters"], False, True),
+    ):
+        found = re.search(known, output("inspect", *arguments), re.MULTILINE)
+        assert found
+        assert (float(found[2]) > 1.2, float(found[4]) > 1.2) == (moved, by_class)
 
 
 def words(text: str) -> set[str]:
@@ -196,12 +212,23 @@ def test_inspect_reads_leaf_files(tmp_path: Path) -> None:
     assert "2 examples of 1 x 2 x 1 numbers" in output("inspect", "leaf", *shaped)
 
 
+@pytest.mark.filterwarnings("default")
+def test_a_warning_of_data_is_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.savez(tmp_path / "ann.npz", x=np.ones((30, 2)), y=np.arange(30))
+    assert main(["data", "inspect", "npz", "--set", f"folder={tmp_path}"]) == 0
+    told = capsys.readouterr().err
+    assert told.startswith("Warning: 'npz' has labels up to 29 on 30 examples, which makes 30 cl")
+    assert told.count("\n") == 1
+
+
 def test_inspect_reads_a_folder_of_npz_files(tmp_path: Path) -> None:
     for name in ("ann", "bob"):
         np.savez(tmp_path / f"{name}.npz", x=np.ones((10, 2)), y=np.arange(10) % 2)
     shown = output("inspect", "npz", "--set", f"data.folder={tmp_path}")
     assert "npz: 2 clients, 20 examples of 2 numbers, 2 classes" in shown
-    assert "test_share=0.2, seed=0" in shown
+    assert "test_share=0.2, seed=0" in " ".join(shown.split())  # wherever the path breaks the line
     assert re.search(r"training examples +8 +8 +8.0 +8 +16", shown)
     half = ("--set", f"folder={tmp_path}", "--set", "test_share=0.5")
     assert re.search(r"training examples +5 +5 +5.0 +5 +10", output("inspect", "npz", *half))

@@ -67,6 +67,33 @@ def test_every_example_can_be_typed(names: tuple[str, ...]) -> None:
     command.make_context("example", words)
 
 
+def test_no_list_of_commands_cuts_a_sentence(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for columns in ("60", "80", "120"):
+        monkeypatch.setenv("COLUMNS", columns)
+        for names in ((), ("data",)):
+            assert main([*names, "--help"]) == 0
+            listed = " ".join(capsys.readouterr().out.partition("Commands:")[2].split())
+            for below in COMMANDS[names].commands.values():
+                sentence = " ".join(below.help.split("\n\n")[0].split())
+                assert f"{below.name} {sentence}" in listed
+
+
+def test_an_option_has_one_value_unless_it_may_be_repeated(names: tuple[str, ...]) -> None:
+    command = COMMANDS[names]
+    for option in command.params:
+        if not isinstance(option, click.Option) or option.is_flag:
+            continue
+        words = [option.opts[0], "3", option.opts[-1], "5"]
+        if option.multiple:
+            command.check(click.Context(command), words)
+            continue
+        with pytest.raises(SettingsError) as told:
+            command.check(click.Context(command), words)
+        assert str(told.value) == f"'{option.opts[0]}' is given more than once: give it once."
+
+
 def test_every_parameter_is_explained(names: tuple[str, ...]) -> None:
     command = COMMANDS[names]
     for parameter in command.params:

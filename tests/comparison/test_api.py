@@ -100,6 +100,14 @@ def test_a_script_needs_no_guard_and_may_have_a_network_beside_it(tmp_path: Path
     ("words", "sentence"),
     [
         ({"algorithms": "fedavg"}, "algorithms must be a list such as"),
+        ({"algorithms": ["fedavg", object()]}, "must be a list of names .* and has <object"),
+        ({"algorithms": [{"a": 1}]}, "has {'a': 1} in it: name one of your own as 'package"),
+        (
+            {"learning_rate": 0.1},
+            r"compare\(\) has no argument 'learning_rate': did you mean 'rate'",
+        ),
+        ({"random_state": 0}, "no argument 'random_state': did you mean 'seeds'"),
+        ({"set": {"local": {"rate": 0.1}, "local.rate": 0.2}}, "'local.rate' is set twice: set"),
         ({"set": 5}, "set must be a mapping"),
         ({"jobs": 0}, "jobs must be a whole number from 1 to 1000, not 0"),
         ({"seeds": "3"}, "seeds must be a whole number"),

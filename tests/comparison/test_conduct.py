@@ -49,5 +49,6 @@ def test_it_is_said_what_is_there_and_how_to_go_on(
 
 def test_remarks_are_shown_even_where_nothing_else_is(capsys: pytest.CaptureFixture[str]) -> None:
     remark = Remark("A checkpoint was damaged.")
-    assert conduct._collected([(ASKED.runs()[0], remark)]) == {}
+    first, second = ASKED.runs()
+    assert conduct._collected([(first, remark), (second, remark)]) == {}  # of two processes
     assert capsys.readouterr() == ("", "A checkpoint was damaged.\n")

@@ -1,11 +1,12 @@
 """The folder of a comparison: claimed, numbered, given back, taken up again."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from flexcfl.comparison.asked import FILE, Asked
-from flexcfl.comparison.folder import claimed, entered, finished, is_comparison
+from flexcfl.comparison.folder import claimed, entered, finished, is_comparison, within
 from flexcfl.comparison.plan import Planned
 from flexcfl.errors import SettingsError
 from flexcfl.runner.experiment import Experiment
@@ -28,6 +29,19 @@ def runs() -> tuple[Planned, ...]:
 @pytest.fixture
 def experiment(runs: tuple[Planned, ...]) -> Experiment:
     return runs[0].experiment
+
+
+def test_folders_of_earlier_versions_are_found_by_the_names_that_they_had(
+    runs: tuple[Planned, ...], tmp_path: Path
+) -> None:
+    one = replace(runs[0], algorithm="mine:entry", label="mine-entry")
+    assert one.folder == "mine-entry-seed0"
+    assert within(tmp_path, [one]) == (one,)
+    (tmp_path / "mine:entry-seed0").mkdir()
+    assert [run.folder for run in within(tmp_path, [one, runs[1]])] == [
+        "mine:entry-seed0",
+        "ifca-seed0",
+    ]
 
 
 def test_by_default_there_is_a_new_one_each_time(experiment: Experiment) -> None:

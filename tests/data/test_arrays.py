@@ -100,6 +100,12 @@ def test_settings_are_checked(changes: dict[str, Any], sentence: str) -> None:
     assert str(told.value) == sentence
 
 
+def test_an_argument_of_another_name_is_answered_with_ours() -> None:
+    words: dict[str, Any] = {"random_state": 1}
+    with pytest.raises(SettingsError, match=r"^from_arrays\(\) has no argument .*mean 'seed'\?$"):
+        from_arrays(X, Y, OWNER, **words)
+
+
 def test_it_can_be_trained_on_and_names_are_kept() -> None:
     rng = np.random.default_rng(0)
     owner = np.array(["ann", "bob", "cleo", "dan"]).repeat(30)

@@ -12,7 +12,7 @@ from PIL import Image
 from torch.utils.data import IterableDataset, TensorDataset
 
 from flexcfl.data import from_arrays, from_dataset, from_folder, from_partitions
-from flexcfl.errors import DataError
+from flexcfl.errors import DataError, DataWarning
 from tests.data.own import lay
 
 X, Y = np.zeros((6, 2)), np.array([0, 1, 0, 1, 0, 1])
@@ -350,6 +350,28 @@ def test_partitioners() -> None:
     few.dataset = greedy.dataset
     empty = "The IidPartitioner of 'mine' cannot give its partition 4 (Index 4 out of range"
     refuses(lambda: from_partitions(few, label="y"), empty)
+
+
+def test_labels_that_are_no_classes() -> None:
+    """Say what numbers texts, and that quantities cannot be learned; truncated, they look odd."""
+    numbered = (
+        ": number the classes from 0 (np.unique(y, return_inverse=True)[1] does that for texts), "
+        "for flexcfl classifies and has no regression."
+    )
+    for labels in (Y + 0.5, Y.astype(float), ["cat", "dog"] * 3):
+        with pytest.raises(DataError, match=re.escape(numbered)):
+            from_arrays(X, labels, WHO)
+    quantities = np.random.default_rng(0).integers(25, 347, 400)
+    x, owner = np.zeros((400, 2)), np.arange(400) % 4
+    with pytest.warns(DataWarning) as told:
+        from_arrays(x, quantities, owner)
+    assert str(told[0].message).startswith(
+        f"'mine' has labels up to {quantities.max()} on 400 examples, which makes "
+        f"{quantities.max() + 1} classes: flexcfl classifies and has no regression for quantities"
+    )
+    from_arrays(x, quantities, owner, classes=347)  # somebody knows what they are
+    from_arrays(x, quantities // 2, owner)
+    from_arrays(x[:20], np.arange(20), owner[:20])  # few examples have few of each class
 
 
 def refuses(call: Callable[[], object], sentence: str) -> None:

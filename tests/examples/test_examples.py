@@ -88,6 +88,10 @@ def test_an_algorithm_of_ones_own_is_compared_and_found_by_processes(tmp_path: P
     assert main(words) == 0
     table = (out / "comparison.csv").read_text()
     assert table.count("first_choice:entry") == 2
+    folders = {each.name for each in out.iterdir() if each.is_dir()}
+    assert folders == {
+        f"{name}-seed{seed}" for name in ("fedavg", "first_choice-entry") for seed in (0, 1)
+    }
     assert (out / "report.html").stat().st_size > 10_000
 
 

@@ -476,6 +476,37 @@ def test_settings_may_be_nested_but_not_a_list(blobs: Federation) -> None:
         flexcfl.run(dataset=blobs, set=words, **FEDAVG)
 
 
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ({"lr": 0.1}, "run() has no argument 'lr': did you mean 'rate'?"),
+        ({"n_clusters": 3}, "run() has no argument 'n_clusters': did you mean 'groups'?"),
+        ({"verbose": True}, "run() has no argument 'verbose': did you mean 'progress'?"),
+        ({"prox": 1}, "run() has no argument 'prox': did you mean set={'local.prox': ...}?"),
+        (
+            {"momentum": 1},
+            "'momentum': clients train by SGD with one rate, without momentum or a s",
+        ),
+        ({"xyzzy": 1}, "run() has no argument 'xyzzy': it has experiment, dataset, model, algor"),
+    ],
+)
+def test_an_argument_that_there_is_not_is_answered_with_the_one_that_is_meant(
+    words: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(SettingsError) as told:
+        flexcfl.run(**words)
+    assert sentence in str(told.value)
+    words = {"path": "mine"}
+    with pytest.raises(
+        SettingsError, match=r"^resume\(\) has no argument 'path': did you mean 'folder'"
+    ):
+        flexcfl.resume("mine", **words)
+    with pytest.raises(
+        SettingsError, match=r"^load\(\) has no argument 'path': did you mean 'folder'"
+    ):
+        flexcfl.load("mine", **words)
+
+
 def test_parts_of_the_package_are_there_without_torch() -> None:
     program = """
 import sys, flexcfl

@@ -1,6 +1,7 @@
 """The run folder: claimed while free, given back if nothing came of it."""
 
 import os
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -45,7 +46,7 @@ def test_by_default_each_run_gets_a_new_folder(
 
 
 @pytest.mark.parametrize(
-    "model", ["package.module:factory", "../../etc", "/root", "a b\n", "ü" * 300]
+    "model", ["package.module:factory", "../../etc", "/root", "a b\n", "ü" * 300, 'a<>:"/\\|?*. ']
 )
 def test_names_of_ones_own_cannot_leave_the_folder(
     model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -53,6 +54,18 @@ def test_names_of_ones_own_cannot_leave_the_folder(
     monkeypatch.chdir(tmp_path)
     with claimed(None, named(model)) as path:
         assert path.resolve().parent == tmp_path / "runs"
+        assert re.fullmatch(r"[A-Za-z0-9_.-]{1,110}", path.name)
+        assert path.name[-1] not in ". "
+
+
+def test_no_name_is_that_of_a_device_or_of_another_in_other_letters() -> None:
+    for device in ("con", "CON.x", "nul", "com1.a:b", "LPT9"):
+        assert places.named([device]).startswith("_")
+    assert places.named(["console.model"]) == "console.model"
+    names = ["a:b", "a-b", "A:B", "a-b-2", "x" * 200, "x" * 201]
+    found = places.apart(names)
+    assert list(found) == names
+    assert len({each.lower() for each in found.values()}) == len(names)
 
 
 def test_an_empty_folder_or_one_not_there_yet_is_taken(tmp_path: Path) -> None:

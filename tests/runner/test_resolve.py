@@ -102,6 +102,10 @@ def test_what_is_written_is_complete_and_reads_back_as_the_same(
         ({"run": {"rounds": True}}, "[run] rounds must not be true"),
         ({"run": {"seed": -1}}, "[run] seed must be greater than or equal to 0, not -1."),
         ({"run": {"evaluate_evry": 2}}, "did you mean 'evaluate_every'?"),
+        (
+            {"run": {"batch_size": 2}},
+            "[run] has no setting 'batch_size': did you mean 'local.batch",
+        ),
         ({"run": {"cohorts": "all"}}, "[run] cohorts must be 'uniform' or"),
         ({"data": {"arivals": []}}, "[data] has no setting 'arivals': did you mean 'arrivals'?"),
         ({"data": {"arrivals": 3}}, "[data] arrivals must be a list such as [{round = 100"),

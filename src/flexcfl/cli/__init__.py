@@ -21,6 +21,7 @@ from flexcfl import __version__
 from flexcfl.cli import data
 from flexcfl.cli.algorithms import algorithms as algorithms_command
 from flexcfl.cli.bench import bench as bench_command
+from flexcfl.cli.commands import Commands
 from flexcfl.cli.compare import compare as compare_command
 from flexcfl.cli.diff import diff as diff_command
 from flexcfl.cli.export import export as export_command
@@ -33,7 +34,14 @@ from flexcfl.cli.resume import resume as resume_command
 from flexcfl.cli.run import run as run_command
 from flexcfl.cli.runs import runs as runs_command
 from flexcfl.cli.show import show as show_command
-from flexcfl.errors import FlexcflError, not_installed, out_of_memory, printable, refused
+from flexcfl.errors import (
+    FlexcflError,
+    not_installed,
+    out_of_memory,
+    printable,
+    refused,
+    warnings_told,
+)
 
 __all__ = ["app", "main"]
 
@@ -47,13 +55,12 @@ MEMORY = (
 # Where a command needs arguments and gets none, click 8.2 and later raises its help as an error.
 NO_ARGUMENTS = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
-app = typer.Typer(
+app = Commands(
     name="flexcfl",
     help="Clustered federated learning that keeps working when clients differ and change.",
     epilog="Example: flexcfl compare fedavg flexcfl --dataset digits",
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,
 )
 app.command("run", epilog="Example: flexcfl run --shift swap-part --model mlp --out runs/mine")(
     run_command
@@ -117,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code; a person's mistake is one sentence and 2."""
     if isinstance(sys.stdout, TextIOWrapper):  # an unusual name must not undo a run's work
         sys.stdout.reconfigure(errors="replace")
-    with _interruptible_once():
+    with _interruptible_once(), warnings_told(lambda said: _told(f"Warning: {said}", 0)):
         try:
             return _run(arguments)
         except _TerminatedError:

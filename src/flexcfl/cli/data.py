@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flexcfl.cli import completion
+from flexcfl.cli.commands import Commands
 from flexcfl.cli.output import show
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ __all__ = ["app"]
 
 SVG_WIDTH = 110
 
-app = typer.Typer(
+app = Commands(
     help="List, fetch and inspect datasets.",
     epilog="Example: flexcfl data inspect digits",
     no_args_is_help=True,
@@ -129,8 +130,7 @@ def inspect(
     from flexcfl.settings import assignments, validated
 
     dataset = dataset_named(name)
-    given = assignments(set_ or [])
-    table = {key.removeprefix("data."): value for key, value in given.items()}
+    table = assignments(each.strip().removeprefix("data.") for each in set_ or [])
     options = validated(dataset.options, table, name)
     with loading(Console(stderr=True), f"Loading {name}"):
         shown = report(dataset.load(options, data), options)

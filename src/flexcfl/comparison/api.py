@@ -13,11 +13,13 @@ from flexcfl.comparison.plan import DEFAULT, check_number
 from flexcfl.comparison.result import Comparison
 from flexcfl.data import Federation
 from flexcfl.errors import SettingsError
-from flexcfl.runner.layers import assigned, spoken
+from flexcfl.runner.layers import assigned, keyword_homes, spoken
+from flexcfl.settings import keywords, shown
 
 __all__ = ["compare"]
 
 
+@keywords(keyword_homes)
 def compare(
     algorithms: Sequence[str] = DEFAULT,
     *,
@@ -109,6 +111,12 @@ def _several(algorithms: object) -> list[str]:
         raise SettingsError(
             f"algorithms must be a list such as ['fedavg', 'flexcfl'], not {algorithms!r:.60}."
         )
+    for each in algorithms:
+        if not isinstance(each, str):
+            raise SettingsError(
+                f"algorithms must be a list of names such as ['fedavg', 'flexcfl'], and has "
+                f"{shown(each)} in it: name one of your own as 'package.module:entry'."
+            )
     return list(algorithms)
 
 

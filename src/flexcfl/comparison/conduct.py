@@ -12,7 +12,7 @@ from rich.console import Console
 
 from flexcfl.comparison import display, leaving, table
 from flexcfl.comparison.asked import Asked
-from flexcfl.comparison.folder import entered, finished
+from flexcfl.comparison.folder import entered, finished, within
 from flexcfl.comparison.messages import Done, Remark
 from flexcfl.comparison.plan import Planned
 from flexcfl.comparison.pool import Event, carried_out, parcel
@@ -53,6 +53,7 @@ def conduct(
     sent, jobs = parcel(federation), min(jobs or cores(), len(runs))
     out = folder if isinstance(folder, Path) else None
     with nullcontext() if folder is None else entered(out, asked, runs, federation) as path:
+        runs = within(path, runs) if path else runs
         before = finished(path, runs) if path else 0
         show(display.settings(runs, jobs, before), console)
         with (
@@ -75,10 +76,12 @@ def conduct(
 
 def _collected(events: Iterable[Event]) -> Mapping[str, Done]:
     done: dict[str, Done] = {}
+    told: set[str] = set()
     for run, what in events:
         if isinstance(what, Done):
             done[run.folder] = what
-        elif isinstance(what, Remark):
+        elif isinstance(what, Remark) and what.sentence not in told:  # by another process
+            told.add(what.sentence)
             # Also where nothing else is to be shown; a live table makes room for it.
             sys.stderr.write(f"{what.sentence}\n")
     return done
@@ -98,6 +101,7 @@ def _held_together(
             name: np.stack([each.accuracy for each in found]) for name, found in by_name.items()
         },
         folder=folder,
+        _paths=tuple(folder / run.folder for run in runs) if folder else (),
     )
 
 

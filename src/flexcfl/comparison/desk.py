@@ -12,6 +12,7 @@ from flexcfl import disk
 from flexcfl.comparison.finished import is_finished, read_back
 from flexcfl.comparison.messages import Done, Message, Remark, Resumed, RoundDone, Task
 from flexcfl.data import Federation
+from flexcfl.errors import warnings_told
 from flexcfl.runner.claim import claimed
 from flexcfl.runner.execute import execute
 from flexcfl.runner.experiment import Data, Experiment
@@ -60,7 +61,8 @@ class Desk:
             return
         tell = partial(_remark, send)
         callbacks = trackers(task.track, tell)
-        prepared = self._prepared(task.experiment)
+        with warnings_told(lambda sentence: tell(f"Warning: {sentence}")):
+            prepared = self._prepared(task.experiment)
         self._check_wanted()
         self.begun = True
         with (

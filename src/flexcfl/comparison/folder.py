@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from flexcfl import disk
@@ -16,7 +17,7 @@ from flexcfl.runner.folder import write
 from flexcfl.runner.lock import LOCK, locked
 from flexcfl.runner.stopping import StoppedError
 
-__all__ = ["claimed", "entered", "finished", "is_comparison"]
+__all__ = ["claimed", "entered", "finished", "is_comparison", "within"]
 
 ROOT = Path("comparisons")
 # What is there before there is a comparison, also if a process was killed in that moment.
@@ -73,6 +74,19 @@ def _enter(path: Path, asked: Asked, federation: Federation | None) -> None:
             f"'{path}' holds another comparison, {other}: choose another folder with --out, or "
             "move it away."
         )
+
+
+def within(folder: Path, runs: Sequence[Planned]) -> tuple[Planned, ...]:
+    """Return the runs as their folders are called there: earlier versions left names as they were.
+
+    Then ``package.module:entry`` was in the names of folders, too.
+    """
+
+    def found(run: Planned) -> Planned:
+        earlier = replace(run, label=run.algorithm)
+        return earlier if (folder / earlier.folder).is_dir() else run
+
+    return tuple(map(found, runs))
 
 
 def finished(folder: Path, runs: Sequence[Planned]) -> int:

@@ -13,6 +13,7 @@ from flexcfl.errors import SettingsError, nearest, unknown
 from flexcfl.runner.experiment import Experiment, Tables
 from flexcfl.runner.layers import Layer
 from flexcfl.runner.own import Own
+from flexcfl.runner.places import apart
 from flexcfl.runner.resolve import resolve
 
 __all__ = ["DEFAULT", "Planned", "check_number", "own", "planned", "shared"]
@@ -25,10 +26,11 @@ MOST = 1000  # of seeds and of processes: more is a slip of the hand
 
 @dataclass(frozen=True)
 class Planned:
-    """One run of a comparison."""
+    """One run of a comparison; ``label`` is the algorithm in the name of its folder."""
 
     algorithm: str
     experiment: Experiment
+    label: str
 
     @property
     def seed(self) -> int:
@@ -38,7 +40,7 @@ class Planned:
     @property
     def folder(self) -> str:
         """The name of the run's folder within that of the comparison."""
-        return f"{self.algorithm}-seed{self.seed}"
+        return f"{self.label}-seed{self.seed}"
 
     @property
     def title(self) -> str:
@@ -59,10 +61,11 @@ def planned(
     _check_free_of_names_and_seeds(tables)
     _check_known(algorithms, tables.get("algorithm", {}))
     tables["run"] = {"cohorts": COHORTS, **tables.get("run", {})}
+    fitting = {name: _for(name, algorithms, tables) for name in algorithms}
     return tuple(
-        Planned(name, _experiment(name, seed, _for(name, algorithms, tables), federation))
+        Planned(name, _experiment(name, seed, fitting[name], federation), label)
         for seed in range(seeds)
-        for name in algorithms
+        for name, label in apart(algorithms).items()
     )
 
 

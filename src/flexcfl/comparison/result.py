@@ -33,6 +33,7 @@ class Comparison:
     runs: Mapping[str, Sequence[Mapping[str, Any]]]
     curves: Mapping[str, NDArray[np.float64]]
     folder: Path | None
+    _paths: tuple[Path, ...] = ()
 
     @property
     def algorithms(self) -> tuple[str, ...]:
@@ -62,10 +63,8 @@ class Comparison:
         return figure(OF_METHODS[chart](self._records(chart)))
 
     def _records(self, chart: str) -> list[Record]:
-        if self.folder is not None:
-            runs = [(name, run["seed"]) for name, found in self.runs.items() for run in found]
-            paths = (self.folder / f"{name}-seed{seed}" for name, seed in runs)
-            return Book.of(paths).settings[0].records
+        if self._paths:
+            return Book.of(self._paths).settings[0].records
         return [
             Record(name, seed, len(curve), 0, {"round": np.arange(1, len(curve) + 1), chart: curve})
             for name, curves in self.curves.items()

@@ -10,11 +10,12 @@ from flexcfl.data.division import Division, drawn, names_of, pooled
 from flexcfl.data.examples import NUMERIC, label_of, stacked
 from flexcfl.data.federation import Federation
 from flexcfl.errors import DataError, reason
-from flexcfl.settings import shown, validated
+from flexcfl.settings import keywords, shown, validated
 
 __all__ = ["Owners", "from_arrays"]
 
 
+@keywords()
 def from_arrays(
     x: ArrayLike,
     y: ArrayLike,

@@ -13,7 +13,7 @@ from flexcfl.data.federation import Federation
 from flexcfl.data.holdings import Examples, Holding, gathered
 from flexcfl.errors import DataError
 from flexcfl.extensions import RAISED, in_short
-from flexcfl.settings import shown, validated
+from flexcfl.settings import keywords, shown, validated
 
 __all__ = ["Datasets", "PairedDataset", "by_client", "from_dataset"]
 
@@ -28,6 +28,7 @@ class PairedDataset(Protocol):
 Datasets: TypeAlias = Mapping[Any, PairedDataset] | Sequence[PairedDataset]
 
 
+@keywords()
 def from_dataset(
     dataset: PairedDataset | Datasets,
     owner: ArrayLike | None = None,

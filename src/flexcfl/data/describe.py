@@ -26,17 +26,16 @@ LEVELS = 4
 class Spread:
     """Least, middle, mean and greatest of a figure over all clients."""
 
-    least: int
+    least: float
     median: float
     mean: float
-    greatest: int
+    greatest: float
 
     @classmethod
-    def of(cls, values: NDArray[np.int64]) -> "Spread":
+    def of(cls, values: NDArray[np.int64] | NDArray[np.float64]) -> "Spread":
         """Summarise one figure per client."""
-        return cls(
-            int(values.min()), float(np.median(values)), float(values.mean()), int(values.max())
-        )
+        median, mean = float(np.median(values)), float(values.mean())
+        return cls(values.min().item(), median, mean, values.max().item())
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flexcfl.data.describe import LEVELS, Description, Spread, describe, picture
+from flexcfl.data.distances import Distances, distances
 from flexcfl.data.federation import Federation
 
 __all__ = ["report"]
@@ -19,21 +20,30 @@ SHADES = "·░▒▓█"
 ASCII_SHADES = " .:*#"
 STYLES = ("bright_black", "blue", "cyan", "yellow", "bold red")
 MARGIN = len("class 000  ")
-WIDEST_CELL = 4
 WIDEST_PICTURE = 200
 NO_LIMIT = 10_000
 ROWS = 62
+DISTANCES = ("distance", "distance by class")
+MEANING = Text(
+    "Distance is how far a client's mean example is from that of all; 1.0 is chance, as among "
+    "clients of one pool. By class it is the same among examples of one class: about 1.0 where "
+    "clients differ in their labels alone."
+)
 
 
 def report(federation: Federation, options: Any) -> Group:
     """Return all that is to be said of a federation that was loaded with these settings."""
-    described = describe(federation)
-    known = [] if described.structure is None else [_structure(described.structure)]
+    described, apart = describe(federation), distances(federation)
+    known: list[Text | str] = []
+    if described.structure is not None:
+        known.append(_structure(described.structure))
+    if any(map(_is_known, apart)):
+        known += ["", MEANING]
     return Group(
         _headline(federation.name, described),
         _settings(options),
         "",
-        _Figures(described),
+        _Figures(described, apart),
         "",
         _remark(described),
         *known,
@@ -59,11 +69,15 @@ def _headline(name: str, described: Description) -> Text:
 class _Figures:
     """The spread over clients of their sizes and numbers of classes: a table where it fits."""
 
-    def __init__(self, described: Description) -> None:
+    def __init__(self, described: Description, apart: tuple[Distances, Distances]) -> None:
+        known = [
+            (name, each) for name, each in zip(DISTANCES, apart, strict=True) if _is_known(each)
+        ]
         self.rows = (
             ("training examples", *_cells(described.train), f"{described.train_total:,}"),
             ("test examples", *_cells(described.test), f"{described.test_total:,}"),
             ("classes", *_cells(described.classes_per_client), f"{described.classes:,}"),
+            *((name, *_decimals(each), f"{each.all:,.1f}") for name, each in known),
         )
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -114,11 +128,12 @@ class _SkewPicture:
         room = min(max(options.max_width - MARGIN, 1), WIDEST_PICTURE)
         drawn = picture(labels, room, ROWS)
         shades = ASCII_SHADES if options.ascii_only else SHADES
-        cell = min(room // len(drawn.clients), WIDEST_CELL)
+        widths = np.diff(np.linspace(0, room, len(drawn.clients) + 1).round().astype(int)).tolist()
         present = int(labels.any(axis=0).sum())
         yield Text(_caption(len(drawn.clients), len(drawn.classes), labels.shape, present))
         for class_, levels in zip(drawn.classes, drawn.levels, strict=True):
-            row = ((shades[level] * cell, STYLES[level]) for level in levels)
+            cells = zip(levels, widths, strict=True)
+            row = ((shades[level] * width, STYLES[level]) for level, width in cells)
             yield Text.assemble(f"class {class_:>3}  ", *row)
         yield _legend(shades)
 
@@ -144,6 +159,16 @@ def _legend(shades: str) -> Text:
 def _counted(count: int, noun: str) -> str:
     plural = "" if count == 1 else "es" if noun.endswith("s") else "s"
     return f"{count:,} {noun}{plural}"
+
+
+def _is_known(apart: Distances) -> bool:
+    return not np.isnan(apart.all)
+
+
+def _decimals(apart: Distances) -> tuple[str, str, str, str]:
+    spread = Spread.of(apart.each[~np.isnan(apart.each)])
+    least, median = f"{spread.least:,.1f}", f"{spread.median:,.1f}"
+    return least, median, f"{spread.mean:,.1f}", f"{spread.greatest:,.1f}"
 
 
 def _cells(spread: Spread) -> tuple[str, str, str, str]:

@@ -1,5 +1,6 @@
 """A pool of which everybody's examples are known, divided into training and test examples."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -10,6 +11,7 @@ from pydantic.dataclasses import dataclass
 from flexcfl.data.federation import Federation, IndexLists
 from flexcfl.data.options import FORBID, Seed, Share
 from flexcfl.data.partition import by_owner, split
+from flexcfl.errors import DataWarning
 from flexcfl.seeds import generator
 
 __all__ = ["MOST_CLASSES", "Division", "classes_of", "drawn", "names_of", "pooled"]
@@ -19,6 +21,8 @@ Indices: TypeAlias = NDArray[np.int64]
 
 # A larger label is a mistake; as a number of classes it would ask for memory without end.
 MOST_CLASSES = 1_000_000
+# More classes than half of the examples are no classes; scikit-learn warns by the same measure.
+FEW_EXAMPLES, MOST_SHARE = 20, 0.5
 
 
 @dataclass(frozen=True, config=FORBID)
@@ -56,12 +60,27 @@ def pooled(
         sizes = np.bincount(client_of[chosen], minlength=clients)
         return IndexLists(order[chosen[order]], np.concatenate([[0], np.cumsum(sizes)]))
 
-    return Federation(name, x, y, lists(~test), lists(test), classes_of(y, classes), names=names)
+    return Federation(
+        name, x, y, lists(~test), lists(test), classes_of(name, y, classes), names=names
+    )
 
 
-def classes_of(y: NDArray[Any], classes: int | None) -> int:
-    """Return a number of classes: where none is given, labels begin at 0 and end at the largest."""
-    return min(max(int(y.max()) + 1, 1), MOST_CLASSES) if classes is None else classes
+def classes_of(name: str, y: NDArray[Any], classes: int | None) -> int:
+    """Return a number of classes: where none is given, labels begin at 0 and end at the largest.
+
+    It is warned of a number that looks as if labels were quantities.
+    """
+    if classes is not None:
+        return classes
+    number = min(max(int(y.max()) + 1, 1), MOST_CLASSES)
+    if y.size > FEW_EXAMPLES and number > MOST_SHARE * y.size:
+        sentence = (
+            f"'{name}' has labels up to {number - 1} on {y.size} examples, which makes {number} "
+            "classes: flexcfl classifies and has no regression for quantities, and if these are "
+            "classes, number them from 0 without gaps (np.unique(y, return_inverse=True)[1])."
+        )
+        warnings.warn(DataWarning(sentence), stacklevel=2)
+    return number
 
 
 def names_of(clients: Sequence[Any]) -> tuple[str, ...]:

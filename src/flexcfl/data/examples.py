@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flexcfl.data.soundness import NUMBERED
 from flexcfl.errors import DataError, reason
 from flexcfl.settings import shown
 
@@ -42,8 +43,7 @@ def label_of(label: Any, index: int, subject: Subject) -> int:
         value = np.empty(0)
     if value.size != 1 or value.dtype.kind not in "iu":
         raise DataError(
-            f"{subject(index)} has the label {shown(label)} for the example {index}: number the "
-            "classes from 0, and give whole numbers (an array of them is made by astype(int))."
+            f"{subject(index)} has the label {shown(label)} for the example {index}: {NUMBERED}."
         )
     return int(value.item())
 

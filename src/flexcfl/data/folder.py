@@ -11,7 +11,7 @@ from flexcfl.data.holdings import gathered
 from flexcfl.data.npz import read_npz
 from flexcfl.data.options import FORBID, FolderOptions, Seed, Share
 from flexcfl.errors import DataError
-from flexcfl.settings import shown, validated
+from flexcfl.settings import keywords, shown, validated
 
 __all__ = ["NpzOptions", "count_npz", "from_folder", "load_npz"]
 
@@ -32,6 +32,7 @@ class NpzOptions(FolderOptions):
     seed: Seed = 0
 
 
+@keywords()
 def from_folder(
     folder: Path | str,
     *,

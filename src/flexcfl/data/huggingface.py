@@ -12,7 +12,7 @@ import numpy as np
 from flexcfl.data.datasets import by_client, from_dataset
 from flexcfl.data.federation import Federation
 from flexcfl.errors import DataError, reason
-from flexcfl.settings import shown
+from flexcfl.settings import keywords, shown
 
 __all__ = ["from_partitions"]
 
@@ -21,6 +21,7 @@ Columns: TypeAlias = str | Sequence[str]
 ARRAYS = ("Image", "Array2D", "Array3D", "Array4D", "Array5D", "List", "LargeList", "Sequence")
 
 
+@keywords()
 def from_partitions(
     partitions: Any,
     *,

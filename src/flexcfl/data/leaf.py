@@ -10,11 +10,12 @@ import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from flexcfl.data.division import classes_of
 from flexcfl.data.federation import Federation, IndexLists
 from flexcfl.data.leaf_json import MOST_DIMENSIONS, User, read_users, refused
 from flexcfl.data.options import FORBID, Count, FolderOptions
 from flexcfl.errors import DataError
-from flexcfl.settings import shown
+from flexcfl.settings import keywords, shown
 
 __all__ = ["LeafOptions", "from_leaf", "load_leaf"]
 
@@ -33,6 +34,7 @@ class LeafOptions(FolderOptions):
     shape: Annotated[tuple[Count, ...], Field(max_length=MOST_DIMENSIONS - 1)] | None = None
 
 
+@keywords()
 def from_leaf(folder: Path | str, shape: tuple[int, ...] | None = None) -> Federation:
     """Read a federation in LEAF's format; ``shape`` is for flat images, such as (1, 28, 28)."""
     return load_leaf(LeafOptions(Path(folder), shape))
@@ -60,7 +62,7 @@ def load_leaf(options: LeafOptions, folder: Path | None = None) -> Federation:
     testing = [len(test[name].y) if name in test else 0 for name in train]
     lists = np.split(np.arange(len(y)), np.cumsum(learning + testing)[:-1])
     parts = IndexLists.of(lists[: len(train)]), IndexLists.of(lists[len(train) :])
-    return Federation("leaf", x, y, *parts, classes=int(y.max()) + 1, names=tuple(train))
+    return Federation("leaf", x, y, *parts, classes_of("leaf", y, None), names=tuple(train))
 
 
 def _demand_training(train: dict[str, User], test: dict[str, User]) -> None:

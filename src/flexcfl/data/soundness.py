@@ -18,6 +18,7 @@ from flexcfl.errors import DataError, reason
 from flexcfl.settings import shown
 
 __all__ = [
+    "NUMBERED",
     "Whose",
     "check_labels",
     "check_lengths",
@@ -32,6 +33,12 @@ __all__ = [
 ]
 
 Lists: TypeAlias = IndexLists | MadeLists
+
+# What to do with labels that are no classes yet, and what cannot be done with quantities.
+NUMBERED = (
+    "number the classes from 0 (np.unique(y, return_inverse=True)[1] does that for texts), for "
+    "flexcfl classifies and has no regression"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +113,7 @@ def labels(name: str, y: ArrayLike) -> NDArray[np.int64]:
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise DataError(
             f"The labels of '{name}' are of type {array.dtype} and shape {array.shape}: "
-            "give one whole number for each example."
+            f"give one whole number for each example, and {NUMBERED}."
         )
     return np.ascontiguousarray(array, dtype=np.int64)
 

@@ -15,9 +15,10 @@ from flexcfl.runner import toml
 from flexcfl.runner.callbacks import Callback
 from flexcfl.runner.conduct import conduct
 from flexcfl.runner.experiment import Experiment
-from flexcfl.runner.layers import Layer, assigned, spoken
+from flexcfl.runner.layers import Layer, assigned, keyword_homes, spoken
 from flexcfl.runner.own import Own
 from flexcfl.runner.result import Run
+from flexcfl.settings import keywords
 from flexcfl.shifts import Shift
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["resume", "run"]
 
 
+@keywords(keyword_homes)
 def run(
     experiment: str | Path | Mapping[str, Any] | Experiment | None = None,
     *,
@@ -113,6 +115,7 @@ def run(
     )
 
 
+@keywords()
 def resume(
     folder: str | Path,
     *,

@@ -6,7 +6,7 @@ from typing import Any
 
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import DATASETS
-from flexcfl.errors import SettingsError, unknown
+from flexcfl.errors import SettingsError, nearest, unknown
 from flexcfl.faults import Faults
 from flexcfl.guards import Guards
 from flexcfl.privacy import Privacy
@@ -25,6 +25,8 @@ __all__ = [
     "assigned",
     "dotted",
     "flat",
+    "homes",
+    "keyword_homes",
     "merged",
     "spellings",
     "spoken",
@@ -72,8 +74,11 @@ def spoken(options: Mapping[str, object], assignments: Mapping[str, object]) -> 
     An assignment overrides an option, and options that are None were not given. Both make one
     layer, because they are said in one breath: neither sets the other aside.
     """
-    given = {OPTIONS[name]: value for name, value in options.items() if value is not None}
-    return Layer("given", dotted({**given, **assignments}))
+    given = dotted({OPTIONS[name]: value for name, value in options.items() if value is not None})
+    said = dotted(assignments)
+    return Layer(
+        "given", {table: given.get(table, {}) | said.get(table, {}) for table in given | said}
+    )
 
 
 def assigned(settings: Mapping[str, object] | None) -> Mapping[str, object]:
@@ -89,28 +94,50 @@ def dotted(assignments: Mapping[str, object]) -> Tables:
     """Return the tables of assignments: ``{"local.rate": 0.1}`` or ``{"local": {"rate": 0.1}}``."""
     tables: Tables = {}
     for name, value in assignments.items():
-        table, dot, key = name.partition(".")
-        if table in SHORT and not dot and not isinstance(value, Mapping):
-            tables.setdefault(table, {})["name"] = value
-            continue
-        if isinstance(value, Mapping) and not dot:
-            tables.setdefault(table, {}).update(value)
-            continue
-        if not (table and dot and key):
-            raise SettingsError(
-                f"'{name}' does not say which table it belongs to: "
-                f"name both with a dot between, such as {_home(name)}."
-            )
-        tables.setdefault(table, {})[key] = value
+        table, keys = _placed(name, value)
+        there = tables.setdefault(table, {})
+        for key in there.keys() & keys.keys():
+            raise SettingsError(f"'{table}.{key}' is set twice: set it once.")
+        there.update(keys)
     return tables
+
+
+def _placed(name: str, value: object) -> tuple[str, Mapping[str, object]]:
+    """Return the table of an assignment, and what it sets there."""
+    table, dot, key = name.partition(".")
+    if isinstance(value, Mapping) and not dot:
+        return table, value
+    if table in SHORT and not dot:
+        return table, {"name": value}
+    if not (table and dot and key):
+        raise SettingsError(
+            f"'{name}' does not say which table it belongs to: "
+            f"name both with a dot between, such as {_home(name)}."
+        )
+    return table, {key: value}
 
 
 def _home(key: str) -> str:
     """Return where a setting belongs, or may belong, or else an example of where one does."""
-    if key == SETTING:
-        return f"data.{key}"
-    names = [name for name in spellings() if name.partition(".")[2] == key]
-    return OPTIONS.get(key) or " or ".join(names) or "local.rate"
+    known = homes() | {each: [name] for each, name in OPTIONS.items()}
+    return " or ".join(known.get(nearest(key, known) or "", ["local.rate"]))
+
+
+def homes() -> dict[str, list[str]]:
+    """Return by its name alone where each setting may be, such as ``local.rate`` for ``rate``."""
+    found: dict[str, list[str]] = {}
+    for name in spellings():
+        found.setdefault(name.partition(".")[2], []).append(name)
+    del found["name"]
+    return found
+
+
+def keyword_homes() -> dict[str, str]:
+    """Return by the name of each setting how Python says it beside what has a keyword."""
+    return {
+        key: " or ".join(f"set={{'{name}': ...}}" for name in names)
+        for key, names in homes().items()
+    }
 
 
 def spellings() -> list[str]:

@@ -34,6 +34,7 @@ from flexcfl.runner.prepare import Prepared
 from flexcfl.runner.resolve import resolve
 from flexcfl.runner.restoring import WRONG, check_arrays, served
 from flexcfl.runner.result import Run, columns
+from flexcfl.settings import keywords
 
 if TYPE_CHECKING:
     from torch import nn
@@ -66,6 +67,7 @@ class _About:
     clustering: dict[str, Any] | None
 
 
+@keywords()
 def load(folder: str | Path, *, model: "str | Callable[[], nn.Module] | None" = None) -> Run:
     """Return the run that is in a folder, as ``flexcfl.run`` or ``flexcfl.resume`` returned it.
 

@@ -14,6 +14,7 @@ __all__ = [
     "CHECKPOINTS",
     "LOGS",
     "NODES",
+    "apart",
     "check_free",
     "command",
     "entered",
@@ -24,6 +25,8 @@ __all__ = [
     "told",
 ]
 
+# What Windows keeps for devices, in any letters and with any ending.
+DEVICES = re.compile(r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)
 CHECKPOINTS = "checkpoints"  # the folder within that of a run that is not finished
 # Folders that nodes of this machine have within that of their run, already before it begins.
 LOGS, NODES = "logs", "nodes"
@@ -43,9 +46,32 @@ def check_free(path: Path, but: Collection[str] = ()) -> None:
 
 
 def named(parts: Iterable[str]) -> str:
-    """Return a name for people; names of one's own may hold what file systems do not take."""
+    """Return a name that every file system takes; names of one's own may hold what some do not.
+
+    >>> named(["package.module:entry", "digits"]), named(["aux.model:make"]), named(["..."])
+    ('package.module-entry-digits', '_aux.model-make', 'unnamed')
+    """
     whole = re.sub(r"[^\w.-]+", "-", "-".join(parts), flags=re.ASCII).strip(".-")
-    return whole[:100].rstrip(".-") or "unnamed"
+    free = f"_{whole}" if DEVICES.fullmatch(whole.partition(".")[0]) else whole
+    return free[:100].rstrip(".-") or "unnamed"
+
+
+def apart(names: Iterable[str]) -> dict[str, str]:
+    """Return what each is called in the names of files, and no two alike in other letters.
+
+    >>> apart(["fedavg", "mine:Entry", "mine:entry"])
+    {'fedavg': 'fedavg', 'mine:Entry': 'mine-Entry', 'mine:entry': 'mine-entry-2'}
+    """
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in names:
+        plain = named([name])
+        numbered = (f"{plain}-{number}" for number in itertools.count(2))
+        found[name] = next(
+            each for each in itertools.chain([plain], numbered) if each.lower() not in taken
+        )
+        taken.add(found[name].lower())
+    return found
 
 
 def made(out: Path | None, default: Path, but: Collection[str] = ()) -> tuple[Path, list[Path]]:

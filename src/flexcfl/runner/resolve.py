@@ -7,7 +7,7 @@ from typing import Any
 
 from flexcfl.algorithms import ALGORITHMS, Entry, NoOptions
 from flexcfl.data import DATASETS, Federation
-from flexcfl.errors import SettingsError, nearest, unknown
+from flexcfl.errors import SettingsError, nearest, same, unknown
 from flexcfl.faults import Faults
 from flexcfl.guards import Guards
 from flexcfl.privacy import Privacy
@@ -16,7 +16,7 @@ from flexcfl.runner import arrivals, moving, named
 from flexcfl.runner.arrivals import SETTING
 from flexcfl.runner.defaults import ALGORITHM, DATASET, defaults
 from flexcfl.runner.experiment import Choice, Data, Experiment, Model, RunSettings, Tables
-from flexcfl.runner.layers import Layer, merged
+from flexcfl.runner.layers import Layer, homes, merged
 from flexcfl.runner.network import Network
 from flexcfl.runner.own import NOTHING, Own
 from flexcfl.settings import validated
@@ -52,6 +52,8 @@ def resolve(layers: Iterable[Layer], own: Own = NOTHING) -> Resolved:
     _check_groups(algorithm, entry, tables["algorithm"])
     _check_weight(entry, tables["algorithm"])
     _check_asked(algorithm, entry, given.tables["drift"])
+    for name, kind in (("algorithm", entry.options), ("local", Local), ("run", RunSettings)):
+        _check_home(name, given.tables[name], kind)
     experiment = Experiment(
         data=data,
         model=validated(Model, tables["model"], "[model]"),
@@ -180,6 +182,17 @@ def _check_weight(entry: Entry, table: dict[str, Any]) -> None:
         raise SettingsError(
             f"[algorithm] has no setting '{key}': the weight of FedProx's term is local.prox."
         )
+
+
+def _check_home(table: str, keys: Tables, kind: type[Any]) -> None:
+    """Say where a setting belongs that another table has, under this name or another."""
+    own = ["name", *(option.name for option in fields(kind))]
+    known = homes()
+    for key in keys:
+        there = None if same(key, own) else same(key, known)
+        if there and not any(name.startswith(f"{table}.") for name in known[there]):
+            others = " or ".join(f"'{name}'" for name in known[there])
+            raise SettingsError(f"[{table}] has no setting '{key}': did you mean {others}?")
 
 
 def _check_private(experiment: Experiment) -> None:
