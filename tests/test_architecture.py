@@ -16,10 +16,11 @@ import flexcfl
 
 SOURCE = Path(flexcfl.__file__).parent
 
-BASE = {"errors", "extensions", "seeds", "settings"}
+BASE = {"errors", "extensions", "lines", "seeds", "settings"}
 # A room is a module or package directly under flexcfl; "flexcfl" is the package's own front door.
 MAY_IMPORT: Mapping[str, set[str]] = {
     "errors": set(),
+    "lines": {"errors"},
     "seeds": set(),
     "settings": {"errors"},
     "extensions": {"errors"},

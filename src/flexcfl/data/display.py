@@ -11,6 +11,7 @@ from rich.text import Text
 
 from flexcfl.data.describe import LEVELS, Description, Spread, describe, picture
 from flexcfl.data.federation import Federation
+from flexcfl.lines import Folded, whole
 
 __all__ = ["report"]
 
@@ -42,10 +43,10 @@ def report(federation: Federation, options: Any) -> Group:
     )
 
 
-def _settings(options: Any) -> Text:
+def _settings(options: Any) -> Folded:
     values = {item.name: getattr(options, item.name) for item in dataclasses.fields(options)}
-    given = [f"{name}={value}" for name, value in values.items() if value is not None]
-    return Text(f"with {', '.join(given)}")
+    given = [whole(f"{name}={value}") for name, value in values.items() if value is not None]
+    return Folded(Text("with ") + Text(", ").join(given))
 
 
 def _headline(name: str, described: Description) -> Text:

@@ -9,7 +9,8 @@ from typing import Any, Literal, TypeAlias
 from rich.console import Console
 from rich.text import Text
 
-from flexcfl.errors import DiskError, FlexcflError, SettingsError, printable
+from flexcfl.errors import DiskError, FlexcflError, SettingsError
+from flexcfl.lines import tell
 from flexcfl.runner import display, toml
 from flexcfl.runner.callbacks import Callback
 from flexcfl.runner.claim import claimed
@@ -146,7 +147,7 @@ def _show_restored(found: Restored, prepared: Prepared, console: Console) -> Non
     after = f"after round {found.number} of {prepared.experiment.run.rounds}"
     display.show({"resumed": Text(after if found.number else "from the start")}, console)
     for remark in found.remarks:  # also where nothing else is to be shown
-        Console(stderr=True).print(printable(remark), markup=False, highlight=False, soft_wrap=True)
+        tell(remark, Console(stderr=True))
 
 
 @contextmanager
@@ -164,8 +165,7 @@ def _going_on(path: Path, console: Console, stoppable: bool) -> Iterator[Stop]:
             raise DiskError.of(error.path, error.reason, f"then go on: {command(path)}") from None
         # Where training itself has failed, it would fail again.
         further = "" if isinstance(error, FlexcflError) else f" To go on: {command(path)}"
-        where = f"The rounds so far are in '{path}'.{further}"
-        console.print(where, markup=False, highlight=False, soft_wrap=True)
+        tell(f"The rounds so far are in '{path}'.{further}", console)
         raise
 
 
