@@ -11,6 +11,7 @@ import pytest
 
 import flexcfl
 from tests.docs.conftest import ROOT
+from tests.waiting import PATIENCE
 from tools.docstrings import as_markdown
 from tools.site import LINK, brought, in_site
 
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.slow
-
-PATIENCE = 30_000  # milliseconds, for a machine that is busy with other tests
 
 
 def test_every_page_and_picture_is_in_the_site(site: Path) -> None:
@@ -86,7 +85,7 @@ def opened(
     heard: list[str] = []
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
     try:
-        context.set_default_timeout(PATIENCE)
+        context.set_default_timeout(1000 * PATIENCE)
         made = context.new_page()
         made.on("console", lambda message: heard.append(f"{message.type}: {message.text}"))
         made.on("pageerror", lambda error: heard.append(f"error: {error}"))

@@ -14,15 +14,14 @@ from flower_faults import processes
 pytest.importorskip("flwr")
 
 from flexcfl.flower.local.commands import FORKED, WARM, Programs
-from tests.flower.processes import free_port, until
+from tests.flower.processes import free_port
+from tests.waiting import PATIENCE, until
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.processes,
     pytest.mark.skipif(sys.platform != "linux", reason="only Linux forks what has libraries"),
 ]
-
-LIMIT = 60.0  # seconds for what takes a few
 
 
 @contextmanager
@@ -55,7 +54,7 @@ class Warm:
 
 
 @pytest.fixture(scope="module")
-def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warm]:
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warm]:
     warm = Warm(tmp_path_factory.mktemp("home"))
     try:
         until((warm.folder / "door").exists)
@@ -63,6 +62,13 @@ def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warm]:
     finally:
         warm.process.kill()
         warm.process.wait()
+
+
+@pytest.fixture
+def warm(running: Warm) -> Warm:
+    """Hand it out once the forks of the test before are gone."""
+    until_forks(running, 0)
+    return running
 
 
 def until_forks(warm: Warm, number: int) -> list[int]:
@@ -80,7 +86,7 @@ def test_a_fork_says_and_ends_as_the_program_itself(
         started(Path(sys.executable).with_name(name), word) as real,
         started(warm.folder / name, word) as fork,
     ):
-        assert fork.communicate(timeout=LIMIT) == real.communicate(timeout=LIMIT)
+        assert fork.communicate(timeout=PATIENCE) == real.communicate(timeout=PATIENCE)
         assert fork.returncode == real.returncode == code
 
 
@@ -117,7 +123,7 @@ def test_it_ends_with_all_forks_when_who_has_started_it_is_gone(tmp_path: Path) 
             until(lambda: members(group) == 2)
             starter.kill()
             until(lambda: members(group) == 0)
-            assert asker.wait(LIMIT) == 1
+            assert asker.wait(PATIENCE) == 1
 
 
 def members(group: int) -> int:
@@ -128,5 +134,5 @@ def test_who_has_asked_ends_with_a_fork_that_was_killed(warm: Warm) -> None:
     with started(*lasting(warm.folder)) as asker:
         (fork,) = until_forks(warm, 1)
         os.kill(fork, signal.SIGKILL)
-        assert asker.wait(LIMIT) == 1
-    assert not warm.forks()
+        assert asker.wait(PATIENCE) == 1
+    until_forks(warm, 0)
