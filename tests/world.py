@@ -39,7 +39,7 @@ class World:
     def of(cls, seed: int) -> "World":
         """Draw a world; a seed is always the same one."""
         rng = random.Random(seed)
-        width, zone, locale = (rng.choice(each) for each in (WIDTHS, ZONES, LOCALES))
+        width, zone, locale = rng.choice(WIDTHS), rng.choice(ZONES), rng.choice(LOCALES)
         return cls(seed, width, zone, locale, rng.randint(SHORTEST, LONGEST))
 
     @property
@@ -77,22 +77,22 @@ class Worldly:
     def __init__(self, config: pytest.Config) -> None:
         self.world = World.of(config.getoption("world"))
         self.made: Path | None = None
-        self.width = shutil.get_terminal_size().columns
+        if config.option.basetemp is None:  # the processes of xdist are given theirs
+            self.made = self.world.folder(tempfile.gettempdir())
+            config.option.basetemp = str(self.made)
+        self.base = Path(config.option.basetemp)
+
+    @pytest.hookimpl(tryfirst=True)  # before xdist starts processes, which inherit all
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        if session.config.pluginmanager.has_plugin("terminalreporter"):
+            writer = session.config.get_terminal_writer()
+            writer.fullwidth = writer.fullwidth  # what pytest prints stays as wide as it is
         for name, value in self.world.environment.items():
             os.environ.pop(name, None)
             if value is not None:
                 os.environ[name] = value
         if hasattr(time, "tzset"):
             time.tzset()
-        if config.option.basetemp is None:  # the processes of xdist are given theirs
-            self.made = self.world.folder(tempfile.gettempdir())
-            config.option.basetemp = str(self.made)
-        self.base = Path(config.option.basetemp)
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionstart(self, session: pytest.Session) -> None:
-        if session.config.pluginmanager.has_plugin("terminalreporter"):  # as wide as it is
-            session.config.get_terminal_writer().fullwidth = self.width
 
     def pytest_report_header(self) -> str:
         return f"world: {self.world}, in {self.base}, shuffled"

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -54,14 +55,15 @@ class Warm:
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warm]:
-    warm = Warm(tmp_path_factory.mktemp("home"))
-    try:
-        until((warm.folder / "door").exists)
-        yield warm
-    finally:
-        warm.process.kill()
-        warm.process.wait()
+def running() -> Iterator[Warm]:
+    with tempfile.TemporaryDirectory(prefix="test-") as home:  # short enough for a socket in it
+        warm = Warm(Path(home))
+        try:
+            until((warm.folder / "door").exists)
+            yield warm
+        finally:
+            warm.process.kill()
+            warm.process.wait()
 
 
 @pytest.fixture
@@ -110,8 +112,8 @@ def test_a_fork_ends_with_who_has_started_the_program(warm: Warm) -> None:
         until_forks(warm, 0)
 
 
-def test_it_ends_with_all_forks_when_who_has_started_it_is_gone(tmp_path: Path) -> None:
-    programs = Programs(tmp_path, 0)
+def test_it_ends_with_all_forks_when_who_has_started_it_is_gone(tmp: Path) -> None:
+    programs = Programs(tmp, 0)
     door, command = str(programs.door), programs.warm()
     with started("sh", "-c", 'setsid "$@" & wait', "sh", *command) as starter:
         until(programs.door.exists)
@@ -119,7 +121,7 @@ def test_it_ends_with_all_forks_when_who_has_started_it_is_gone(tmp_path: Path) 
             pid for pid, (group, words) in processes().items() if group == pid and door in words
         ]
         (group,) = set(heads) - {starter.pid}
-        with started(*lasting(tmp_path / WARM)) as asker:
+        with started(*lasting(tmp / WARM)) as asker:
             until(lambda: members(group) == 2)
             starter.kill()
             until(lambda: members(group) == 0)
