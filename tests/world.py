@@ -21,6 +21,9 @@ WIDTHS = (None, "40", "80", "200")  # None: no word of it in the environment
 # Spelt out, because not every machine has a list of zones.
 ZONES = ("UTC0", "IST-5:30", "<+13>-13", "NST3:30NDT,M3.2.0,M11.1.0")
 LOCALES = ("C", "C.UTF-8")
+# What else a person's environment may say of how to print; tests that are about it say it again.
+PLAIN = ("LINES", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
+TERMINAL = "xterm"  # Rich takes a dumb one to be 80 columns wide, whatever it is told
 SHORTEST, LONGEST = 12, 60  # characters of the temporary folder's path
 OWN = len("/w-12345678")  # characters that a folder's name has at least
 
@@ -87,7 +90,8 @@ class Worldly:
         if session.config.pluginmanager.has_plugin("terminalreporter"):
             writer = session.config.get_terminal_writer()
             writer.fullwidth = writer.fullwidth  # what pytest prints stays as wide as it is
-        for name, value in self.world.environment.items():
+        said = {**dict.fromkeys(PLAIN), "TERM": TERMINAL, **self.world.environment}
+        for name, value in said.items():
             os.environ.pop(name, None)
             if value is not None:
                 os.environ[name] = value

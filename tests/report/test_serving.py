@@ -59,7 +59,7 @@ def served(folders: Sequence[Path], host: str = "127.0.0.1", port: int = 0) -> I
             yield Visitor(*serving.server_address[:2])  # type: ignore[arg-type]
         finally:
             serving.shutdown()
-            thread.join(20)
+            thread.join(PATIENCE)
 
 
 @pytest.fixture(scope="session")
