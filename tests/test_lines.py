@@ -68,6 +68,8 @@ def test_every_command_prints_paths_and_commands_in_one_piece(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.delenv("FLEXCFL_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     terminal(40)
     if not on_terminal:  # in a pipe lines are whole whatever COLUMNS says
         monkeypatch.delenv("TTY_COMPATIBLE")

@@ -47,7 +47,9 @@ def put_files(folder: Path, name: str) -> Path:
     return place
 
 
-def test_list_says_what_is_there_and_what_is_not(tmp_path: Path) -> None:
+def test_list_says_what_is_there_and_what_is_not(
+    tmp_path: Path, terminal: Callable[[int], None]
+) -> None:
     place = put_files(tmp_path / "[bold]", "mnist")
     shown = output("list", "--data", tmp_path / "[bold]")
     for dataset in DATASETS.values():
@@ -57,6 +59,9 @@ def test_list_says_what_is_there_and_what_is_not(tmp_path: Path) -> None:
     assert "missing: flexcfl data fetch femnist" in shown
     assert "missing: flexcfl data fetch mnist" not in shown
     assert "1,000" in shown
+    for width in (40, 90):
+        terminal(width)
+        assert str(place) in output("list", "--data", tmp_path / "[bold]")
 
 
 def test_inspect_shows_sizes_classes_and_the_label_skew() -> None:
