@@ -22,6 +22,7 @@ app = typer.Typer(
     help="List, fetch and inspect datasets.",
     epilog=example("flexcfl data inspect digits"),
     no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 # Typer 0.20 loses the help of arguments under newer versions of click, so the commands' own help
