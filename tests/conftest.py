@@ -1,4 +1,4 @@
-"""For all tests: one thread for small matrices, no clock for properties, and a browser."""
+"""For all tests: a world, one thread for small matrices, no clock for properties, a browser."""
 
 import os
 import shutil

@@ -42,7 +42,10 @@ def test_a_folder_has_the_length_that_was_drawn_if_there_is_room(
         assert len(str(path)) == max(length, len(within) + len("/w-12345678"))
 
 
-def test_these_tests_are_in_the_world_that_was_asked_for(pytestconfig: pytest.Config) -> None:
+def test_these_tests_are_in_the_world_that_was_asked_for(
+    pytestconfig: pytest.Config, tmp_path: Path
+) -> None:
+    assert Path(pytestconfig.getoption("basetemp")).resolve() in tmp_path.parents
     world = World.of(pytestconfig.getoption("world"))
     assert {name: os.environ.get(name) for name in world.environment} == world.environment
     assert time.strftime("%Z", time.gmtime(0)) == "GMT"
