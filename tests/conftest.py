@@ -12,7 +12,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pytest
 from hypothesis import settings
 
-from tests.world import Worldly
+from tests.world import WorldPlugin
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -31,7 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before pytest itself settles where temporary folders are
 def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(Worldly(config), "world")
+    config.pluginmanager.register(WorldPlugin(config), "world")
 
 
 @pytest.hookimpl(trylast=True)

@@ -39,7 +39,7 @@ def test_a_folder_has_the_length_that_was_drawn_if_there_is_room(
     world = World(0, None, "UTC0", "C", length)
     with tempfile.TemporaryDirectory() as within:
         path = world.folder(within)
-        assert len(str(path)) == max(length, len(within) + len("/w-12345678"))
+        assert len(str(path)) == max(length, len(within) + len("/t-12345678"))
 
 
 def test_these_tests_are_in_the_world_that_was_asked_for(

@@ -7,6 +7,7 @@ locale, and the order of modules and of the tests within each.
 import os
 import random
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Iterable, Mapping
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["World", "Worldly"]
+__all__ = ["World", "WorldPlugin"]
 
 WIDTHS = (None, "40", "80", "200")  # None: no word of it in the environment
 # Spelt out, because not every machine has a list of zones.
@@ -25,7 +26,7 @@ LOCALES = ("C", "C.UTF-8")
 PLAIN = ("LINES", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 TERMINAL = "xterm"  # Rich takes a dumb one to be 80 columns wide, whatever it is told
 SHORTEST, LONGEST = 12, 60  # characters of the temporary folder's path
-OWN = len("/w-12345678")  # characters that a folder's name has at least
+OWN = len("/t-12345678")  # characters that a folder's name has at least
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class World:
     def folder(self, within: str) -> Path:
         """Make a new folder whose path is as long as was drawn, or as short as it can be."""
         room = self.length - len(within) - OWN
-        return Path(tempfile.mkdtemp(prefix=f"w{'o' * max(room, 0)}-", dir=within))
+        return Path(tempfile.mkdtemp(prefix=f"{'t' * max(room + 1, 1)}-", dir=within))
 
     def shuffled(self, items: Iterable[pytest.Item]) -> list[pytest.Item]:
         """Return tests in an order of this world, those of a module together."""
@@ -74,7 +75,7 @@ class World:
         return f"--world {self.seed} ({told})"
 
 
-class Worldly:
+class WorldPlugin:
     """Holds the tests of a process in a world, and cleans up behind them if all went well."""
 
     def __init__(self, config: pytest.Config) -> None:
@@ -115,4 +116,6 @@ class Worldly:
 
     def pytest_unconfigure(self) -> None:
         if self.made is not None:
-            shutil.rmtree(self.made)
+            shutil.rmtree(self.made, ignore_errors=True)
+            if self.made.exists():
+                sys.stderr.write(f"'{self.made}' could not be removed: remove it.\n")

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from flexcfl.data.describe import LEVELS, Description, Spread, describe, picture
 from flexcfl.data.federation import Federation
+from flexcfl.errors import printable
 from flexcfl.lines import Folded, whole
 
 __all__ = ["report"]
@@ -45,7 +46,8 @@ def report(federation: Federation, options: Any) -> Group:
 
 def _settings(options: Any) -> Folded:
     values = {item.name: getattr(options, item.name) for item in dataclasses.fields(options)}
-    given = [whole(f"{name}={value}") for name, value in values.items() if value is not None]
+    said = (f"{name}={value}" for name, value in values.items() if value is not None)
+    given = [whole(printable(each)) for each in said]
     return Folded(Text("with ") + Text(", ").join(given))
 
 

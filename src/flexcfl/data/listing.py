@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
+from flexcfl.errors import printable
 from flexcfl.lines import Folded, whole
 
 __all__ = ["Listing", "Row"]
@@ -33,7 +34,7 @@ class Row:
     def told(self) -> Text:
         """Where its files are; after the first word comes what may be copied."""
         word, _, rest = self.files.partition(" ")
-        return Text(f"{word} ") + whole(rest)
+        return Text(f"{word} ") + whole(printable(rest))
 
 
 @dataclass(frozen=True)
