@@ -88,7 +88,7 @@ def _demand_sentence(text: str) -> None:
 
 
 @contextmanager
-def alarmed(seconds: float = 10) -> Iterator[None]:
+def alarmed(seconds: float = 60) -> Iterator[None]:
     """Break off what takes much longer than any file can need, where the system has alarms."""
     if not hasattr(signal, "setitimer"):
         yield

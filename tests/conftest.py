@@ -1,19 +1,18 @@
-"""For all tests: one thread for small matrices, no clock for properties, and a browser."""
+"""For all tests: a world, one thread for small matrices, no clock for properties, a browser."""
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 # Before NumPy and torch are there: with more threads the small models of the tests take twice as
 # long. Tests of several threads ask for them.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# Where tests run in several processes these are told how wide the terminal of the first one is.
-if "PYTEST_XDIST_WORKER" in os.environ:
-    os.environ.pop("COLUMNS", None)
 
 import pytest
 from hypothesis import settings
+
+from tests.world import WorldPlugin
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -25,9 +24,32 @@ settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    told = "the seed of what the tests may not depend on: terminal, time zone, locale, path, order"
+    parser.addoption("--world", type=int, default=0, metavar="SEED", help=told)
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest itself settles where temporary folders are
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(WorldPlugin(config), "world")
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with Flower's processes, which wait for each other while other tests can go on."""
     items.sort(key=lambda item: item.get_closest_marker("processes") is None)
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Return what makes Rich believe in a terminal without colours, of so many columns."""
+
+    def of(columns: int) -> None:
+        told = {"COLUMNS": str(columns), "TTY_COMPATIBLE": "1", "TERM": "xterm", "NO_COLOR": "1"}
+        for name, value in told.items():
+            monkeypatch.setenv(name, value)
+
+    return of
 
 
 # Not for a whole session: while it is there, the thread has a running event loop, which tests of

@@ -16,11 +16,12 @@ import flexcfl
 
 SOURCE = Path(flexcfl.__file__).parent
 
-BASE = {"errors", "extensions", "seeds", "settings", "synonyms"}
+BASE = {"errors", "extensions", "lines", "seeds", "settings", "synonyms"}
 # A room is a module or package directly under flexcfl; "flexcfl" is the package's own front door.
 MAY_IMPORT: Mapping[str, set[str]] = {
     "synonyms": set(),
     "errors": {"synonyms"},
+    "lines": {"errors"},
     "seeds": set(),
     "settings": {"errors", "synonyms"},
     "extensions": {"errors"},

@@ -27,6 +27,7 @@ from flexcfl.data import Federation, IndexLists
 from flexcfl.engine.schedule import draw
 from flexcfl.models import build
 from flexcfl.protocol import Local
+from tests.waiting import PATIENCE
 
 Start = Callable[[str], Process]
 
@@ -87,7 +88,7 @@ def start(file: Path, tmp_path: Path) -> Iterator[Start]:
             f"from contestants.worker import main; sys.exit(main({name!r}, {str(file)!r}, 'mclr'))"
         )
         command = [sys.executable, "-c", code]
-        started.append(Process(command, tmp_path / f"{name}.log", timeout=60))
+        started.append(Process(command, tmp_path / f"{name}.log", timeout=PATIENCE))
         return started[-1]
 
     yield begin
@@ -182,7 +183,7 @@ def test_a_worker_that_hangs_is_ended_with_its_children(start: Start, tmp_path: 
 
 
 def _gone(process: int) -> bool:
-    for _ in range(100):
+    for _ in range(int(PATIENCE / 0.05)):
         try:
             os.kill(process, 0)
         except ProcessLookupError:

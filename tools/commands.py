@@ -52,7 +52,7 @@ def _told(names: tuple[str, ...], command: Any) -> Iterator[str]:
     options = [record for record in records if record is not None and "--help" not in record[0]]
     if options:
         yield "| option | | default |\n|---|---|---|\n" + "\n".join(map(_row, options)) + "\n"
-    yield f"```console\n{command.epilog.removeprefix('Example: ')}\n```\n"
+    yield f"```console\n{command.epilog.partition('Example: ')[2]}\n```\n"
 
 
 def _paragraph(text: str) -> str:

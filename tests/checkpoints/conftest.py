@@ -14,6 +14,7 @@ from flexcfl.errors import FlexcflError
 from fuzz.harness import alarmed
 from tests.checkpoints.hostile import NEWEST
 from tests.checkpoints.interrupted import prepared, resumed, stopped
+from tests.waiting import PATIENCE
 
 Stopped: TypeAlias = Callable[[str], Path]
 Resume: TypeAlias = Callable[[Path], str | None]
@@ -52,7 +53,7 @@ def resume() -> Resume:
     """
 
     def given(path: Path) -> str | None:
-        with alarmed(20), _little_memory():
+        with alarmed(PATIENCE), _little_memory():
             try:
                 resumed(path)
             except FlexcflError as error:

@@ -9,6 +9,7 @@ from time import thread_time
 import pytest
 
 from flexcfl.checkpoints import Checkpoint, Saver
+from tests.waiting import PATIENCE
 
 
 @dataclass
@@ -23,7 +24,7 @@ class Disk:
     def save(self, checkpoint: Checkpoint) -> None:
         self.together += 1
         assert self.together == 1
-        assert self.free.wait(10)
+        assert self.free.wait(PATIENCE)
         self.together -= 1
         if self.error is not None:
             raise self.error

@@ -1,5 +1,6 @@
 """``flexcfl algorithms``: what there is to choose from."""
 
+from collections.abc import Callable
 from dataclasses import fields
 
 import pytest
@@ -26,9 +27,8 @@ def test_every_algorithm_is_listed_with_its_options_and_their_defaults(
 
 
 def test_in_a_pipe_lines_are_whole_and_without_spaces_at_their_ends(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.delenv("COLUMNS", raising=False)
     lines = shown(capsys).splitlines()
     assert all(line == line.rstrip() for line in lines)
     assert "\x1b" not in "".join(lines)
@@ -37,9 +37,9 @@ def test_in_a_pipe_lines_are_whole_and_without_spaces_at_their_ends(
 
 
 def test_a_narrow_terminal_is_respected(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], terminal: Callable[[int], None]
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "40")
+    terminal(40)
     assert max(map(len, shown(capsys, "flexcfl").splitlines())) <= 40
 
 

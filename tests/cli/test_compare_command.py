@@ -11,6 +11,7 @@ import pytest
 
 from flexcfl.cli import main
 from tests.cli.refusals import told
+from tests.waiting import PATIENCE
 
 SHORT = ["--rounds", "2", "--cohort", "5", "--epochs", "1", "--set", "data.clients=10"]
 
@@ -96,7 +97,7 @@ def test_ctrl_c_ends_all_processes_and_keeps_what_is_complete(here: Path) -> Non
             assert command.poll() is None
         os.killpg(command.pid, signal.SIGINT)
         # Were a process left behind, the output that it has inherited would not end.
-        _, err = command.communicate(timeout=20)
+        _, err = command.communicate(timeout=PATIENCE)
     assert command.returncode == 130
     complete = len(list(here.glob("mine/*/summary.json")))
     last = f"Stopped with {complete} of 198 runs complete. To go on: flexcfl resume mine\n"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from flexcfl.cli import main
+from tests.waiting import PATIENCE
 
 SHELLS = {
     "bash": (".bash_completions/flexcfl.sh", ".bashrc"),
@@ -66,7 +67,7 @@ def test_it_installs_for_a_shell(shell: str, tmp_path: Path) -> None:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert said.returncode == 0, said.stderr
     assert f"{shell} completion installed" in said.stdout
@@ -84,6 +85,6 @@ def test_bash_itself_completes_once_it_is_installed(tmp_path: Path) -> None:
     typed = "COMP_WORDS=(flexcfl run --shift sw); COMP_CWORD=3; _flexcfl_completion flexcfl;"
     lines = f"flexcfl --install-completion >/dev/null; . ~/.bashrc; {typed} echo ${{COMPREPLY[@]}}"
     said = subprocess.run(
-        ["bash", "-c", lines], env=environment, capture_output=True, text=True, timeout=60
+        ["bash", "-c", lines], env=environment, capture_output=True, text=True, timeout=PATIENCE
     )
     assert said.stdout.split() == ["swap-all", "swap-part"], said.stderr

@@ -4,7 +4,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -41,6 +41,12 @@ def walk(command: Any, *names: str) -> Iterator[tuple[tuple[str, ...], Any]]:
 COMMANDS = dict(walk(ROOT))
 
 
+def example_of(command: Any) -> str:
+    before, _, example = command.epilog.partition("Example: ")
+    assert before == "\b\n"
+    return str(example)
+
+
 @pytest.fixture(params=sorted(COMMANDS), ids=lambda names: " ".join(["flexcfl", *names]))
 def names(request: pytest.FixtureRequest) -> tuple[str, ...]:
     found: tuple[str, ...] = request.param
@@ -48,19 +54,19 @@ def names(request: pytest.FixtureRequest) -> tuple[str, ...]:
 
 
 def test_every_command_says_what_it_does_and_shows_an_example(
-    names: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+    names: tuple[str, ...], terminal: Callable[[int], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
+    terminal(40)  # on which the example is on one line too
     command = COMMANDS[names]
     assert command.help
     for flag in ("-h", "--help"):
         assert main([*names, flag]) == 0
     shown = capsys.readouterr().out
-    assert command.epilog.split()[0] == "Example:"
-    assert " ".join(command.epilog.split()) in " ".join(shown.split())
+    assert example_of(command) in shown.splitlines()[-1]
 
 
 def test_every_example_can_be_typed(names: tuple[str, ...]) -> None:
-    command, words = ROOT, shlex.split(COMMANDS[names].epilog)[1:]
+    command, words = ROOT, shlex.split(example_of(COMMANDS[names]))
     assert words.pop(0) == "flexcfl"
     while words and words[0] in getattr(command, "commands", {}):
         command = command.commands[words.pop(0)]

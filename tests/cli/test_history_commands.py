@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -177,24 +178,22 @@ def test_hostile_names_move_no_terminal(here: Path, capsys: pytest.CaptureFixtur
     assert "\\x1b[2J[red]" in captured.out
 
 
-@pytest.mark.parametrize("width", ["40", "80", "200"])
+@pytest.mark.parametrize("width", [40, 80, 200])
 @pytest.mark.parametrize("bare", [False, True])
 def test_a_terminal_of_any_width_with_and_without_colours(
-    width: str,
+    width: int,
     bare: bool,
     some: Path,
+    terminal: Callable[[int], None],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setenv("COLUMNS", width)
-    monkeypatch.setenv("FORCE_COLOR", "1")  # which makes Rich believe in a terminal
-    monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    if bare:
-        monkeypatch.setenv("NO_COLOR", "1")
+    terminal(width)
+    if not bare:
+        monkeypatch.delenv("NO_COLOR")
     for words in (["runs"], ["show", "runs/stopped"], ["diff", "runs/mine", "runs/plain"]):
         shown = printed(capsys, *words)
-        assert all(len(TERMINAL.sub("", line)) <= int(width) for line in shown.splitlines())
+        assert all(len(TERMINAL.sub("", line)) <= width for line in shown.splitlines())
         assert "\x1b[" in shown
         assert bool(COLOUR.search(shown)) == (not bare)
 

@@ -18,6 +18,7 @@ import flexcfl.history
 from flexcfl.cli import main
 from flexcfl.errors import SettingsError
 from tests.cli.refusals import told
+from tests.waiting import PATIENCE
 
 ESCAPE, COLOUR = "\x1b", re.compile(r"\x1b\[([\d;]*;)?[349]\d")
 NO_TEXT = "caf\udce9"  # as Python has a byte of the command line that is not UTF-8
@@ -129,7 +130,7 @@ def test_a_package_that_is_not_there_is_a_sentence(here: Path, tmp_path: Path) -
             env={**os.environ, "PYTHONPATH": paths},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         )
         assert done.returncode == 2, done.stderr

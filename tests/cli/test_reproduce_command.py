@@ -16,6 +16,7 @@ from flexcfl.reproduction.choices import CHOICES
 from flexcfl.reproduction.rows import ROUNDS, ROWS
 from flexcfl.reproduction.targets import TARGETS
 from tests.cli.refusals import told
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -214,7 +215,7 @@ def interrupted(command: "subprocess.Popen[str]", line: str) -> str:
         assert command.poll() is None, command.communicate()
     os.killpg(command.pid, signal.SIGINT)
     # Were a process left behind, the output that it has inherited would not end.
-    _, err = command.communicate(timeout=60)
+    _, err = command.communicate(timeout=PATIENCE)
     assert command.returncode == 130
     return err
 

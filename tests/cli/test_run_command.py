@@ -19,6 +19,7 @@ from flexcfl.protocol import Executor
 from flexcfl.runner.folder import RunFolder
 from flexcfl.simulation import Simulation
 from tests.cli.refusals import told
+from tests.waiting import PATIENCE
 
 SHORT = ["--rounds", "2", "--cohort", "2", "--epochs", "1", "--set", "data.clients=10"]
 TRAIN, TEST = "train", "t10k"
@@ -477,7 +478,7 @@ def test_ctrl_c_pressed_again_and_again_is_like_once(here: Path) -> None:
             assert process.poll() is None
         for _ in range(20):
             process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     # Whether the second comes before the round has ended is a matter of luck.
     _, notice, *_, last = err.splitlines()

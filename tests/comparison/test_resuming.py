@@ -20,6 +20,7 @@ from flexcfl.comparison import api, conduct, pool
 from flexcfl.comparison.messages import Done
 from flexcfl.data import Federation, IndexLists
 from flexcfl.errors import SettingsError
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.slow
 
@@ -101,7 +102,7 @@ def test_it_stops_when_asked_to_and_goes_on_as_it_says(
         wait_for(out, "*/rounds.csv", command)
         command.send_signal(number)
         # Were a process left behind, the output that it has inherited would not end.
-        _, told = command.communicate(timeout=60)
+        _, told = command.communicate(timeout=PATIENCE)
     assert command.returncode == code
     complete = len(list(out.glob("*/summary.json")))
     assert told == (
@@ -132,7 +133,7 @@ def test_who_does_not_want_to_wait_for_the_end_of_a_round_need_not(tmp_path: Pat
         sleep(0.5)
         assert command.poll() is None
         command.send_signal(signal.SIGINT)
-        shown, told = command.communicate(timeout=20)
+        shown, told = command.communicate(timeout=PATIENCE)
     assert (command.returncode, told) == (130, "Interrupted.\n")
     assert shown.endswith(f"are in '{out}'. To go on: flexcfl resume {out}\n")
 
@@ -144,7 +145,7 @@ def test_processes_whose_parent_is_killed_keep_their_last_rounds(tmp_path: Path)
         wait_for(out, "fedavg-seed0/rounds.csv", command)
         wait_for(out, "fedavg-seed1/rounds.csv", command)
         command.kill()
-        command.communicate(timeout=20)  # would not end before they do
+        command.communicate(timeout=PATIENCE)  # would not end before they do
     assert not list(out.rglob("*.part"))
     for seed in range(2):
         check_last_round_is_kept(out / f"fedavg-seed{seed}")

@@ -125,8 +125,7 @@ def listed() -> Callable[[Path], str]:
 
     def call(folder: Path) -> str:
         arguments = ["list", "--data", str(folder)]
-        runner = CliRunner(env={"COLUMNS": "500"})
-        return runner.invoke(app, arguments, catch_exceptions=False).stdout
+        return CliRunner().invoke(app, arguments, catch_exceptions=False).stdout
 
     call(Path.cwd())
     return call

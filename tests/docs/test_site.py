@@ -11,6 +11,7 @@ import pytest
 
 import flexcfl
 from tests.docs.conftest import ROOT
+from tests.waiting import PATIENCE
 from tools.docstrings import as_markdown
 from tools.site import LINK, brought, in_site
 
@@ -21,7 +22,6 @@ pytestmark = pytest.mark.slow
 
 PAGES = [path.read_text("utf-8") for path in sorted((ROOT / "docs" / "api").glob("*.md"))]
 PARTS = {part for page in PAGES for part in re.findall(r"^::: flexcfl\.(\w+)$", page, re.MULTILINE)}
-PATIENCE = 30_000  # milliseconds, for a machine that is busy with other tests
 
 
 def test_every_page_and_picture_is_in_the_site(site: Path) -> None:
@@ -88,7 +88,7 @@ def opened(
     heard: list[str] = []
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
     try:
-        context.set_default_timeout(PATIENCE)
+        context.set_default_timeout(1000 * PATIENCE)
         made = context.new_page()
         made.on("console", lambda message: heard.append(f"{message.type}: {message.text}"))
         made.on("pageerror", lambda error: heard.append(f"error: {error}"))

@@ -1,6 +1,9 @@
-"""A clock for whole runs, so that nobody waits for a time limit."""
+"""A clock for whole runs, so that nobody waits for a time limit, and room for sockets."""
 
+import tempfile
+from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -15,3 +18,10 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     timed = partial(Post, clock=clock, sleep=clock.sleep)
     monkeypatch.setattr("flexcfl.flower.federated.Post", timed)
     return clock
+
+
+@pytest.fixture
+def tmp() -> Iterator[Path]:
+    """Return a folder with a name that is short enough for sockets in it."""
+    with tempfile.TemporaryDirectory(prefix="test-") as folder:
+        yield Path(folder)

@@ -6,15 +6,16 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
+from tests.waiting import PATIENCE
+
 BIN = Path(sys.executable).parent
 MARK = "FLEXCFL_TEST_PROGRAMS"
-PATIENCE = 180.0  # seconds after which something hangs, however busy the machine is
 GRACE = 5.0  # seconds to end in
 QUIET = {
     "FLWR_TELEMETRY_ENABLED": "0",
@@ -31,14 +32,6 @@ def free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])
-
-
-def until(there: Callable[[], bool]) -> None:
-    """Wait for something."""
-    end = time.monotonic() + PATIENCE
-    while not there():
-        assert time.monotonic() < end
-        time.sleep(0.1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -94,13 +93,6 @@ def until(there: Callable[[], bool], running: "subprocess.Popen[str]") -> None:
         assert time.monotonic() < end
         assert running.poll() is None, running.communicate()
         time.sleep(0.05)
-
-
-@pytest.fixture
-def tmp() -> Iterator[Path]:
-    """Return a folder with a name that is short enough for sockets in it."""
-    with tempfile.TemporaryDirectory(prefix="test-") as folder:
-        yield Path(folder)
 
 
 def test_a_federation_equals_the_simulator_through_ctrl_c(tmp_path: Path, tmp: Path) -> None:

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from tests import waiting
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
@@ -26,7 +28,7 @@ __all__ = [
 Theme: TypeAlias = Literal["light", "dark"]
 LOOKS = Path(__file__).with_name("looks.js").read_text("utf-8").strip()  # asked of the page
 
-PATIENCE = 30_000  # milliseconds, for a machine that is busy with other tests
+PATIENCE = 1000 * waiting.PATIENCE  # milliseconds
 
 
 @contextmanager

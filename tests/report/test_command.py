@@ -14,6 +14,7 @@ from flexcfl.cli import main
 from flexcfl.report import Book, html
 from tests.cli.refusals import told
 from tests.report.runs import made
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -115,10 +116,10 @@ def test_watching_says_where_and_ends_with_ctrl_c(here: Path, folder: Path) -> N
             shown = run.stdout.readline()
             where = re.fullmatch(r"Watching at (http://127\.0\.0\.1:\d+/) \(Ctrl-C .*\)\n", shown)
             assert where
-            with urlopen(where[1], timeout=20) as answer:
+            with urlopen(where[1], timeout=PATIENCE) as answer:
                 assert answer.status == 200
             run.send_signal(signal.SIGINT)
-            _, errors = run.communicate(timeout=20)
+            _, errors = run.communicate(timeout=PATIENCE)
             assert (run.returncode, errors) == (130, "Interrupted.\n")
         finally:
             run.kill()

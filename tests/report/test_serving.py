@@ -19,6 +19,7 @@ from flexcfl.report import Book, html
 from flexcfl.report.page import state
 from flexcfl.report.serving import address, server
 from tests.report.runs import ROUNDS, copied, made
+from tests.waiting import PATIENCE
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Visitor:
     port: int
 
     def ask(self, path: str, method: str = "GET", **head: str) -> Answer:
-        connection = HTTPConnection(self.host, self.port, timeout=20)
+        connection = HTTPConnection(self.host, self.port, timeout=PATIENCE)
         try:
             headers = {name.replace("_", "-"): value for name, value in head.items()}
             connection.request(method, path, headers=headers)
@@ -58,7 +59,7 @@ def served(folders: Sequence[Path], host: str = "127.0.0.1", port: int = 0) -> I
             yield Visitor(*serving.server_address[:2])  # type: ignore[arg-type]
         finally:
             serving.shutdown()
-            thread.join(20)
+            thread.join(PATIENCE)
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from flexcfl.cli import main
 from flexcfl.report.serving import address, server
 from tests.report.browsing import PATIENCE, choose, until_drawn
 from tests.report.folders import construct
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -72,14 +72,6 @@ def answered(where: str, path: str, host: str | None = None) -> int:
         return asking.getresponse().status
     finally:
         asking.close()
-
-
-def until(true: Callable[[], bool]) -> None:
-    """Wait for what comes sooner or later."""
-    end = time.monotonic() + 120
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def rounds_written(folder: Path) -> int:

@@ -37,7 +37,7 @@ def _processor() -> str:
     """Return the processor's name, which Python itself does not know on Linux."""
     cpus = Path("/proc/cpuinfo")
     if cpus.exists():
-        for line in cpus.read_text().splitlines():
+        for line in cpus.read_text("utf-8").splitlines():
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()

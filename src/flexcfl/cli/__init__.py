@@ -26,6 +26,7 @@ from flexcfl.cli.compare import compare as compare_command
 from flexcfl.cli.diff import diff as diff_command
 from flexcfl.cli.export import export as export_command
 from flexcfl.cli.federate import federate as federate_command
+from flexcfl.cli.output import example
 from flexcfl.cli.place import place as place_command
 from flexcfl.cli.report import report as report_command
 from flexcfl.cli.report import watch as watch_command
@@ -34,14 +35,7 @@ from flexcfl.cli.resume import resume as resume_command
 from flexcfl.cli.run import run as run_command
 from flexcfl.cli.runs import runs as runs_command
 from flexcfl.cli.show import show as show_command
-from flexcfl.errors import (
-    FlexcflError,
-    not_installed,
-    out_of_memory,
-    printable,
-    refused,
-    warnings_told,
-)
+from flexcfl.errors import FlexcflError, not_installed, out_of_memory, refused, warnings_told
 
 __all__ = ["app", "main"]
 
@@ -58,45 +52,45 @@ NO_ARGUMENTS = getattr(click.exceptions, "NoArgsIsHelpError", ())
 app = Commands(
     name="flexcfl",
     help="Clustered federated learning that keeps working when clients differ and change.",
-    epilog="Example: flexcfl compare fedavg flexcfl --dataset digits",
+    epilog=example("flexcfl compare fedavg flexcfl --dataset digits"),
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
-app.command("run", epilog="Example: flexcfl run --shift swap-part --model mlp --out runs/mine")(
+app.command("run", epilog=example("flexcfl run --shift swap-part --model mlp --out runs/mine"))(
     run_command
 )
-app.command("federate", epilog="Example: flexcfl federate --nodes 4 --dataset digits")(
+app.command("federate", epilog=example("flexcfl federate --nodes 4 --dataset digits"))(
     federate_command
 )
-app.command("resume", epilog="Example: flexcfl resume runs/flexcfl-digits-mclr-seed0-1")(
+app.command("resume", epilog=example("flexcfl resume runs/flexcfl-digits-mclr-seed0-1"))(
     resume_command
 )
-app.command("compare", epilog="Example: flexcfl compare fedavg flexcfl --dataset mnist --seeds 5")(
+app.command("compare", epilog=example("flexcfl compare fedavg flexcfl --dataset mnist --seeds 5"))(
     compare_command
 )
-app.command("reproduce", epilog="Example: flexcfl reproduce table3 --only mnist-mclr --seeds 3")(
+app.command("reproduce", epilog=example("flexcfl reproduce table3 --only mnist-mclr --seeds 3"))(
     reproduce_command
 )
-app.command("runs", epilog="Example: flexcfl runs --where algorithm=flexcfl --sort best")(
+app.command("runs", epilog=example("flexcfl runs --where algorithm=flexcfl --sort best"))(
     runs_command
 )
-app.command("show", epilog="Example: flexcfl show runs/flexcfl-digits-mclr-seed0-1")(show_command)
+app.command("show", epilog=example("flexcfl show runs/flexcfl-digits-mclr-seed0-1"))(show_command)
 app.command(
-    "diff", epilog="Example: flexcfl diff runs/mine runs/flexcfl-digits-mclr-seed0-1 --all"
+    "diff", epilog=example("flexcfl diff runs/mine runs/flexcfl-digits-mclr-seed0-1 --all")
 )(diff_command)
 app.command(
-    "report", epilog="Example: flexcfl report runs/flexcfl-digits-mclr-seed0-1 -o mine.html"
+    "report", epilog=example("flexcfl report runs/flexcfl-digits-mclr-seed0-1 -o mine.html")
 )(report_command)
-app.command("watch", epilog="Example: flexcfl watch runs")(watch_command)
-app.command("export", epilog="Example: flexcfl export runs/flexcfl-digits-mclr-seed0-1 -o models")(
+app.command("watch", epilog=example("flexcfl watch runs"))(watch_command)
+app.command("export", epilog=example("flexcfl export runs/flexcfl-digits-mclr-seed0-1 -o models"))(
     export_command
 )
 app.command(
     "place",
-    epilog="Example: flexcfl place runs/flexcfl-digits-mclr-seed0-1 --data newcomer.npz",
+    epilog=example("flexcfl place runs/flexcfl-digits-mclr-seed0-1 --data newcomer.npz"),
 )(place_command)
-app.command("algorithms", epilog="Example: flexcfl algorithms flexcfl")(algorithms_command)
-app.command("bench", epilog="Example: flexcfl bench")(bench_command)
+app.command("algorithms", epilog=example("flexcfl algorithms flexcfl"))(algorithms_command)
+app.command("bench", epilog=example("flexcfl bench"))(bench_command)
 app.add_typer(data.app, name="data")
 
 
@@ -139,7 +133,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         code = app(args=arguments, prog_name="flexcfl", standalone_mode=False)
     except NO_ARGUMENTS as error:
-        return _told(error.format_message(), MISTAKE)
+        typer.echo(error.format_message(), err=True)
+        return MISTAKE
     except click.ClickException as error:
         return _mistaken(_usage(error))
     except FlexcflError as error:
@@ -215,11 +210,13 @@ def _usage(error: click.ClickException) -> str:
 
 
 def _mistaken(sentence: str) -> int:
-    return _told(f"Error: {printable(' '.join(sentence.splitlines()))}", MISTAKE)
+    return _told(f"Error: {' '.join(sentence.splitlines())}", MISTAKE)
 
 
 def _told(sentence: str, code: int) -> int:
     from rich.console import Console
 
-    Console(stderr=True).print(sentence, markup=False, highlight=False, soft_wrap=True)
+    from flexcfl.lines import tell
+
+    tell(sentence, Console(stderr=True))
     return code

@@ -43,6 +43,7 @@ def bench(
     from rich.progress import Progress
 
     from flexcfl.comparison.plan import check_number
+    from flexcfl.lines import tell
 
     if rounds is not None:
         check_number("rounds", rounds)
@@ -51,7 +52,7 @@ def bench(
 
     console = Console(stderr=True)
     federation = _federation(data, console)
-    console.print(machine(), markup=False, highlight=False, soft_wrap=True)
+    tell(machine(), console)
     measured = []
     with Progress(console=console, transient=True) as progress:
         for name, (usual, cohort) in SHORT.items():
@@ -59,18 +60,19 @@ def bench(
             task = progress.add_task(WORKS[name].title, total=2 * (number + 1))
             work = replace(WORKS[name], cohort=cohort)
             if not console.is_terminal:  # where no bar is drawn
-                console.print(f"measuring {work.title}", highlight=False, soft_wrap=True)
+                tell(f"measuring {work.title}", console)
 
-            def tell(task: "TaskID" = task) -> None:
+            def advance(task: "TaskID" = task) -> None:
                 progress.advance(task)
 
-            measured.append(measure(work, federation, number, tell))
+            measured.append(measure(work, federation, number, advance))
     show(table(measured))
 
 
 def _federation(data: "Path | None", console: "Console") -> "Federation":
     from flexcfl.benchmark.works import WORKS, noise
     from flexcfl.errors import DataError
+    from flexcfl.lines import tell
 
     with console.status("Loading MNIST"):
         try:
@@ -78,11 +80,10 @@ def _federation(data: "Path | None", console: "Console") -> "Federation":
         except DataError:
             if data is not None:
                 raise
-    console.print(
+    tell(
         "MNIST's files are not here ('flexcfl data fetch mnist' brings them): measuring on noise "
         "of the same shape.",
-        highlight=False,
-        soft_wrap=True,
+        console,
     )
     with console.status("Making noise"):
         return noise()

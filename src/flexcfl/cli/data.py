@@ -7,7 +7,7 @@ import typer
 
 from flexcfl.cli import completion
 from flexcfl.cli.commands import Commands
-from flexcfl.cli.output import show
+from flexcfl.cli.output import example, show
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -21,7 +21,7 @@ SVG_WIDTH = 110
 
 app = Commands(
     help="List, fetch and inspect datasets.",
-    epilog="Example: flexcfl data inspect digits",
+    epilog=example("flexcfl data inspect digits"),
     no_args_is_help=True,
 )
 
@@ -42,7 +42,7 @@ DataFolder = Annotated[
 ]
 
 
-@app.command("list", epilog="Example: flexcfl data list")
+@app.command("list", epilog=example("flexcfl data list"))
 def list_(data: DataFolder = None) -> None:
     """Show every dataset, what it is, and where its files are."""
     from flexcfl.data.catalogue import DATASETS
@@ -55,7 +55,7 @@ def list_(data: DataFolder = None) -> None:
     show(Listing(rows))
 
 
-@app.command(epilog="Example: flexcfl data fetch mnist")
+@app.command(epilog=example("flexcfl data fetch mnist"))
 def fetch(
     name: Name,
     data: Annotated[
@@ -91,7 +91,7 @@ def fetch(
     typer.echo(f"{done} '{complete or folder / source.folder}'.")
 
 
-@app.command(epilog="Example: flexcfl data inspect digits --set partition=iid --svg skew.svg")
+@app.command(epilog=example("flexcfl data inspect digits --set partition=iid --svg skew.svg"))
 def inspect(
     name: Name,
     data: DataFolder = None,
@@ -204,7 +204,7 @@ def _save(report: "RenderableType", path: Path, title: str) -> None:
         color_system="truecolor",
         no_color=False,
     )
-    canvas.print(report)
+    canvas.print(report, overflow="fold")  # there is nothing to copy, and all is to be seen
     try:
         path.write_text(canvas.export_svg(title=title), encoding="utf-8")
     except OSError as error:

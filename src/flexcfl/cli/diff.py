@@ -36,4 +36,4 @@ def diff(
     if as_json:
         show_json(found.content())
         return
-    show(Beside(found, all_), whole=True)
+    show(Beside(found, all_))

@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from flexcfl.cli import options
-from flexcfl.cli.output import tell
 
 __all__ = ["export"]
 
@@ -37,6 +36,7 @@ def export(
     """
     from rich.console import Console
 
+    from flexcfl.lines import tell
     from flexcfl.runner import load
     from flexcfl.runner.conduct import loading
     from flexcfl.runner.memory import spelt

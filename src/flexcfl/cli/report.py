@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from flexcfl.cli import options
-from flexcfl.cli.output import tell
 
 __all__ = ["report", "watch"]
 
@@ -48,6 +47,7 @@ def report(
     """
     from rich.console import Console
 
+    from flexcfl.lines import tell
     from flexcfl.report.writing import write
     from flexcfl.runner.conduct import loading
     from flexcfl.runner.memory import spelt
@@ -96,6 +96,7 @@ def watch(
     """
     from rich.console import Console
 
+    from flexcfl.lines import tell
     from flexcfl.report.serving import address, server
 
     with server(folders, host, port) as serving:

@@ -85,9 +85,11 @@ def reproduce(
       l2=none|code                   the penalty on weights that the code has
     """  # noqa: D301  (click reads the character as: keep these lines)
     from rich.console import Console
+    from rich.text import Text
 
     from flexcfl.comparison.plan import check_number
     from flexcfl.errors import SettingsError
+    from flexcfl.lines import Folded, show
     from flexcfl.reproduction.choices import chosen
     from flexcfl.reproduction.conduct import Asked, conduct
     from flexcfl.reproduction.rows import ROUNDS
@@ -97,7 +99,7 @@ def reproduce(
     console = Console(quiet=quiet)
     if target is None:
         for name, each in TARGETS.items():
-            console.print(f"{name:18}  {each.summary}", markup=False, highlight=False)
+            show(Folded(Text(each.summary), Text(f"{name:18}  ")), console)
         return
     for name, number in (("seeds", seeds), ("jobs", jobs)):
         if number is not None:

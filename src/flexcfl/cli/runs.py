@@ -83,6 +83,6 @@ def runs(
     if as_json:
         show_json([row.content() for row in rows])
     elif rows:
-        show(Listing(rows, asked_for(where or [], sort)), whole=True)
+        show(Listing(rows, asked_for(where or [], sort)))
     else:
         typer.echo(f"Of {len(history.rows)} runs none is so.", err=True)

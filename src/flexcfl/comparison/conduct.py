@@ -21,6 +21,7 @@ from flexcfl.comparison.progress import shown
 from flexcfl.comparison.result import Comparison
 from flexcfl.data import Federation
 from flexcfl.errors import FlexcflError
+from flexcfl.lines import tell
 from flexcfl.runner.conduct import loading
 from flexcfl.runner.display import show
 from flexcfl.runner.folder import write
@@ -121,5 +122,5 @@ def _told_where(
             where = f"{whole}he rounds so far of {'others' if done else 'all'} are in '{path}'."
             how = "Once that is mended" if isinstance(error, FlexcflError) else "To go on"
             further = f" {how}: {command(path)}" if asked.own_data is None else ""
-            console.print(where + further, markup=False, highlight=False, soft_wrap=True)
+            tell(where + further, console)
         raise

@@ -1,8 +1,8 @@
 """What a person sees before and after a comparison: its settings and its table."""
 
-import io
 from collections.abc import Mapping, Sequence
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from rich import box
@@ -10,17 +10,19 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from flexcfl import lines
 from flexcfl.comparison.advance import clock
 from flexcfl.comparison.leaving import REPORT, SVG
 from flexcfl.comparison.plan import Planned, own, shared
 from flexcfl.comparison.result import Comparison
 from flexcfl.comparison.table import Row
+from flexcfl.errors import printable
+from flexcfl.lines import whole
 from flexcfl.metrics import Figure
-from flexcfl.runner.display import Rows, advice, diverged, named, plain, show
+from flexcfl.runner.display import Rows, advice, diverged, setting, show
 
 __all__ = ["html", "results", "settings", "show_results"]
 
-WIDE = 1000  # more than any row is wide
 NARROW = 80  # below so many columns a terminal has room for accuracy and transfers only
 COLUMNS = ("best", "final", "transfers", "MB", "migrations", "seconds")
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
@@ -34,25 +36,25 @@ def settings(runs: Sequence[Planned], jobs: int, before: int = 0) -> Rows:
     common = shared([run.experiment for run in runs])
     seeds = sorted({run.seed for run in runs})
     rows = {table: _listed(keys) for table, keys in common.items() if keys}
-    rows["seeds"] = ", ".join(map(str, seeds)) if len(seeds) < 4 else f"0 to {seeds[-1]}"
-    rows["runs"] = f"{len(runs)}, {jobs} at a time" if jobs > 1 else f"{len(runs)}, one by one"
+    told = ", ".join(map(str, seeds)) if len(seeds) < 4 else f"0 to {seeds[-1]}"
+    rows["seeds"] = Text(told)
+    rows["runs"] = Text(f"{len(runs)}, {f'{jobs} at a time' if jobs > 1 else 'one by one'}")
     if before:
-        rows["resumed"] = f"{before} of {len(runs)} runs were complete already"
+        rows["resumed"] = Text(f"{before} of {len(runs)} runs were complete already")
     for run in runs if "name" not in common["algorithm"] else ():
         tables = own(run.experiment, common)
         del tables["algorithm"]["name"]  # with which the row begins
         words = [
-            f"{table} {_listed(keys)}" if "name" in keys else _listed(keys)
+            Text(f"{table} " if "name" in keys else "") + _listed(keys)
             for table, keys in tables.items()
+            if keys
         ]
-        rows[run.algorithm] = ", ".join(filter(None, words)) or "no options"
-    return {name: Text(text) for name, text in rows.items()}
+        rows[run.algorithm] = Text(", ").join(words) if words else Text("no options")
+    return rows
 
 
-def _listed(keys: Mapping[str, Any]) -> str:
-    return ", ".join(
-        named(value) if key == "name" else f"{key} {plain(value)}" for key, value in keys.items()
-    )
+def _listed(keys: Mapping[str, Any]) -> Text:
+    return Text(", ").join(setting(key, value) for key, value in keys.items())
 
 
 def results(rows: Sequence[Row], sign: str, narrow: bool) -> Table:
@@ -108,7 +110,7 @@ def show_results(comparison: Comparison, console: Console, seconds: float) -> No
         return
     sign = "+-" if console.options.ascii_only else PLUS_MINUS
     narrow = console.is_terminal and console.width < NARROW
-    _show_table(results(comparison.table, sign, narrow), console)
+    lines.show(results(comparison.table, sign, narrow), console)
     over = f"mean {sign} standard deviation over the seeds; " if comparison.seeds > 1 else ""
     rows = {
         "accuracy": f"in %, {over}best round, and mean of the last ten rounds as final",
@@ -118,11 +120,16 @@ def show_results(comparison: Comparison, console: Console, seconds: float) -> No
         "unknown": _unmeasured(comparison),
         "warning": _warning(comparison),
         "time": clock(seconds),
-        "folder": str(comparison.folder or "none"),
-        "picture": str(comparison.folder / SVG) if comparison.folder else "",
-        "report": str(comparison.folder / REPORT) if comparison.folder else "",
     }
-    show({name: Text(text) for name, text in rows.items() if text}, console)
+    told = {name: Text(text) for name, text in rows.items() if text}
+    show({**told, **_paths(comparison.folder)}, console)
+
+
+def _paths(folder: Path | None) -> Rows:
+    if folder is None:
+        return {"folder": Text("none")}
+    paths = {"folder": folder, "picture": folder / SVG, "report": folder / REPORT}
+    return {name: whole(printable(str(path))) for name, path in paths.items()}
 
 
 def _honest(comparison: Comparison, sign: str) -> str:
@@ -161,14 +168,3 @@ def _warning(comparison: Comparison) -> str:
         attacked |= any(run["attack"] is not None for run in wrong)
     where = f"in most rounds with {', '.join(told)}"
     return f"training diverged {where}: {advice(attacked)}" if told else ""
-
-
-def _show_table(table: Table, console: Console) -> None:
-    """Print a table; elsewhere than on a terminal a row is one line, however long."""
-    if console.is_terminal:
-        console.print(table)
-        return
-    text = io.StringIO()
-    Console(file=text, width=WIDE).print(table)
-    for line in text.getvalue().splitlines():
-        console.print(Text(line.rstrip()), soft_wrap=True)

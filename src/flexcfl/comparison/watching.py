@@ -9,6 +9,7 @@ from rich.live import Live
 
 from flexcfl.comparison.messages import Done
 from flexcfl.comparison.pool import Event
+from flexcfl.lines import tell
 
 __all__ = ["View", "watched"]
 
@@ -49,6 +50,6 @@ def _lines(events: Iterator[Event | None], view: View, console: Console) -> Iter
         over = event is not None and isinstance(event[1], Done) and not event[1].before
         if over or view.now() - last > SILENCE:
             last = view.now()
-            console.print(view.line(), markup=False, highlight=False, soft_wrap=True)
+            tell(view.line(), console)
         if event is not None:
             yield event

@@ -12,6 +12,8 @@ from rich.text import Text
 from flexcfl.data.describe import LEVELS, Description, Spread, describe, picture
 from flexcfl.data.distances import Distances, distances
 from flexcfl.data.federation import Federation
+from flexcfl.errors import printable
+from flexcfl.lines import Folded, whole
 
 __all__ = ["report"]
 
@@ -52,10 +54,11 @@ def report(federation: Federation, options: Any) -> Group:
     )
 
 
-def _settings(options: Any) -> Text:
+def _settings(options: Any) -> Folded:
     values = {item.name: getattr(options, item.name) for item in dataclasses.fields(options)}
-    given = [f"{name}={value}" for name, value in values.items() if value is not None]
-    return Text(f"with {', '.join(given)}")
+    said = (f"{name}={value}" for name, value in values.items() if value is not None)
+    given = [whole(printable(each)) for each in said]
+    return Folded(Text("with ") + Text(", ").join(given))
 
 
 def _headline(name: str, described: Description) -> Text:

@@ -9,10 +9,11 @@ from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 from rich.console import Console
 
-from flexcfl.errors import SettingsError, printable
+from flexcfl.errors import SettingsError
 from flexcfl.flower.federated import Federated
 from flexcfl.flower.screen import screen
 from flexcfl.flower.understanding import own_of
+from flexcfl.lines import tell
 from flexcfl.runner import conduct, toml
 from flexcfl.runner.folder import EXPERIMENT
 from flexcfl.runner.layers import Layer, spoken
@@ -43,7 +44,7 @@ def serve(grid: Grid, config: Mapping[str, Any], console: Console) -> Run:
     """
 
     def remark(sentence: str) -> None:
-        console.print(printable(sentence), markup=False, highlight=False, soft_wrap=True)
+        tell(sentence, console)
 
     hosting, out = Federated(grid, remark), str(config.get("out", ""))
     callbacks = trackers([str(config.get("track", ""))])

@@ -12,6 +12,7 @@ from rich.text import Text
 from flexcfl.errors import printable
 from flexcfl.history.difference import Difference
 from flexcfl.history.figures import FIGURES
+from flexcfl.lines import Folded, whole
 from flexcfl.runner.display import named, plain
 
 __all__ = ["Beside"]
@@ -35,7 +36,7 @@ class Beside:
         """Name the runs by letters, then draw a table of settings and one of figures."""
         found, letters = self.found, _letters(len(self.found.folders))
         for letter, folder in zip(letters, found.folders, strict=True):
-            yield Text(f"{letter}  ", "cyan") + Text(printable(folder), "bold")
+            yield Folded(whole(printable(folder), "bold"), Text(f"{letter}  ", "cyan"))
         width = options.max_width if options.is_terminal else None
         yield from _section("settings", letters, self._settings(), width)
         yield Text(self._counted())
@@ -126,8 +127,8 @@ def _section(
         return
     yield Text(title, "bold")
     for name, line in lines.items():
-        words = [f"{head} {cell}" for head, cell in zip(heads, line, strict=True)]
-        yield Text(f"{printable(name)}: {', '.join(words)}", overflow="fold")
+        words = (Text(f"{head} ") + whole(cell) for head, cell in zip(heads, line, strict=True))
+        yield Folded(Text(f"{printable(name)}: ") + Text(", ").join(words))
 
 
 def _table(columns: Sequence[Sequence[str]], justify: Justify) -> Table:

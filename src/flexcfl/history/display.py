@@ -10,6 +10,7 @@ from rich.text import Text
 from flexcfl.errors import printable
 from flexcfl.history.sparkline import sparkline
 from flexcfl.history.whole import Group, Whole
+from flexcfl.lines import whole
 from flexcfl.runner import display, memory
 from flexcfl.runner.display import MANY, Rows, plain
 
@@ -47,11 +48,11 @@ def _head(run: Whole) -> Iterator[tuple[str, Text]]:
     row = run.row
     total, done = row.settings["run.rounds"], row.figures["done"]
     at = row.when.strftime("%Y-%m-%d %H:%M")
-    yield "folder", Text(printable(str(row.folder)), "bold")
+    yield "folder", whole(printable(str(row.folder)), "bold")
     yield "state", Text(STATES[row.state].format(when=at, done=done, total=total))
     if run.again:
         name = "go on" if row.state == "interrupted" else "run again"
-        yield name, Text(printable(run.again))
+        yield name, whole(printable(run.again))
     elif run.made:
         yield "made", Text(printable(run.made))
     if run.versions:
@@ -86,7 +87,7 @@ def _figures(run: Whole, width: int, ascii_only: bool) -> Iterator[tuple[str, Te
     for name, text in words.items():
         yield name, text
         if name == "accuracy" and curve:
-            yield "by round", Text(f"{curve}  {_extent(run)}", overflow="fold")
+            yield "by round", Text(f"{curve}  {_extent(run)}")
         if name == "traffic":
             yield from _purposes(run)
     if run.row.figures["seconds"] is not None:

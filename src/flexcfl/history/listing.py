@@ -6,13 +6,13 @@ from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from flexcfl.errors import printable
 from flexcfl.history.figures import FIGURES
 from flexcfl.history.row import Row
+from flexcfl.lines import Folded, whole
 from flexcfl.runner.display import named, plain
 
 __all__ = ["Listing", "cell"]
@@ -136,16 +136,20 @@ def _style(row: Row, name: str) -> str:
 def _blocks(rows: Iterable[Row], names: Sequence[str]) -> RenderResult:
     """Put below each other what does not fit beside each other."""
     for row in rows:
-        yield Text(cell(row, "folder"), "bold", overflow="fold")
-        words = [f"{name} {cell(row, name)}" for name in names if name != "folder"]
-        yield Padding(Text(", ".join(words)), (0, 0, 0, GAP))
+        yield Folded(whole(cell(row, "folder"), "bold"))
+        yield Folded(_told(row, [name for name in names if name != "folder"]), Text(" " * GAP))
+
+
+def _told(row: Row, names: Iterable[str]) -> Text:
+    return Text(", ").join(Text(f"{name} ") + whole(cell(row, name)) for name in names)
 
 
 def _remarks(rows: Sequence[Row], same: Sequence[str], missing: Sequence[str]) -> RenderResult:
     yield Text("")
     if same:
-        words = ", ".join(f"{name} {cell(rows[0], name)}" for name in same)
-        yield Text(f"the same for all {len(rows)}: {words}", "dim")
+        yield Folded(
+            Text.assemble(f"the same for all {len(rows)}: ", _told(rows[0], same), style="dim")
+        )
     if missing and len(missing) < len(COLUMNS) - len(same):
         yield Text(f"no room for: {', '.join(missing)} (a wider terminal, or --json)", "dim")
     yield Text(READING, "dim")

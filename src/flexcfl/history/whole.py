@@ -118,7 +118,10 @@ def _defaults(tables: Tables) -> dict[str, Any]:
 
     Of names that are not ours nothing is: to look at a folder imports no code that it names.
     """
-    chosen = {table: {"name": tables[table]["name"]} for table in OURS}
+    kept = ("name", "folder")  # a folder of one's own has no default
+    chosen = {
+        table: {key: tables[table][key] for key in kept if key in tables[table]} for table in OURS
+    }
     if any(chosen[table]["name"] not in ours for table, ours in OURS.items()):
         return {}
     usual = flat_settings(resolve([Layer("run", chosen)]).experiment.tables())

@@ -6,13 +6,15 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, Group
+from rich.text import Text
 
 from flexcfl.comparison.finished import is_finished
 from flexcfl.comparison.messages import Done, Remark
 from flexcfl.comparison.pool import carried_out, parcel
 from flexcfl.comparison.process import cores
 from flexcfl.errors import SettingsError
+from flexcfl.lines import Folded, show, tell
 from flexcfl.reproduction import leaving, origin
 from flexcfl.reproduction.cells import Cell, Part, Result, finished
 from flexcfl.reproduction.choices import Chosen
@@ -87,7 +89,7 @@ def _run(cells: Sequence[Cell], console: Console, jobs: int, folder: Path) -> No
         return
     before, jobs = len(cells) - len(missing), min(jobs, len(missing))
     words = f"{len(cells)} runs, {before} of them done before" if before else f"{len(cells)} runs"
-    console.print(f"{words}, {jobs} at a time, in '{folder}'", highlight=False, soft_wrap=True)
+    tell(f"{words}, {jobs} at a time, in '{folder}'", console)
     done = before
     with listening() as stop:
         with closing(carried_out(cells, jobs, parcel(None), folder, stop)) as events:
@@ -130,17 +132,14 @@ def _left(asked: Asked, console: Console, folder: Path) -> list[Path]:
         }
     for file, content in files.items():
         write(folder, file, content)
-        console.print(f"written: {folder / file}", highlight=False, soft_wrap=True)
+        tell(f"written: {folder / file}", console)
     return [folder / file for file in files]
 
 
 def _show(sheet: Sheet, console: Console) -> None:
-    console.print(sheet.drawn(), markup=False, highlight=False, soft_wrap=True)
-    console.print()
-    for note in sheet.notes:  # folded where there is a terminal, and else one line each
-        folded = console.is_terminal
-        console.print(note, markup=False, highlight=False, soft_wrap=not folded)
-    console.print()
+    drawn = Text(sheet.drawn(), no_wrap=True, overflow="ignore")
+    notes = (Folded(Text(note)) for note in sheet.notes)
+    show(Group(drawn, "", *notes, ""), console)
 
 
 def _results(asked: Asked, folder: Path) -> list[Result]:

@@ -9,13 +9,13 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from flexcfl.lines import show
 from flexcfl.metrics import Figure
 from flexcfl.runner import tables
 
 __all__ = ["Entry", "Sheet"]
 
 OURS, SPREAD, PAPER, DIFFERENCE = "ours", "spread", "paper", "difference"
-WIDE = 1000  # more than any table is wide
 UNKNOWN = "-"
 
 
@@ -93,9 +93,8 @@ class Sheet:
         for line in self._lines("{}"):
             table.add_row(*line)
         screen = io.StringIO()
-        Console(file=screen, width=WIDE, color_system=None).print(table)
-        lines = [line.rstrip() for line in screen.getvalue().splitlines()]
-        return "\n".join([self.title, "", *lines])
+        show(table, Console(file=screen, force_terminal=False))
+        return "\n".join([self.title, "", *screen.getvalue().splitlines()])
 
     def markdown(self) -> str:
         """Return the table as Markdown."""

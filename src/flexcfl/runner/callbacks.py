@@ -1,13 +1,15 @@
 """Who accompanies a run: told when it begins, of every round, and how it ends."""
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Protocol, TypeAlias
 
-from flexcfl.errors import DiskError, FlexcflError, SettingsError, printable
+from rich.console import Console
+
+from flexcfl import lines
+from flexcfl.errors import DiskError, FlexcflError, SettingsError
 from flexcfl.extensions import in_short
 from flexcfl.runner.experiment import Experiment
 from flexcfl.runner.figures import Figures, GroupFigures
@@ -75,7 +77,7 @@ class Callback(Protocol):
 
 def remark(sentence: str) -> None:
     """Tell a person something, also where nothing else is to be shown; a bar makes room for it."""
-    sys.stderr.write(f"{printable(sentence)}\n")
+    lines.tell(sentence, Console(stderr=True))
 
 
 def accompanied(

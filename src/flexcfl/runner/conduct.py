@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from flexcfl.errors import DiskError, FlexcflError, SettingsError
+from flexcfl.lines import tell
 from flexcfl.runner import display, toml
 from flexcfl.runner.callbacks import Callback, remark
 from flexcfl.runner.claim import claimed
@@ -164,8 +165,7 @@ def _going_on(path: Path, console: Console, stoppable: bool) -> Iterator[Stop]:
             raise DiskError.of(error.path, error.reason, f"then go on: {command(path)}") from None
         # Where training itself has failed, it would fail again.
         further = "" if isinstance(error, FlexcflError) else f" To go on: {command(path)}"
-        where = f"The rounds so far are in '{path}'.{further}"
-        console.print(where, markup=False, highlight=False, soft_wrap=True)
+        tell(f"The rounds so far are in '{path}'.{further}", console)
         raise
 
 

@@ -7,11 +7,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.table import Table
+from rich.console import Console, Group
 from rich.text import Text
 
+from flexcfl import lines
 from flexcfl.errors import printable
+from flexcfl.lines import Folded, whole
 from flexcfl.protocol import NO_GROUP
 from flexcfl.runner import memory
 from flexcfl.runner.experiment import Tables
@@ -21,8 +22,8 @@ from flexcfl.runner.resolve import Resolved
 from flexcfl.runner.result import Run
 
 __all__ = [
-    *("Rows", "advice", "diverged", "figures", "listed", "named", "plain", "results", "settings"),
-    *("show", "sizes"),
+    *("Rows", "advice", "diverged", "figures", "listed", "named", "plain", "results", "setting"),
+    *("settings", "show", "sizes"),
 ]
 
 Rows: TypeAlias = Mapping[str, Text]
@@ -43,17 +44,14 @@ MANY = 12  # more groups than that are not listed one by one
 
 def show(rows: Rows, console: Console) -> None:
     """Print rows, folded to fit a terminal; elsewhere a row is one line, however long."""
-    if console.is_terminal:
-        console.print(_grid(rows))
-        return
     width = max([WIDTH, *map(len, rows)])
-    for name, text in rows.items():
-        console.print(Text(f"{name:{width}}  ") + text, soft_wrap=True)
+    heads = {name: Text(f"{name:{width}}  ", "cyan") for name in rows}
+    lines.show(Group(*(Folded(text, heads[name]) for name, text in rows.items())), console)
 
 
 def settings(resolved: Resolved, file: Path | None) -> Rows:
     """Return all settings, those that were given in bold and with their source."""
-    head = {"file": Text(printable(str(file)))} if file else {}
+    head = {"file": whole(printable(str(file)))} if file else {}
     return {**head, **listed(resolved.experiment.tables(), resolved.sources)}
 
 
@@ -61,15 +59,17 @@ def listed(tables: Tables, marks: Mapping[str, str]) -> Rows:
     """Return settings table by table, those that have a mark in bold and with it."""
     return {
         table: Text(", ").join(
-            _setting(key, value, marks.get(f"{table}.{key}")) for key, value in keys.items()
+            setting(key, value, marks.get(f"{table}.{key}")) for key, value in keys.items()
         )
         for table, keys in tables.items()
     }
 
 
-def _setting(key: str, value: Any, mark: str | None) -> Text:
-    text = printable(named(value) if key == "name" else f"{key} {plain(value)}")
-    return Text(f"{text} ({mark})", style="bold") if mark else Text(text)
+def setting(key: str, value: Any, mark: str | None = None) -> Text:
+    """Return a setting, with its value in one piece; in bold if it has a mark, and with it."""
+    name = () if key == "name" else (f"{printable(key)} ",)
+    text = whole(printable(named(value) if key == "name" else plain(value)))
+    return Text.assemble(*name, text, f" ({mark})" if mark else "", style="bold" if mark else "")
 
 
 def named(value: str | list[str]) -> str:
@@ -105,7 +105,7 @@ def results(run: Run) -> Rows:
     return {
         **figures(run.summary, run.rounds["accuracy"], _sample(run), _groups(run)),
         "time": Text(f"{run.summary['seconds']:.1f} s"),
-        "folder": Text(printable(str(run.folder)) if run.folder else "none"),
+        "folder": whole(printable(str(run.folder))) if run.folder else Text("none"),
     }
 
 
@@ -274,12 +274,3 @@ def _percent(value: float | None) -> str:
 
 def _number(value: float | None) -> str:
     return "not measured" if value is None else f"{value:.4g}"
-
-
-def _grid(rows: Rows) -> Table:
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="cyan", no_wrap=True, min_width=WIDTH)
-    grid.add_column(overflow="fold")
-    for name, text in rows.items():
-        grid.add_row(name, text)
-    return grid

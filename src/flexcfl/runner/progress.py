@@ -17,6 +17,7 @@ from rich.progress import (
 )
 from rich.table import Column
 
+from flexcfl.lines import tell
 from flexcfl.runner.loop import Round
 
 __all__ = ["shown"]
@@ -64,14 +65,14 @@ def _columns(width: int, total: int) -> list[ProgressColumn]:
 
 
 def _lines(rounds: Iterator[Round], total: int, console: Console) -> Iterator[Round]:
-    console.print(f"training, {total} {'round' if total == 1 else 'rounds'}", highlight=False)
+    tell(f"training, {total} {'round' if total == 1 else 'rounds'}", console)
     last = monotonic()
     for done in rounds:
         number = done.figures.round
         step = number * STEPS // total > (number - 1) * STEPS // total
         if number == 1 or step or monotonic() - last > SILENCE:
             last = monotonic()
-            console.print(_line(done, total), highlight=False, soft_wrap=True)
+            tell(_line(done, total), console)
         yield done
 
 

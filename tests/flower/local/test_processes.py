@@ -4,13 +4,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from flexcfl.flower.local.processes import Processes
+from tests.waiting import until
 
 # What is started starts something itself, as a SuperNode does.
 FAMILY = ["sh", "-c", "sleep 600 & echo $! >&2; wait"]
@@ -23,13 +22,6 @@ with Processes(dict(os.environ), logs, folder) as processes:
     print(processes.start("family", sys.argv[3:]).pid, flush=True)
     time.sleep(600)
 """
-
-
-def until(there: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
-    while not there():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def alive(pid: int) -> bool:

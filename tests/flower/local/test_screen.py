@@ -17,10 +17,10 @@ from flexcfl.flower.local.listening import GONE, Listener
 from flexcfl.flower.screen import DONE, ERRORS, MISTAKE, OUTPUT, PID, Screen, screen
 
 
-def heard(tmp_path: Path, there: Console, show: Callable[[Console], None]) -> list[tuple[str, str]]:
+def heard(tmp: Path, there: Console, show: Callable[[Console], None]) -> list[tuple[str, str]]:
     """Return what arrives of what somebody shows, until the line is gone."""
     said: list[tuple[str, str]] = []
-    with Listener(tmp_path / "screen") as listener:
+    with Listener(tmp / "screen") as listener:
         told = Screen.of(there, str(listener.path)).environment
         speaker = threading.Thread(target=_speak, args=(told, show))
         speaker.start()
@@ -44,7 +44,7 @@ def printed(said: list[tuple[str, str]], what: str = OUTPUT) -> str:
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_what_is_shown_is_what_would_be_shown_there(tmp_path: Path, terminal: bool) -> None:
+def test_what_is_shown_is_what_would_be_shown_there(tmp: Path, terminal: bool) -> None:
     def show(console: Console) -> None:
         console.print("a word " * 30, style="bold")
         console.print("größer", 3)
@@ -54,36 +54,36 @@ def test_what_is_shown_is_what_would_be_shown_there(tmp_path: Path, terminal: bo
 
     here = made()
     show(here)
-    said = heard(tmp_path, made(), show)
+    said = heard(tmp, made(), show)
     assert isinstance(here.file, io.StringIO)
     assert printed(said) == here.file.getvalue()
     assert said[0] == (PID, str(os.getpid()))
     assert [what for what, _ in said[-2:]] == [DONE, GONE]
 
 
-def test_a_quiet_console_stays_quiet(tmp_path: Path) -> None:
-    said = heard(tmp_path, Console(quiet=True), lambda console: console.print("a word"))
+def test_a_quiet_console_stays_quiet(tmp: Path) -> None:
+    said = heard(tmp, Console(quiet=True), lambda console: console.print("a word"))
     assert printed(said) == ""
 
 
-def test_remarks_arrive_as_such(tmp_path: Path) -> None:
-    said = heard(tmp_path, Console(), lambda _: print("a remark", file=sys.stderr))  # noqa: T201
+def test_remarks_arrive_as_such(tmp: Path) -> None:
+    said = heard(tmp, Console(), lambda _: print("a remark", file=sys.stderr))  # noqa: T201
     assert printed(said, ERRORS) == "a remark\n"
 
 
-def test_a_mistake_arrives_as_its_sentence(tmp_path: Path) -> None:
+def test_a_mistake_arrives_as_its_sentence(tmp: Path) -> None:
     def fail(_: Console) -> None:
         raise SettingsError("It is wrong: mend it.")
 
-    said = heard(tmp_path, Console(), fail)
+    said = heard(tmp, Console(), fail)
     assert said[-2:] == [(MISTAKE, "It is wrong: mend it."), (GONE, "")]
 
 
-def test_who_fails_otherwise_is_gone_without_a_word(tmp_path: Path) -> None:
+def test_who_fails_otherwise_is_gone_without_a_word(tmp: Path) -> None:
     def fail(_: Console) -> None:
         raise ConnectionError("the SuperLink is gone")
 
-    assert [what for what, _ in heard(tmp_path, Console(), fail)] == [PID, GONE]
+    assert [what for what, _ in heard(tmp, Console(), fail)] == [PID, GONE]
 
 
 def test_without_a_screen_it_is_the_own_output(capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,6 +19,7 @@ from flexcfl.errors import FlexcflError, SettingsError, TrainingError
 from flexcfl.flower.local import ports
 from flexcfl.flower.local.federation import Federation, Plan, Tick
 from flexcfl.flower.local.standing import Standing
+from flexcfl.lines import tell
 from flexcfl.runner import claim, places, toml
 from flexcfl.runner.code import named_code
 from flexcfl.runner.conduct import is_finished
@@ -115,7 +116,7 @@ def forget(path: Path) -> None:
 def _hold(plan: Plan, console: Console, tick: Tick | None) -> None:
     what = f"Starting a SuperLink and {plan.nodes} SuperNode{'' if plan.nodes == 1 else 's'}"
     if not console.is_terminal:  # where nothing turns while they start
-        console.print(what, highlight=False)
+        tell(what, console)
     with _showing(console, what) as status, Federation(plan, console, _remark) as federation:
         stop = status.stop if status is not None else lambda: None
         try:
@@ -217,7 +218,7 @@ def _going_on(path: Path, console: Console, made: Sequence[Path] | None) -> Iter
             # Where the run itself has failed it has said so, and would fail again.
             if not isinstance(error, FlexcflError) or isinstance(error, TrainingError):
                 where = f"The rounds so far are in '{path}'. To go on: {places.command(path)}"
-                console.print(where, markup=False, highlight=False, soft_wrap=True)
+                tell(where, console)
         elif made is not None and not isinstance(error, TrainingError):  # which speaks of logs
             standing.give_up(made)
         raise

@@ -1,0 +1,77 @@
+"""How anything is printed: on a terminal and in a pipe, no line ends within what may be copied."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.style import Style
+from rich.text import Text
+
+from flexcfl.errors import printable
+
+__all__ = ["Folded", "show", "tell", "whole"]
+
+# Wider than any table, so that what reads a pipe finds every line whole.
+PIPE_WIDTH = 10_000
+WHOLE = Style(meta={"whole": True})
+JOINED = "\ue000"  # takes the place of a space at which no line may end
+
+
+def whole(text: str, style: str = "") -> Text:
+    """Return a path, a command or a value such that ``Folded`` leaves it in one piece."""
+    return Text.assemble((text, WHOLE), style=style)
+
+
+@dataclass(frozen=True)
+class Folded:
+    """A text whose lines end between words, never within a word or within what is ``whole``.
+
+    What is longer than a line is left to the terminal, which copies it in one piece. ``head``
+    stands before the first line, by whose width the others are indented. In a pipe there is one.
+    """
+
+    text: Text
+    head: Text = field(default_factory=Text)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the lines; only with ``overflow="fold"``, as for a picture, all of them fit."""
+        room = max(options.max_width - self.head.cell_len, 1)
+        if options.overflow == "fold":
+            lines = iter(self.text.wrap(console, room))
+        else:
+            lines = _lines(self.text, console, room) if options.is_terminal else iter([self.text])
+        head = self.head
+        for line in lines:
+            yield Text.assemble(head, line, overflow="ignore", no_wrap=True)
+            head = Text(" " * self.head.cell_len)
+
+
+def _lines(text: Text, console: Console, width: int) -> Iterator[Text]:
+    joined = text.copy()
+    joined.overflow = "ignore"
+    characters = list(text.plain)
+    for start, end, style in text.spans:
+        if isinstance(style, Style) and style.meta.get("whole"):
+            characters[start:end] = text.plain[start:end].replace(" ", JOINED)
+    joined.plain = "".join(characters)
+    for line in joined.wrap(console, width):
+        line.plain = line.plain.replace(JOINED, " ")
+        line.rstrip()
+        yield line
+
+
+def show(shown: RenderableType, console: Console) -> None:
+    """Print something; in a pipe with whole lines, and no spaces that fill them up."""
+    if console.is_terminal:
+        console.print(shown, crop=False)
+        return
+    pipe = Console(file=console.file, width=PIPE_WIDTH, force_terminal=False, color_system=None)
+    with pipe.capture() as captured:
+        pipe.print(shown, crop=False)
+    for line in captured.get().splitlines():
+        console.print(Text(line.rstrip()), soft_wrap=True)
+
+
+def tell(sentence: str, console: Console) -> None:
+    """Print a sentence as it is, on one line, in which no name can move a terminal."""
+    console.print(printable(sentence), markup=False, highlight=False, soft_wrap=True)
