@@ -355,8 +355,8 @@ def test_partitioners() -> None:
 def test_labels_that_are_no_classes() -> None:
     """Say what numbers texts, and that quantities cannot be learned; truncated, they look odd."""
     numbered = (
-        ": number the classes from 0 (np.unique(y, return_inverse=True)[1] does that for texts), "
-        "for flexcfl classifies and has no regression."
+        ": number the classes from 0 (np.unique(y, return_inverse=True)[1] does that for texts, "
+        "where y has the labels of all clients), for flexcfl classifies and has no regression."
     )
     for labels in (Y + 0.5, Y.astype(float), ["cat", "dog"] * 3):
         with pytest.raises(DataError, match=re.escape(numbered)):

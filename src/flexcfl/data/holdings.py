@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from flexcfl.data.division import MOST_CLASSES, Division, drawn, names_of, pooled
 from flexcfl.data.examples import NUMERIC
 from flexcfl.data.federation import Federation
-from flexcfl.data.soundness import NUMBERED, strange_label
+from flexcfl.data.soundness import strange_label
 from flexcfl.errors import DataError
 
 __all__ = ["Examples", "Holding", "Pair", "checked", "gathered"]
@@ -48,7 +48,8 @@ def checked(examples: Examples) -> Pair:
     if x.dtype.kind not in NUMERIC or y.dtype.kind not in "iu" or y.ndim != 1 or x.ndim < 1:
         raise DataError(
             f"{where} has examples of type {x.dtype} and labels of type {y.dtype} in {y.ndim} "
-            f"dimensions: give numbers, one label for each, and {NUMBERED}."
+            "dimensions: give numbers, and one whole number for each as its label, with classes "
+            "numbered from 0 and alike for all clients, for flexcfl has no regression."
         )
     if len(x) != len(y):
         raise DataError(

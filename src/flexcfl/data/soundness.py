@@ -36,8 +36,8 @@ Lists: TypeAlias = IndexLists | MadeLists
 
 # What to do with labels that are no classes yet, and what cannot be done with quantities.
 NUMBERED = (
-    "number the classes from 0 (np.unique(y, return_inverse=True)[1] does that for texts), for "
-    "flexcfl classifies and has no regression"
+    "number the classes from 0 (np.unique(y, return_inverse=True)[1] does that for texts, where y "
+    "has the labels of all clients), for flexcfl classifies and has no regression"
 )
 
 
