@@ -106,12 +106,10 @@ class WorldPlugin:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         items[:] = self.world.shuffled(items)
 
-    def pytest_terminal_summary(
-        self, terminalreporter: pytest.TerminalReporter, exitstatus: int
-    ) -> None:
+    def pytest_terminal_summary(self, exitstatus: int, config: pytest.Config) -> None:
         if exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             kept = f"; its files are kept in {self.made}" if self.made else ""
-            terminalreporter.write_line(f"The same world again: {self.world}{kept}")
+            config.get_terminal_writer().line(f"The same world again: {self.world}{kept}")
             self.made = None
 
     def pytest_unconfigure(self) -> None:
