@@ -13,7 +13,7 @@ def pairwise(*lists: Sequence[Any]) -> list[tuple[Any, ...]]:
     The next one is always the first of those that hold most of the pairs that are still missing.
     """
     rows = [(row, pairs(row)) for row in product(*map(range, map(len, lists)))]
-    missing = set().union(*(held for _, held in rows))
+    missing = {pair for _, held in rows for pair in held}
     chosen = []
     while missing:
         row, held = max(rows, key=lambda each: len(each[1] & missing))
