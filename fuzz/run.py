@@ -1,15 +1,17 @@
 """Let atheris, which looks for bytes that reach new lines of code, look for a parser's mistakes.
 
-    python fuzz/run.py TARGET [--seconds N]
+    python fuzz/run.py [TARGET ...] [--seconds N]
 
-It ends with 0 where it found nothing, and else with the bytes that it found. Seeds and findings are
-in a folder that goes when it ends. Reference: https://github.com/google/atheris (libFuzzer).
+It takes one target after the other, all of them by default. It ends with 0 where it found nothing,
+and else with the bytes that it found. Seeds and findings are in a folder that goes when it ends.
+Reference: https://github.com/google/atheris (libFuzzer).
 """
 
 import argparse
+import os
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,35 +31,53 @@ MISSING = "atheris is not installed here: 'pip install atheris' (Linux, Python 3
 
 
 def main() -> int:
-    """Run one target and return the exit code."""
+    """Run the targets and return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("target", help="idx, gzip, leaf, toml, words, checkpoint, arrays or tables")
-    parser.add_argument("--seconds", type=int, default=60, help="when to stop (default: 60)")
+    known = "idx, gzip, leaf, toml, words, checkpoint, arrays or tables (default: all)"
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help=known)
+    parser.add_argument("--seconds", type=int, default=60, help="for each target (default: 60)")
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if find_spec("atheris") is None:
         parser.error(MISSING)
     if arguments.folder:
-        _fuzz(arguments.target, arguments.seconds, arguments.folder)
+        return _fuzz(arguments.targets, arguments.seconds, arguments.folder)
     # libFuzzer ends its process at once, so that only another one can tidy up after it.
     with TemporaryDirectory(prefix="flexcfl-fuzz-") as folder:
         command = [sys.executable, __file__, *sys.argv[1:], "--folder", folder]
         code = subprocess.run(command, check=False).returncode
-        for found in sorted(Path(folder).glob("found-*")):
-            sys.stdout.write(f"{found.name}: {found.read_bytes()!r}\n")
+        for found in sorted(Path(folder).glob("*/found-*")):
+            name = f"{found.parent.name} {found.name}"
+            sys.stdout.write(f"{name}: {found.read_bytes()!r}\n")
     return code
 
 
-def _fuzz(name: str, seconds: int, folder: Path) -> None:
+def _fuzz(names: Sequence[str], seconds: int, folder: Path) -> int:
+    """Fuzz each target in a fork of this process, which has imported what takes long."""
     atheris: Any = import_module("atheris")
     sys.path.insert(0, str(ROOT))
     with atheris.instrument_imports(include=TRACED):
         targets = import_module("fuzz.targets")
-    if name not in targets.TARGETS:
-        sys.exit(f"There is no target '{name}': choose one of {', '.join(targets.TARGETS)}.")
+    unknown = [name for name in names if name not in targets.TARGETS]
+    if unknown:
+        known = ", ".join(targets.TARGETS)
+        sys.exit(f"There is no target '{unknown[0]}': choose one of {known}.")
+    codes = []
+    for name in names or targets.TARGETS:
+        sys.stderr.write(f"Target {name}\n")
+        sys.stderr.flush()
+        child = os.fork()
+        if not child:
+            _fuzz_one(atheris, targets, name, seconds, folder / name)
+        codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    return next((code for code in codes if code), 0)
+
+
+def _fuzz_one(atheris: Any, targets: Any, name: str, seconds: int, folder: Path) -> None:
+    """Let libFuzzer have this process, which it ends."""
     judged, target = import_module("fuzz.harness").judged, targets.TARGETS[name]
     seeds, place = folder / "seeds", folder / "place"
-    seeds.mkdir()
+    seeds.mkdir(parents=True)
     place.mkdir()
     for number, seed in enumerate(target.seeds):
         (seeds / str(number)).write_bytes(seed)

@@ -30,9 +30,9 @@ __version__ = "0.1.0"
 PARTS = (
     *("aggregation", "algorithms", "benchmark", "charts", "checkpoints", "clustering", "cohorts"),
     *("comparison", "convergence", "data", "disk", "drift", "engine", "errors", "export"),
-    *("extensions", "faults", "flower", "guards", "history", "metrics", "models", "privacy"),
-    *("protocol", "report", "reproduction", "runner", "seeds", "settings", "shifts"),
-    *("simulation", "testing", "threads", "tracking"),
+    *("extensions", "faults", "flower", "guards", "history", "lines", "metrics", "models"),
+    *("privacy", "protocol", "report", "reproduction", "runner", "seeds", "settings", "shifts"),
+    *("simulation", "synonyms", "testing", "threads", "tracking"),
 )
 LAZY = {
     **dict.fromkeys(("Comparison", "compare"), "comparison"),

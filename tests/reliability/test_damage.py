@@ -13,9 +13,17 @@ from hypothesis import strategies as st
 from flexcfl.checkpoints import saver
 from flexcfl.cli import main
 from tests.reliability.faults import AtOnce, Interrupted
-from tests.reliability.small import FESEM, Output, References, begun, copied, differences
+from tests.reliability.small import (
+    FESEM,
+    ROUNDS,
+    Output,
+    References,
+    begun,
+    copied,
+    differences,
+)
 
-NEWEST, BEFORE = 4, 3
+NEWEST, BEFORE = ROUNDS - 1, ROUNDS - 2
 
 pytestmark = pytest.mark.usefixtures("in_order")
 DAMAGED = settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -23,7 +31,7 @@ DAMAGED = settings(max_examples=5, suppress_health_check=[HealthCheck.function_s
 
 @pytest.fixture(scope="module")
 def interrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a run of five rounds that has crashed after its fourth."""
+    """Return a run that has crashed in its last round."""
     root = tmp_path_factory.mktemp("interrupted")
     disk = Interrupted(root)
     disk.number = NEWEST + 1
@@ -163,7 +171,7 @@ def test_where_both_are_damaged_there_is_a_sentence(
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
-@pytest.mark.parametrize("row", [1, 4])
+@pytest.mark.parametrize("row", [1, NEWEST])
 def test_a_table_that_was_edited_is_noticed(
     row: int, interrupted: Path, tmp_path: Path, capsys: Output
 ) -> None:

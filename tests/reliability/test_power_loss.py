@@ -13,6 +13,7 @@ from tests.reliability.small import (
     FIRST,
     FLEXCFL,
     FOLDER,
+    ROUNDS,
     Kind,
     Output,
     References,
@@ -95,7 +96,7 @@ def test_a_resumed_run_outlives_it_too(
 ) -> None:
     root = tmp_path / "run"
     put(_in_the_midst(kind, tmp_path / "first"), root)
-    newest = root / FOLDER / "checkpoints" / "round-3.json"
+    newest = root / FOLDER / "checkpoints" / f"round-{ROUNDS - 1}.json"
     if damaged:
         newest.write_bytes(newest.read_bytes()[:-9])
     before = found(root)
@@ -106,12 +107,12 @@ def test_a_resumed_run_outlives_it_too(
 
 
 def _in_the_midst(kind: Kind, root: Path) -> Left:
-    """Return what is there just before the fourth checkpoint takes its name."""
+    """Return what is there just before the last checkpoint takes its name."""
     root.mkdir()
     with Disk(root) as disk:
         assert begun(kind, root / FOLDER) == 0
-    fourth = FIRST.with_name("round-4.json")
-    end = next(number for number, call in enumerate(disk.done) if call.extra == fourth)
+    last = FIRST.with_name(f"round-{ROUNDS}.json")
+    end = next(number for number, call in enumerate(disk.done) if call.extra == last)
     return left_over(disk.done[:end], YES, YES)
 
 

@@ -12,6 +12,7 @@ import flexcfl
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import DATASETS, Federation
 from flexcfl.errors import DataError, SettingsError
+from flexcfl.protocol import Serving
 from flexcfl.runner import prepare
 from tests.runner.test_loading import small
 
@@ -169,7 +170,7 @@ class Closed:
     def round(self, *words: Any) -> Any:
         return self.inner.round(*words)
 
-    def serving(self, state: Any) -> Any:
+    def serving(self, state: Serving) -> Serving:
         return self.inner.serving(state)
 
 

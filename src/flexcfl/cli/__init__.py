@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from io import TextIOWrapper
 from types import FrameType
 from typing import Annotated, Any, NoReturn
@@ -129,9 +130,15 @@ class _TerminatedError(BaseException):
     """SIGTERM has come."""
 
 
+@cache
+def _command() -> click.Command:
+    """Return the app as Click has it; to make it takes 10 ms, which is done once."""
+    return typer.main.get_command(app)
+
+
 def _run(arguments: Sequence[str] | None) -> int:
     try:
-        code = app(args=arguments, prog_name="flexcfl", standalone_mode=False)
+        code = _command().main(args=arguments, prog_name="flexcfl", standalone_mode=False)
     except NO_ARGUMENTS as error:
         typer.echo(error.format_message(), err=True)
         return MISTAKE
