@@ -170,7 +170,7 @@ class Closed:
     def round(self, *words: Any) -> Any:
         return self.inner.round(*words)
 
-    def serving(self, state: Serving) -> Serving:
+    def serving(self, state: Serving) -> Any:
         return self.inner.serving(state)
 
 
