@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-OLDEST = (3, 10)
+OLDEST = (3, 11)
 ROOT = Path(__file__).resolve().parent
 PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
 EXTRAS = {"run": "", "test": "test"}

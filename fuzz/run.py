@@ -24,10 +24,10 @@ ROOT = Path(__file__).resolve().parents[1]
 # What of Python's own library is parsed with in Python, and our own; torch has no part in it.
 TRACED = [
     *("flexcfl.checkpoints", "flexcfl.data", "flexcfl.runner", "flexcfl.settings"),
-    *("tomllib", "tomli", "gzip", "json", "csv"),
+    *("tomllib", "gzip", "json", "csv"),
 ]
 LONGEST_ENTRY = 64  # of libFuzzer's dictionaries, in bytes
-MISSING = "atheris is not installed here: 'pip install atheris' (Linux, Python 3.11 or newer)."
+MISSING = "atheris is not installed here: 'pip install atheris' (Linux on x86-64)."
 
 
 def main() -> int:

@@ -7,7 +7,7 @@ times the size of the file it may need in memory.
 import gzip
 import json
 import struct
-import sys
+import tomllib
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -30,11 +30,6 @@ from flexcfl.runner.layers import Layer, spoken
 from flexcfl.runner.resolve import resolve
 from flexcfl.settings import assignments
 from fuzz.harness import MisdeedError, Target
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 __all__ = ["TARGETS", "TOKENS"]
 

@@ -53,11 +53,11 @@ def computer(project: Path) -> Callable[..., Computer]:
     return lambda fails="nothing": Computer(project / ".venv", fails)
 
 
-@pytest.mark.parametrize(("version", "works"), [((3, 9), False), ((3, 10), True), ((3, 14), True)])
+@pytest.mark.parametrize(("version", "works"), [((3, 10), False), ((3, 11), True), ((3, 14), True)])
 def test_an_old_python_is_refused_by_name(version: tuple[int, int], works: bool) -> None:
     why = do.refusal(version)
     assert (why is None) == works
-    assert works or why.startswith("flexcfl needs Python 3.10 or newer: this is 3.9,")
+    assert works or why.startswith("flexcfl needs Python 3.11 or newer: this is 3.10,")
 
 
 def test_the_oldest_python_is_the_one_that_the_package_declares() -> None:

@@ -7,7 +7,7 @@ so its text begins with the name of the setting and ends with a full stop.
 
 import dataclasses
 import inspect
-import sys
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -16,11 +16,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from flexcfl.errors import SettingsError, nearest
 from flexcfl.synonyms import absent
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 __all__ = ["assignments", "excess", "keywords", "shown", "validated"]
 

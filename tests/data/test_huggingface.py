@@ -13,7 +13,7 @@ from tests.data.own import CLASSES, SHAPE, Clients, clients, pool, same
 
 datasets = pytest.importorskip("datasets", reason="flexcfl[datasets] is not installed.")
 partitioners = pytest.importorskip(
-    "flwr_datasets.partitioner", reason="flwr-datasets is not installed, which wants Python 3.11."
+    "flwr_datasets.partitioner", reason="flwr-datasets is not installed."
 )
 from PIL import Image  # noqa: E402  (which comes with what may be missing)
 

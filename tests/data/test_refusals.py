@@ -335,7 +335,7 @@ def test_partitions() -> None:
 
 
 def test_partitioners() -> None:
-    reason = "flwr-datasets is not installed, which wants Python 3.11."
+    reason = "flwr-datasets is not installed."
     partitioners = pytest.importorskip("flwr_datasets.partitioner", reason=reason)
     datasets = pytest.importorskip("datasets")
     idle = partitioners.IidPartitioner(3)

@@ -21,6 +21,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import tomllib
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -30,11 +31,6 @@ from typing import Any
 from flexcfl.cli import main
 from flexcfl.runner.layers import Layer
 from flexcfl.runner.resolve import resolve
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 __all__ = [
     "NOT_RUN",

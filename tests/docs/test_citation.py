@@ -1,18 +1,13 @@
 """The citation can be read, and is that of this version."""
 
 import re
-import sys
+import tomllib
 from typing import Any
 
 import pytest
 
 import flexcfl
 from tests.docs.conftest import ROOT
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 @pytest.fixture

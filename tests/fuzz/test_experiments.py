@@ -55,7 +55,7 @@ PLAIN = (
     | st.sampled_from([0, 1, 2, 5, 0.5, 1e-300, 2**63, 10**400])
     | st.floats()
     | TEXTS
-    | st.datetimes(timezones=st.just(datetime.timezone.utc) | st.none())
+    | st.datetimes(timezones=st.just(datetime.UTC) | st.none())
     | st.dates()
     | st.times()
 )

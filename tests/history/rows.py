@@ -1,6 +1,6 @@
 """Rows as Hypothesis draws them: any settings, any figures, some without."""
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ VALUES: st.SearchStrategy[Any] = st.one_of(
 )
 KEYS = ("algorithm.name", "run.seed", "local.rate", "shift.name", "data.partition", "mine.option")
 DRAWN = ("best", "loss", "traffic", "migrations", "done")
-START = datetime(2026, 1, 1, tzinfo=timezone.utc)
+START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def figure(name: str) -> st.SearchStrategy[float | int | None]:

@@ -1,6 +1,6 @@
 """Conditions on runs: each keeps what it says, and a wrong one is told in a sentence."""
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,7 @@ from tests.history.rows import DRAWN, ROWS
 RUN = Row(
     Path("runs/a"),
     "finished",
-    datetime(2026, 11, 18, 15, 21, 5, tzinfo=timezone.utc),
+    datetime(2026, 11, 18, 15, 21, 5, tzinfo=UTC),
     {
         "algorithm.name": "flexcfl",
         "algorithm.groups": 5,

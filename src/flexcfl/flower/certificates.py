@@ -140,7 +140,7 @@ def _begun(
     signs: bool,
 ) -> x509.CertificateBuilder:
     """Return a certificate with what every one has; the clocks of others may be behind."""
-    now = datetime.datetime.now(datetime.timezone.utc)
+    now = datetime.datetime.now(datetime.UTC)
     public, trusted = key.public_key(), authority.public_key()
     vouched = x509.AuthorityKeyIdentifier.from_issuer_public_key(trusted)
     return (

@@ -1,6 +1,6 @@
 """Experiments as TOML: read with the line of a mistake, written complete."""
 
-import sys
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,6 @@ import tomli_w
 from flexcfl.errors import SettingsError, reason
 from flexcfl.runner.experiment import Experiment
 from flexcfl.settings import excess
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 __all__ = ["parsed", "read", "written"]
 
