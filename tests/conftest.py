@@ -25,7 +25,7 @@ settings.load_profile("unhurried")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    told = "the seed of what the tests may not depend on: terminal, time zone, locale, path, order"
+    told = "the seed of what the tests may not depend on: terminal, zone, locale, home, path, order"
     parser.addoption("--world", type=int, default=0, metavar="SEED", help=told)
 
 

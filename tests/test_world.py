@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.world import LOCALES, WIDTHS, ZONES, World
+from tests.world import HOMES, LOCALES, WIDTHS, ZONES, World
 
 
 def test_a_seed_is_always_the_same_world_and_a_few_are_of_every_kind() -> None:
@@ -19,6 +19,7 @@ def test_a_seed_is_always_the_same_world_and_a_few_are_of_every_kind() -> None:
     assert {each.columns for each in worlds} == set(WIDTHS)
     assert {each.zone for each in worlds} == set(ZONES)
     assert {each.locale for each in worlds} == set(LOCALES)
+    assert {each.home for each in worlds} == set(HOMES)
     assert len({each.length for each in worlds}) > 10
 
 
@@ -36,7 +37,7 @@ def test_modules_and_the_tests_in_them_change_places_but_stay_together() -> None
 def test_a_folder_has_the_length_that_was_drawn_if_there_is_room(
     tmp_path_factory: pytest.TempPathFactory, length: int
 ) -> None:
-    world = World(0, None, "UTC0", "C", length)
+    world = World(0, None, "UTC0", "C", "own", length)
     with tempfile.TemporaryDirectory() as within:
         path = world.folder(within)
         assert len(str(path)) == max(length, len(within) + len("/t-12345678"))

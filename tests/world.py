@@ -1,7 +1,7 @@
 """What a machine may be like, drawn from a seed: no test may depend on any of it.
 
 Drawn are the length of the temporary folder's path, the width of the terminal, the time zone, the
-locale, and the order of modules and of the tests within each.
+locale, the home folder, and the order of modules and of the tests within each.
 """
 
 import os
@@ -22,6 +22,8 @@ WIDTHS = (None, "40", "80", "200")  # None: no word of it in the environment
 # Spelt out, because not every machine has a list of zones.
 ZONES = ("UTC0", "IST-5:30", "<+13>-13", "NST3:30NDT,M3.2.0,M11.1.0")
 LOCALES = ("C", "C.UTF-8")
+# The person's stays as it is; else no word of one, or one that nobody can make.
+HOMES = {"own": None, "none": None, "unwritable": f"{os.devnull}/home"}
 # What else a person's environment may say of how to print; tests that are about it say it again.
 PLAIN = ("LINES", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 TERMINAL = "xterm"  # Rich takes a dumb one to be 80 columns wide, whatever it is told
@@ -37,6 +39,7 @@ class World:
     columns: str | None
     zone: str
     locale: str
+    home: str
     length: int
 
     @classmethod
@@ -44,12 +47,14 @@ class World:
         """Draw a world; a seed is always the same one."""
         rng = random.Random(seed)
         width, zone, locale = rng.choice(WIDTHS), rng.choice(ZONES), rng.choice(LOCALES)
-        return cls(seed, width, zone, locale, rng.randint(SHORTEST, LONGEST))
+        length = rng.randint(SHORTEST, LONGEST)
+        return cls(seed, width, zone, locale, rng.choice(list(HOMES)), length)
 
     @property
     def environment(self) -> Mapping[str, str | None]:
         """The variables that say so; None for what is not there."""
-        return {"COLUMNS": self.columns, "TZ": self.zone, "LC_ALL": self.locale}
+        said = {"COLUMNS": self.columns, "TZ": self.zone, "LC_ALL": self.locale}
+        return said if self.home == "own" else said | {"HOME": HOMES[self.home]}
 
     def folder(self, within: str) -> Path:
         """Make a new folder whose path is as long as was drawn, or as short as it can be."""
