@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import signal
 import tempfile
 import time
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.world import HOMES, LOCALES, WIDTHS, ZONES, World
+from tests.world import HOMES, LOCALES, WIDTHS, ZONES, World, hear_ctrl_c
 
 
 def test_a_seed_is_always_the_same_world_and_a_few_are_of_every_kind() -> None:
@@ -53,3 +54,17 @@ def test_these_tests_are_in_the_world_that_was_asked_for(
     assert (
         time.localtime(0).tm_gmtoff == {"U": 0, "I": 19800, "<": 46800, "N": -12600}[world.zone[0]]
     )
+
+
+def test_ctrl_c_is_heard_where_it_was_ignored_and_else_as_before() -> None:
+    usual = signal.getsignal(signal.SIGINT)
+    try:
+        for before, after in (
+            (signal.SIG_IGN, signal.default_int_handler),
+            (signal.SIG_DFL, signal.SIG_DFL),
+        ):
+            signal.signal(signal.SIGINT, before)
+            hear_ctrl_c()
+            assert signal.getsignal(signal.SIGINT) is after
+    finally:
+        signal.signal(signal.SIGINT, usual)

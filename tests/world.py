@@ -7,6 +7,7 @@ locale, the home folder, and the order of modules and of the tests within each.
 import os
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["World", "WorldPlugin"]
+__all__ = ["World", "WorldPlugin", "hear_ctrl_c"]
 
 WIDTHS = (None, "40", "80", "200")  # None: no word of it in the environment
 # Spelt out, because not every machine has a list of zones.
@@ -80,6 +81,15 @@ class World:
         return f"--world {self.seed} ({told})"
 
 
+def hear_ctrl_c() -> None:
+    """Let this process and those that it starts hear Ctrl-C.
+
+    Shells and nohup start what goes on in the background without, and tests press it.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 class WorldPlugin:
     """Holds the tests of a process in a world, and cleans up behind them if all went well."""
 
@@ -103,6 +113,7 @@ class WorldPlugin:
                 os.environ[name] = value
         if hasattr(time, "tzset"):
             time.tzset()
+        hear_ctrl_c()
 
     def pytest_report_header(self) -> str:
         return f"world: {self.world}, in {self.base}, shuffled"
