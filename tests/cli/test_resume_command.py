@@ -14,7 +14,7 @@ from flexcfl.cli import main
 from flexcfl.data import Federation, IndexLists
 from tests.cli.refusals import told
 from tests.reliability.faults import AtOnce, Interrupted
-from tests.reliability.small import FLEXCFL, words
+from tests.reliability.small import FLEXCFL, ROUNDS, words
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -27,10 +27,10 @@ def _in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(saver, "ThreadPoolExecutor", AtOnce)
 
 
-def interrupted(folder: Path, *more: str) -> Path:
+def interrupted(folder: Path) -> Path:
     """Begin a run and let it die in its third round."""
     with Interrupted(folder):
-        main(words(FLEXCFL, folder, *more))
+        main(words(FLEXCFL, folder))
     assert not (folder / "summary.json").exists()
     return folder
 
@@ -40,9 +40,9 @@ def test_a_run_goes_on_and_says_from_where(here: Path, capsys: Output) -> None:
     assert main(["resume", str(folder)]) == 0
     captured = capsys.readouterr()
     assert captured.err == ""
-    assert "after round 2 of 5" in captured.out
-    assert "round 3/5  accuracy" in captured.out
-    assert "round 2/5" not in captured.out
+    assert f"after round 2 of {ROUNDS}" in captured.out
+    assert f"round 3/{ROUNDS}  accuracy" in captured.out
+    assert f"round 2/{ROUNDS}" not in captured.out
     assert (folder / "summary.json").exists()
 
 

@@ -156,8 +156,16 @@ def shortened(words: list[str], folder: Path) -> list[str]:
     if words == ["reproduce"]:  # which only lists
         return words
     lengths = {"rounds": _rounds(words, folder), "seeds": SEEDS, "jobs": JOBS}
-    more = {name: lengths[name] for name in LONG.get(words[0], ()) if lengths[name]}
-    return [*words, *(word for name, value in more.items() for word in (f"--{name}", str(value)))]
+    short = list(words)
+    for name in LONG.get(words[0], ()):
+        if not lengths[name]:
+            continue
+        option, value = f"--{name}", str(lengths[name])
+        if option in short:
+            short[short.index(option) + 1] = value
+        else:
+            short += [option, value]
+    return short
 
 
 def _rounds(words: list[str], folder: Path) -> int | None:

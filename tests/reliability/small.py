@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -43,21 +44,38 @@ FIRST = FOLDER / "checkpoints" / "round-0.json"
 SUMMARY, TIMINGS = "summary.json", "timings.csv"
 
 
-def words(kind: Kind, out: Path, *more: str) -> list[str]:
-    """Return the command of a small run in which clients' data shift."""
+OPTIONS: Mapping[str, object] = {
+    "dataset": "clusters",
+    "rounds": ROUNDS,
+    "cohort": 4,
+    "epochs": 1,
+    "data.clients": 8,
+    "data.examples": 20,
+    "data.features": 4,
+    "shift.probability": 0.5,
+    "algorithm.groups": 2,
+    "run.checkpoint_rounds": 1,
+    "run.checkpoint_share": 1,
+}
+
+
+def words(kind: Kind, out: Path, **others: object) -> list[str]:
+    """Return the command of a small run in which clients' data shift, with other options.
+
+    With a dot in its name it is a setting.
+    """
     algorithm, shift = kind
-    return [
-        *("run", "-q", "--out", str(out), "--algorithm", algorithm, "--shift", shift),
-        *("--dataset", "clusters", "--rounds", str(ROUNDS), "--cohort", "4", "--epochs", "1"),
-        *("--set", "data.clients=8", "--set", "data.examples=20", "--set", "data.features=4"),
-        *("--set", "shift.probability=0.5", "--set", "algorithm.groups=2"),
-        *("--set", "run.checkpoint_rounds=1", "--set", "run.checkpoint_share=1", *more),
-    ]
+    options = {"out": out, "algorithm": algorithm, "shift": shift, **OPTIONS, **others}
+    pairs = (
+        ("--set", f"{name}={value}") if "." in name else (f"--{name}", str(value))
+        for name, value in options.items()
+    )
+    return ["run", "-q", *chain.from_iterable(pairs)]
 
 
-def begun(kind: Kind, out: Path, *more: str) -> int:
+def begun(kind: Kind, out: Path, **others: object) -> int:
     """Begin a run in this process and return the command's exit code."""
-    return main(words(kind, out, *more))
+    return main(words(kind, out, **others))
 
 
 def resumed(out: Path) -> int:

@@ -17,12 +17,8 @@ pytestmark = pytest.mark.slow
 
 def large(out: Path) -> list[str]:
     """Return the command of a run whose checkpoints have a hundred thousand bytes each."""
-    return words(
-        FESEM,
-        out,
-        *("--rounds", "8", "--cohort", "5", "--set", "data.clients=40"),
-        *("--set", "data.features=400", "--set", "data.examples=60"),
-    )
+    data = {"data.clients": 40, "data.features": 400, "data.examples": 60}
+    return words(FESEM, out, rounds=8, cohort=5, **data)
 
 
 @pytest.mark.parametrize("most", [5_000, 60_000])

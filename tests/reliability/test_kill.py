@@ -20,13 +20,9 @@ MANY_ROUNDS = 25
 
 def longer(kind: Kind, out: Path) -> list[str]:
     """Return the command of a run of about a second, a good part of which goes to checkpoints."""
-    return words(
-        kind,
-        out,
-        *("--rounds", str(MANY_ROUNDS), "--cohort", "10", "--set", "data.clients=40"),
-        *("--set", "data.features=400", "--set", "data.examples=60"),
-        *("--set", "run.checkpoint_rounds=3"),
-    )
+    data = {"data.clients": 40, "data.features": 400, "data.examples": 60}
+    more = {**data, "run.checkpoint_rounds": 3}
+    return words(kind, out, rounds=MANY_ROUNDS, cohort=10, **more)
 
 
 def killed(child: Child, folder: Path, rng: np.random.Generator, longest: float) -> bool:

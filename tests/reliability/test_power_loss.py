@@ -80,7 +80,7 @@ def test_a_run_outlives_a_power_cut_from_its_first_checkpoint_on(
     root, reference = tmp_path / "run", copied(references[kind], tmp_path / "reference")
     root.mkdir()
     with Disk(root) as disk:
-        assert begun(kind, root / FOLDER, "--set", f"run.checkpoint_rounds={rounds}") == 0
+        assert begun(kind, root / FOLDER, **{"run.checkpoint_rounds": rounds}) == 0
     shutil.copy(root / FOLDER / "experiment.toml", reference)
     assert differences(root / FOLDER, reference) == []
     check(disk.done, {}, first_kept(disk.done), reference, tmp_path / "left", capsys)

@@ -26,12 +26,8 @@ SIGNALS = pytest.mark.parametrize(
 
 def command(out: Path, rounds: int = ROUNDS, epochs: int = 40) -> list[str]:
     """Return the command of a run whose rounds take some time, and which is seldom saved."""
-    return words(
-        FLEXCFL,
-        out,
-        *("--rounds", str(rounds), "--epochs", str(epochs), "--set", "data.examples=200"),
-        *("--set", "run.checkpoint_rounds=5"),
-    )
+    more = {"data.examples": 200, "run.checkpoint_rounds": 5}
+    return words(FLEXCFL, out, rounds=rounds, epochs=epochs, **more)
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,10 @@ CELLS = ("import flexcfl\nrun = flexcfl.run(rounds=6)\nrun", 'run.plot("moves")'
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the kernel's own libraries
-def test_a_notebook_shows_a_run_as_a_table_and_a_chart_as_plotly_does(tmp_path: Path) -> None:
+def test_a_notebook_shows_a_run_as_a_table_and_a_chart_as_plotly_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))  # there may be no home for it
     nbformat: Any = pytest.importorskip("nbformat")
     client: Any = pytest.importorskip("nbclient")
     cells = [nbformat.v4.new_code_cell(cell) for cell in CELLS]

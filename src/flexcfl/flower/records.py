@@ -141,7 +141,7 @@ def letter_record(letter: Letter) -> RecordDict:
             value = getattr(letter.order, each.name)
             if isinstance(value, np.ndarray):
                 arrays[each.name] = value
-            else:
+            elif value is not None:
                 plain[each.name] = asdict(value) if isinstance(value, Local) else value
     return _record(plain, arrays)
 
