@@ -66,10 +66,14 @@ def imported(names: tuple[str, ...]) -> Mapping[str, Program]:
     import flexcfl.flower.client
     import flexcfl.flower.server
     import flexcfl.models
+    from flexcfl.flower.local import waits
 
     with suppress(ImportError):  # of Numba, without which it is not used
         import flexcfl.engine.compiled  # noqa: F401
+    with suppress(ImportError):  # what Flower's connections import when they are first made
+        import httpcore  # noqa: F401
 
+    waits.shorten()
     found = entry_points(group="console_scripts")
     return {name: found[name].load() for name in names}
 
