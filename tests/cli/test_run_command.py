@@ -459,11 +459,10 @@ def started(*words: str, encoding: str = "utf-8", **environment: str) -> "subpro
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_an_output_that_is_not_utf_8_is_no_obstacle(here: Path, encoding: str) -> None:
+def test_an_output_that_is_not_utf_8_is_no_obstacle(here: Path) -> None:
     # FORCE_COLOR makes Rich take the pipe for a terminal, with its spinner and its bar.
     words = ["--out", "é€", *SHORT]
-    with started(*words, encoding=encoding, FORCE_COLOR="1", PYTHONUTF8="1") as process:
+    with started(*words, encoding="ascii", FORCE_COLOR="1", PYTHONUTF8="1") as process:
         out, err = process.communicate()
     assert (process.returncode, err) == (0, "")
     assert "folder" in out
@@ -480,8 +479,9 @@ def test_ctrl_c_pressed_again_and_again_is_like_once(here: Path) -> None:
             process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
-    # Whether the second comes before the round has ended is a matter of luck.
-    _, notice, *_, last = err.splitlines()
-    assert notice.startswith("The round is brought to its end")
+    # Whether the second comes before the notice, or before the round has ended, is luck.
+    *notices, last = filter(None, err.splitlines())
+    assert len(notices) <= 1
+    assert all(each.startswith("The round is brought to its end") for each in notices)
     assert last == "Interrupted." or last.startswith("Stopped after round ")
     assert (here / "mine" / "rounds.csv").read_text().endswith("\n")

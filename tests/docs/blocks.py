@@ -74,9 +74,21 @@ NOT_RUN: tuple[tuple[str, str, str], ...] = (
         r"flexcfl place .*",
         "its file is the reader's; docs/models.md makes one",
     ),
+    (
+        r"docs/commands\.md",
+        r"flexcfl (compare .*|reproduce .*|bench)",
+        "README.md runs these commands, and test_help.py parses what stands here",
+    ),
+    (
+        r"docs/tracking\.md",
+        r"flexcfl (compare|federate) .*",
+        "tests/tracking/test_commands.py does that, and reads what was tracked",
+    ),
+    (r"README\.md", r"flexcfl bench", "tests/cli/test_bench_command.py runs it"),
+    (r"README\.md", r"flexcfl federate .*", "docs/commands.md runs one over as many nodes"),
     (r"docs/flower\.md", r"step: .*", "tests/flower/test_deployment.py does these steps"),
 )
-ROUNDS, SEEDS, JOBS = 2, 1, 2
+ROUNDS, SEEDS, JOBS = 2, 1, 1
 FEW = 12  # rounds that need not be fewer
 LONG = {
     "run": ("rounds",),

@@ -4,6 +4,7 @@ import importlib
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
+WIDTHS = (1440, 390)
+THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 PAGES = [path.read_text("utf-8") for path in sorted((ROOT / "docs" / "api").glob("*.md"))]
 PARTS = {part for page in PAGES for part in re.findall(r"^::: flexcfl\.(\w+)$", page, re.MULTILINE)}
 
@@ -81,12 +84,10 @@ def test_sessions_of_docstrings_become_code_and_formulas_stay_as_they_are() -> N
 
 
 @contextmanager
-def opened(
-    browser: "Browser", served: str, page: str, width: int, theme: Literal["light", "dark"]
-) -> Iterator["Page"]:
+def opened(browser: "Browser", served: str, page: str) -> Iterator["Page"]:
     """Open a page, which must say nothing and ask nobody else for anything."""
     heard: list[str] = []
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
+    context = browser.new_context(viewport={"width": WIDTHS[0], "height": 900})
     try:
         context.set_default_timeout(1000 * PATIENCE)
         made = context.new_page()
@@ -100,20 +101,21 @@ def opened(
         context.close()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1440, 390])
 @pytest.mark.parametrize("page", ["", "api/data/", "commands/", "algorithms/"])
 def test_a_page_opens_quietly_and_fits_the_screen(
-    browser: "Browser", served: str, page: str, width: int, theme: Literal["light", "dark"]
+    browser: "Browser", served: str, page: str
 ) -> None:
-    with opened(browser, served, page, width, theme) as shown:
-        assert shown.locator("article h1").first.is_visible()
-        assert shown.evaluate("document.documentElement.scrollWidth") <= width
+    with opened(browser, served, page) as shown:
+        for width, theme in product(WIDTHS, THEMES):
+            shown.set_viewport_size({"width": width, "height": 900})
+            shown.emulate_media(color_scheme=theme)
+            assert shown.locator("article h1").first.is_visible()
+            assert shown.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_search_finds_a_name_of_the_reference(browser: "Browser", served: str) -> None:
     # By an address with a question: what is typed before the page listens would be lost.
-    with opened(browser, served, "?q=MadeLists", 1440, "light") as shown:
+    with opened(browser, served, "?q=MadeLists") as shown:
         found = shown.locator(".md-search-result__link").first
         found.wait_for(state="attached")
         assert "/api/data/" in (found.get_attribute("href") or "")

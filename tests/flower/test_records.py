@@ -1,6 +1,6 @@
 """Letters and greetings as Flower's records, and back."""
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -90,7 +90,7 @@ def test_an_array_that_is_not_in_one_piece_arrives_in_order() -> None:
         RecordDict(),
         refusal("no"),
         hosts_record(Hosts(ASKED, 9, (2,), 3)),
-        letter_record(Letter(HEADING, replace(ORDERS[0], purpose=None))),
+        letter_record(Letter(HEADING, ORDERS[0])),
     ],
 )
 def test_what_is_no_letter(content: RecordDict) -> None:

@@ -24,9 +24,9 @@ SIGNALS = pytest.mark.parametrize(
 )
 
 
-def command(out: Path, rounds: int = ROUNDS, epochs: int = 40) -> list[str]:
+def command(out: Path, rounds: int = ROUNDS, epochs: int = 40, clients: int = 8) -> list[str]:
     """Return the command of a run whose rounds take some time, and which is seldom saved."""
-    more = {"data.examples": 200, "run.checkpoint_rounds": 5}
+    more = {"data.clients": clients, "data.examples": 200, "run.checkpoint_rounds": 5}
     return words(FLEXCFL, out, rounds=rounds, epochs=epochs, **more)
 
 
@@ -112,8 +112,8 @@ def test_while_the_data_are_loaded_nothing_is_left_behind(
     number: signal.Signals, code: int, children: Children, tmp_path: Path
 ) -> None:
     folder = tmp_path / "new" / "run"
-    many = [word for word in command(folder) if word != "-q"]
-    child = children.start(*many, "--set", "data.clients=300000")
+    many = [word for word in command(folder, clients=300_000) if word != "-q"]
+    child = children.start(*many)
     until(child, lambda: "clusters" in child.out.read_text())
     child.send(number)
     assert child.wait() == code

@@ -49,8 +49,8 @@ def test_a_store_that_is_away_is_one_sentence(
 def test_compare(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLFLOW_EXPERIMENT_NAME", "compared")
     out = tmp_path / "out"
-    words = ["compare", "fedavg", "flexcfl", "--seeds", "1", *SMALL, *BOTH, "--out", str(out)]
-    assert main(words) == 0
+    words = ["compare", "fedavg", "flexcfl", "--seeds", "1", "--jobs", "1"]
+    assert main([*words, *SMALL, *BOTH, "--out", str(out)]) == 0
     number = store().get_experiment_by_name("compared").experiment_id
     runs = {found.info.run_name: found for found in store().search_runs([number])}
     assert sorted(runs) == sorted(each.parent.name for each in out.glob("*/experiment.toml"))

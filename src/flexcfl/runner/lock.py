@@ -20,7 +20,7 @@ __all__ = ["LOCK", "is_held", "locked"]
 LOCK = ".lock"
 # What a file system says that has no locks, as those of some clusters: better none than no run.
 WITHOUT = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
-MOMENT = 0.02  # seconds, a thousand times what it takes to look
+MOMENT, PAUSE = 0.5, 0.01  # seconds; to look takes a thousandth of the pause
 
 
 @contextmanager
@@ -67,11 +67,11 @@ def is_held(path: Path) -> bool:
 
 
 def _held_soon(file: int) -> bool:
-    """Try twice, for somebody may only have been looking whether the lock is held."""
-    if _held(file):
-        return True
-    time.sleep(MOMENT)
-    return _held(file)
+    """Try for a moment, for somebody may only be looking whether the lock is held."""
+    end = time.monotonic() + MOMENT
+    while not (held := _held(file)) and time.monotonic() < end:
+        time.sleep(PAUSE)
+    return held
 
 
 def _held(file: int) -> bool:
