@@ -1,5 +1,6 @@
 """For all tests: a world, one thread for small matrices, no clock for properties, a browser."""
 
+import gc
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -32,6 +33,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)  # before pytest itself settles where temporary folders are
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(WorldPlugin(config), "world")
+    gc.disable()  # while ten thousand tests are made, of which none goes
+
+
+def pytest_collection_finish() -> None:
+    """Let no collection of garbage look through all tests and modules again."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(trylast=True)
