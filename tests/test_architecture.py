@@ -180,8 +180,6 @@ MODULES = names_of_modules()
 TREES = {module: ast.parse(path.read_text("utf-8")) for module, path in MODULES.items()}
 IMPORTS = {module: list(imports_in(module, MODULES[module], TREES[module])) for module in MODULES}
 
-each_module = pytest.mark.parametrize("module", MODULES)
-
 
 def test_every_room_has_its_place_in_the_table() -> None:
     strangers = sorted({room(module) for module in MODULES} - set(MAY_IMPORT))
@@ -203,33 +201,42 @@ def test_the_table_itself_points_one_way() -> None:
     TopologicalSorter(MAY_IMPORT).prepare()
 
 
-@each_module
-def test_imports_point_the_way_of_the_design(module: str) -> None:
-    own = room(module)
-    allowed = MAY_IMPORT.get(own, set()) | {own}
-    wrong = {item.target for item in IMPORTS[module] if inner(item.target)}
-    wrong = {target for target in wrong if room(target) not in allowed}
-    assert not wrong, f"{module} may import {sorted(allowed)}, but imports {sorted(wrong)}."
+def test_imports_point_the_way_of_the_design() -> None:
+    wrong = []
+    for module, items in IMPORTS.items():
+        allowed = MAY_IMPORT.get(room(module), set()) | {room(module)}
+        targets = {item.target for item in items if inner(item.target)}
+        strange = sorted(target for target in targets if room(target) not in allowed)
+        wrong += [f"{module} may import {sorted(allowed)}, but imports {strange}"] * bool(strange)
+    assert not wrong
 
 
-@each_module
-def test_torch_stays_in_the_engine_and_the_models(module: str) -> None:
-    own = room(module)
-    when = {item.when for item in IMPORTS[module] if of_torch(item.target)}
-    if own in NAME_TORCH_TYPES:
-        when.discard("typing")
-    assert own in WITH_TORCH or not when, (
-        f"{module} imports torch: only {sorted(WITH_TORCH)} may, and {sorted(NAME_TORCH_TYPES)} "
+def test_torch_stays_in_the_engine_and_the_models() -> None:
+    wrong = [
+        module
+        for module, items in IMPORTS.items()
+        if room(module) not in WITH_TORCH
+        for item in items
+        if of_torch(item.target)
+        if not (item.when == "typing" and room(module) in NAME_TORCH_TYPES)
+    ]
+    assert not wrong, (
+        f"{wrong} import torch: only {sorted(WITH_TORCH)} may, and {sorted(NAME_TORCH_TYPES)} "
         "may name its types under TYPE_CHECKING."
     )
 
 
-@pytest.mark.parametrize("module", [module for module in MODULES if room(module) in PURE])
-def test_pure_rooms_import_only_what_has_no_effects(module: str) -> None:
-    outer = {item.target.split(".")[0] for item in IMPORTS[module]} - {"flexcfl"}
-    assert outer <= HARMLESS, f"{module} computes from its arguments alone: {outer - HARMLESS}."
-    called = {node.id for node in ast.walk(TREES[module]) if isinstance(node, ast.Name)}
-    assert not called & EFFECTS, f"{module} must not call {called & EFFECTS}."
+def test_pure_rooms_import_only_what_has_no_effects() -> None:
+    pure = [module for module in MODULES if room(module) in PURE]
+    outer = {each: {item.target.split(".")[0] for item in IMPORTS[each]} for each in pure}
+    imported = {each: names - HARMLESS - {"flexcfl"} for each, names in outer.items()}
+    names = {each: ast.walk(TREES[each]) for each in pure}
+    called = {
+        each: {node.id for node in nodes if isinstance(node, ast.Name)} & EFFECTS
+        for each, nodes in names.items()
+    }
+    wrong = {each: imported[each] | called[each] for each in pure if imported[each] | called[each]}
+    assert not wrong, f"These compute from their arguments alone, and use: {wrong}."
 
 
 def test_only_the_engine_and_the_models_load_torch_when_imported() -> None:
@@ -247,23 +254,20 @@ def test_no_module_imports_itself_through_others() -> None:
         pytest.fail(f"Modules import each other in a circle: {' <- '.join(error.args[1])}.")
 
 
-@each_module
-def test_every_module_says_what_it_is_for(module: str) -> None:
-    tree = TREES[module]
-    assert isinstance(tree, ast.Module)
-    assert ast.get_docstring(tree), f"{module} needs a docstring that opens with one sentence."
+def test_every_module_says_what_it_is_for() -> None:
+    silent = [module for module, tree in TREES.items() if not ast.get_docstring(tree)]
+    assert not silent, f"{silent} need a docstring that opens with one sentence."
 
 
-# Commands are called by name from the command line, nothing is imported from them.
-@pytest.mark.parametrize(
-    "module", [module for module in MODULES if room(module) not in ("cli", "__main__")]
-)
-def test_every_module_lists_its_public_names_and_has_them(module: str) -> None:
-    loaded = importlib.import_module(module)
-    names = getattr(loaded, "__all__", None)
-    assert names is not None or not _defines_anything(module), f"{module} needs __all__."
-    missing = [name for name in names or () if not hasattr(loaded, name)]
-    assert not missing, f"__all__ of {module} names {missing}, which it does not have."
+def test_every_module_lists_its_public_names_and_has_them() -> None:
+    for module in MODULES:
+        if room(module) in ("cli", "__main__"):  # nothing is imported from commands
+            continue
+        loaded = importlib.import_module(module)
+        names = getattr(loaded, "__all__", None)
+        assert names is not None or not _defines_anything(module), f"{module} needs __all__."
+        missing = [name for name in names or () if not hasattr(loaded, name)]
+        assert not missing, f"__all__ of {module} names {missing}, which it does not have."
 
 
 def _always(module: str) -> set[str]:
@@ -300,10 +304,8 @@ def _parents(module: str) -> Iterator[str]:
 
 
 def _defines_anything(module: str) -> bool:
-    tree = TREES[module]
-    assert isinstance(tree, ast.Module)
     plain = (ast.Expr, ast.Assign)
-    return any(not isinstance(statement, plain) for statement in tree.body)
+    return any(not isinstance(statement, plain) for statement in TREES[module].body)
 
 
 EXAMPLE = """

@@ -15,6 +15,7 @@ from flexcfl.runner.experiment import Experiment
 from flexcfl.runner.layers import Layer, dotted
 from flexcfl.runner.resolve import resolve
 from flexcfl.runner.superseded import superseded
+from tests.pairwise import pairwise
 
 NAMES = sorted(set(DATASETS) - {"leaf", "npz"})
 POOLS = sorted(set(NAMES) - {"clusters", "synthetic"})
@@ -31,9 +32,7 @@ def varied(first: dict[str, Any], then: dict[str, Any]) -> Experiment:
     return resolve([written, Layer("given", dotted(then))]).experiment
 
 
-@pytest.mark.parametrize("first", NAMES)
-@pytest.mark.parametrize("then", NAMES)
-@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+@pytest.mark.parametrize(("first", "then", "algorithm"), pairwise(NAMES, NAMES, sorted(ALGORITHMS)))
 def test_another_dataset_or_algorithm_brings_all_that_it_would_bring_by_itself(
     first: str, then: str, algorithm: str
 ) -> None:
