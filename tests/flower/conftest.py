@@ -1,4 +1,4 @@
-"""A clock for whole runs, so that nobody waits for a time limit, and room for sockets."""
+"""A clock for whole runs, a disk that nobody waits for, and room for sockets."""
 
 import tempfile
 from collections.abc import Iterator
@@ -18,6 +18,14 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     timed = partial(Post, clock=clock, sleep=clock.sleep)
     monkeypatch.setattr("flexcfl.flower.federated.Post", timed)
     return clock
+
+
+@pytest.fixture(autouse=True, scope="module")
+def at_once() -> Iterator[None]:
+    """Let no run of this process wait for its disk: no test here cuts its power."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("flexcfl.disk.os.fsync", lambda file: None)
+        yield
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import pytest
 from flwr.app import Context, Message, RecordDict
 from flwr.serverapp import Grid
 from flwr.supercore.task_identity import TaskIdentity
@@ -33,6 +34,13 @@ SWAPS: Mapping[str, object] = {"shift.name": "swap-all", "shift.probability": 0.
 
 Handler = Callable[[Message, Context], Message]
 Nodes: TypeAlias = dict[int, Mapping[str, Any]]
+
+
+def slow_but(quick: Iterable[str], names: Iterable[str]) -> list[Any]:
+    """Return the parameters of a test, which is slow but for a ``quick`` few."""
+    few = set(quick)
+    marks = {True: (), False: (pytest.mark.slow,)}
+    return [pytest.param(name, marks=marks[name in few]) for name in names]
 
 
 def context(node: int, config: Mapping[str, Any]) -> Context:

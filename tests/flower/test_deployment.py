@@ -4,6 +4,7 @@ import csv
 import json
 import re
 import shutil
+import sys
 from datetime import timedelta
 from pathlib import Path
 
@@ -92,25 +93,45 @@ class Deployment:
         return [node["status"] for node in nodes]
 
 
+# Runs each command in a fork of its own, so that Flower is imported once for all of them, and says
+# at last with which status each has ended.
+FORKS = """
+import json, os, sys
+from flwr.superlink.cli import flower_superlink
+from flwr.supernode.cli import flower_supernode
+forks = {}
+for name, log, words in json.loads(sys.argv[1]):
+    fork = os.fork()
+    if fork == 0:
+        os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT), 1)
+        os.dup2(1, 2)
+        sys.argv = [str(word) for word in words]
+        sys.exit(flower_superlink() if words[0] == "flower-superlink" else flower_supernode())
+    forks[fork] = name
+print(json.dumps({forks[fork]: status for fork, status in (os.wait() for _ in forks)}))
+"""
+# None of them is ever asked for an app, so none has to have a process that would start it.
+APPLESS = ("--isolation", "process")
+
+
 class Uninvited:
     """Programs that cannot work, each with what it is to say before it ends."""
 
     def __init__(self, programs: Programs, folder: Path, server: Path, port: int) -> None:
         self.programs, self.folder, self.server, self.port = programs, folder, server, port
-        self.started: list[tuple[Program, tuple[str, ...]]] = []
+        self.commands: dict[str, list[object]] = {}
+        self.says: dict[str, tuple[str, ...]] = {}
         self.made = certificates.make(folder / "old", ["127.0.0.1"], 1, timedelta(minutes=-1))
 
-    def superlink(self, name: str, port: int) -> Program:
+    def superlink(self, port: int) -> list[object]:
         tls = ["--ssl-ca-certfile", self.made.ca, "--ssl-certfile", self.made.certificate]
         tls += ["--ssl-keyfile", self.made.key]
-        command = ["flower-superlink", "--host", "127.0.0.1", "--port", port, *tls]
-        return self.programs.start(name, command)
+        return ["flower-superlink", "--host", "127.0.0.1", "--port", port, *tls, *APPLESS]
 
     def node(self, name: str, says: str | tuple[str, ...], port: int, *options: object) -> None:
-        there = ["--superlink", f"127.0.0.1:{port}", "--port", free_port()]
-        command = ["flower-supernode", *there, "--max-retries", 1, *options]
-        sentences = (says,) if isinstance(says, str) else says
-        self.started.append((self.programs.start(name, command), sentences))
+        there = ["--superlink", f"127.0.0.1:{port}", "--port", free_port(), *APPLESS]
+        self.commands[name] = ["flower-supernode", *there, "--max-retries", 1, *options]
+        self.says[name] = (says,) if isinstance(says, str) else says
 
     def start(self) -> None:
         ca = ["--root-certificates", self.server / "keys" / "ca.crt"]
@@ -120,19 +141,22 @@ class Uninvited:
         cut_off = ("Server disconnected without", "Connection reset by peer")  # whichever is first
         self.node("no TLS", cut_off, self.port, "--insecure")
         self.node("wrong address", "Connection refused", free_port(), *ca, *key)
-        taken = self.superlink("taken port", self.port)
-        self.started.append((taken, ("address already in use",)))
-
-    def start_late(self) -> None:
+        self.commands["taken port"] = self.superlink(self.port)
+        self.says["taken port"] = ("address already in use",)
         port = free_port()
-        expired = self.superlink("expired", port)
-        expired.until(RUNNING)
         self.node("late", "certificate has expired", port, "--root-certificates", self.made.ca)
+        self.programs.start("expired", self.superlink(port)).until(RUNNING)
+        told = [(name, f"{name}.log", words) for name, words in self.commands.items()]
+        words = [sys.executable, "-c", FORKS, json.dumps(told, default=str)]
+        self.forks = self.programs.start("uninvited", words)
 
     def check(self) -> None:
-        for program, says in self.started:
-            assert program.ended() != 0
-            assert any(sentence in program.said for sentence in says), program.said
+        assert self.forks.ended() == 0, self.forks.said
+        ends = json.loads(self.forks.said.splitlines()[-1])
+        for name, says in self.says.items():
+            said = (self.folder / f"{name}.log").read_text(errors="replace")
+            assert ends[name] != 0
+            assert any(sentence in said for sentence in says), said
             assert all(map(explained, says))
 
 
@@ -151,7 +175,6 @@ def test_the_commands_of_the_page_make_a_federation_that_keeps_strangers_out(
         resumed = deployment.step("resume", deployment.server)
         uninvited = Uninvited(programs, tmp_path, deployment.server, deployment.port)
         uninvited.start()
-        uninvited.start_late()
         uninvited.check()
         deployment.done(resumed)
         assert deployment.listed() == ["online", "online"]

@@ -15,7 +15,16 @@ from flexcfl.protocol import Train
 from flexcfl.runner.result import Run
 from flexcfl.shifts import SHIFTS
 from tests.flower import phases
-from tests.flower.inprocess import SMALL, SWAPS, InProcessGrid, Nodes, served, shards, simulated
+from tests.flower.inprocess import (
+    SMALL,
+    SWAPS,
+    InProcessGrid,
+    Nodes,
+    served,
+    shards,
+    simulated,
+    slow_but,
+)
 
 FLEXCFL: Mapping[str, object] = {
     "algorithm.name": "flexcfl",
@@ -66,14 +75,26 @@ def check_equal(
     nodes: Nodes | None = None,
     small: Mapping[str, object] = SMALL,
 ) -> Run:
-    nodes = nodes or shards(4, folder / "memory")
+    return both(folder, settings, nodes=nodes, small=small)[0]
+
+
+def both(
+    folder: Path,
+    settings: Mapping[str, object],
+    *,
+    nodes: Nodes | None = None,
+    small: Mapping[str, object] = SMALL,
+) -> tuple[Run, Run]:
+    """Return a run on nodes and the one of the simulator, once they are found to be the same."""
+    nodes = nodes or shards(3, folder / "memory")
     grid = InProcessGrid(nodes, listening=False)
     run = served(grid, settings, folder / "run", nodes=len(nodes), small=small)
-    check_same(run, simulated(settings, small=small))
-    return run
+    simulator = simulated(settings, small=small)
+    check_same(run, simulator)
+    return run, simulator
 
 
-@pytest.mark.parametrize("name", sorted(ALGORITHMS))
+@pytest.mark.parametrize("name", slow_but(("fesem-mig", "flexcfl"), sorted(ALGORITHMS)))
 def test_every_algorithm_under_a_shift(name: str, tmp_path: Path) -> None:
     founding = FLEXCFL if name in FOUNDING else {}
     run = check_equal(tmp_path, {**SWAPS, **founding, "algorithm.name": name})
@@ -83,7 +104,7 @@ def test_every_algorithm_under_a_shift(name: str, tmp_path: Path) -> None:
         assert run.summary["migrations"] > 0
 
 
-@pytest.mark.parametrize("shift", sorted(SHIFTS))
+@pytest.mark.parametrize("shift", slow_but(("rotation", "swap-part"), sorted(SHIFTS)))
 def test_every_shift(shift: str, tmp_path: Path) -> None:
     """Each node derives from seed and round what happens to its clients."""
     images = shift == "rotation"
@@ -92,6 +113,7 @@ def test_every_shift(shift: str, tmp_path: Path) -> None:
     check_equal(tmp_path, settings, nodes=shards(2, tmp_path / "memory"), small=small)
 
 
+@pytest.mark.slow
 def test_code_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A detector, a shift, a partition and a network that nodes were told of."""
     monkeypatch.chdir(Path(__file__).parents[2] / "examples")
@@ -117,7 +139,7 @@ def test_an_algorithm_with_two_phases(tmp_path: Path) -> None:
     phases.GAPS.clear()
     name = "tests.flower.phases:entry"
     own = {"algorithm.name": name, "faults.dropout": 0.2, "faults.nan": 0.1}
-    run = check_equal(tmp_path, {**SWAPS, **own}, nodes=shards(4, tmp_path / "memory", code=name))
+    run = check_equal(tmp_path, {**SWAPS, **own}, nodes=shards(3, tmp_path / "memory", code=name))
     rounds = 2 * len(run.rounds["round"])  # on nodes and in one process
     assert len(phases.GAPS) == rounds
     assert min(phases.GAPS) > 0
@@ -126,8 +148,8 @@ def test_an_algorithm_with_two_phases(tmp_path: Path) -> None:
 
 
 def test_the_same_cohorts(tmp_path: Path) -> None:
-    grid = InProcessGrid(shards(4, tmp_path / "memory"))
-    run = served(grid, {"algorithm.name": "fedavg", "run.seed": 3}, tmp_path / "run")
+    grid = InProcessGrid(shards(2, tmp_path / "memory"))
+    run = served(grid, {"algorithm.name": "fedavg", "run.seed": 3}, tmp_path / "run", nodes=2)
     asked: dict[int, list[int]] = {}
     for message in grid.sent("train"):
         letter = letter_in(message.content)
@@ -165,7 +187,7 @@ def test_clients_that_fail(tmp_path: Path) -> None:
     assert {reason for reason in reasons if run.rounds[f"rejected_{reason}"].any()} == set(reasons)
 
 
-@pytest.mark.parametrize("attack", sorted(ATTACKS))
+@pytest.mark.parametrize("attack", slow_but(("label-flip",), sorted(ATTACKS)))
 def test_clients_that_attack(attack: str, tmp_path: Path) -> None:
     """Attackers of a node know nothing of those of others.
 
@@ -176,11 +198,10 @@ def test_clients_that_attack(attack: str, tmp_path: Path) -> None:
     check_equal(tmp_path, settings, nodes=shards(2, tmp_path / "memory"))
 
 
-@pytest.mark.parametrize("level", ["client", "group"])
+@pytest.mark.parametrize("level", slow_but(["group"], ["client", "group"]))
 def test_privacy(level: str, tmp_path: Path) -> None:
     pytest.importorskip("dp_accounting")
-    run = check_equal(tmp_path, {**SWAPS, **FLEXCFL, "privacy.level": level})
-    simulator = simulated({**SWAPS, **FLEXCFL, "privacy.level": level})
+    run, simulator = both(tmp_path, {**SWAPS, **FLEXCFL, "privacy.level": level})
     assert run.summary["privacy"] == simulator.summary["privacy"]
 
 
@@ -206,8 +227,8 @@ def test_a_sample_that_evaluates(tmp_path: Path) -> None:
 def test_updates_of_half_the_bytes(tmp_path: Path) -> None:
     """They are as good as float16 is, and the ledger knows what they save."""
     half = {**SWAPS, "algorithm.name": "fedavg", "network.updates": "float16"}
-    grid = InProcessGrid(shards(4, tmp_path / "memory"), listening=False)
-    run, whole = served(grid, half, tmp_path / "run"), simulated(half)
+    grid = InProcessGrid(shards(2, tmp_path / "memory"), listening=False)
+    run, whole = served(grid, half, tmp_path / "run", nodes=2), simulated(half)
     np.testing.assert_array_equal(run.group_of, whole.group_of)
     np.testing.assert_allclose(run.models[0], whole.models[0], rtol=0, atol=2e-3)
     assert (run.models[0] != whole.models[0]).any()

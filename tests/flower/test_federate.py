@@ -48,10 +48,10 @@ def mentioning(text: str) -> list[str]:
 
 EXPERIMENT = {
     "dataset": "digits",
-    "rounds": 5,
+    "rounds": 3,
     "cohort": 2,  # so that two nodes at most have to import PyTorch at once
     "epochs": 1,
-    "seed": 28,  # with which clients drift, and migrate, in the fourth round alone
+    "seed": 14,  # with which clients drift, and migrate, in the last round alone
     "shift": "swap-all",
     "groups": 3,
 }
@@ -59,7 +59,7 @@ FURTHER = {
     "data.clients": 40,
     "shift.probability": 0.5,
     "algorithm.alpha": 14,  # so that all found the groups, and nobody is placed later
-    "run.evaluate_every": 5,
+    "run.evaluate_every": 3,
     "run.evaluate_clients": 2,
 }
 
@@ -97,7 +97,7 @@ def until(there: Callable[[], bool], running: "subprocess.Popen[str]") -> None:
 
 def test_a_federation_equals_the_simulator_through_ctrl_c(tmp_path: Path, tmp: Path) -> None:
     run = tmp_path / "run"
-    asked = ["federate", "--nodes", "4", "--tls", "--out", "run", *words()]
+    asked = ["federate", "--nodes", "3", "--tls", "--out", "run", *words()]
     with command(*asked, cwd=tmp_path, tmp=tmp) as running:
         until(lambda: (run / "checkpoints" / "round-1.json").exists(), running)
         assert mentioning(str(tmp))
@@ -111,8 +111,8 @@ def test_a_federation_equals_the_simulator_through_ctrl_c(tmp_path: Path, tmp: P
     with command("resume", "run", cwd=tmp_path, tmp=tmp) as running:
         output, error = running.communicate(timeout=LIMIT)
         assert (running.returncode, error) == (0, "")
-    assert re.search(r"^resumed +after round [12] of 5$", output, re.M)
-    assert re.search(r"^round 5/5  accuracy \d", output, re.M)
+    assert re.search(r"^resumed +after round [12] of 3$", output, re.M)
+    assert re.search(r"^round 3/3  accuracy \d", output, re.M)
     assert not mentioning(str(tmp))
     assert not list(tmp.iterdir())
     assert {each.name for each in tmp_path.iterdir()} == {"run"}
@@ -122,7 +122,7 @@ def test_a_federation_equals_the_simulator_through_ctrl_c(tmp_path: Path, tmp: P
 
 def check_safe(logs: Path) -> None:
     """Read in what Flower has said that all was encrypted, and all keys known, both times."""
-    assert (logs / "register.log").read_text().count("registered successfully") == 8
+    assert (logs / "register.log").read_text().count("registered successfully") == 6
     for log in logs.iterdir():
         assert "insecure" not in log.read_text()
 
@@ -138,7 +138,7 @@ def check_equal(run: Path, folder: Path) -> None:
     assert logs == {
         *("logs/superlink.log", "logs/server.log", "logs/submit.log", "logs/register.log"),
         *(["logs/warm.log"] if sys.platform == "linux" else []),
-        *(f"logs/node-{node}.log" for node in range(4)),
+        *(f"logs/node-{node}.log" for node in range(3)),
     }
     # Whose data changed, and which labels they have, only the nodes know.
     assert files - logs == there - {"shifts.csv", "labels.csv"} | {"messages.csv"}

@@ -20,7 +20,7 @@ from flexcfl.protocol import Settle
 from flexcfl.runner.hosting import simulation
 from flexcfl.runner.prepare import Prepared, prepare
 from flexcfl.runner.result import Run
-from tests.flower.inprocess import SWAPS, InProcessGrid, served, shards
+from tests.flower.inprocess import SWAPS, InProcessGrid, served, shards, slow_but
 from tests.flower.nodes import CLASSES, CLIENTS, OWN, SHAPE, lay, owners
 
 COUNT, REAL, FLAG = np.dtype(np.int64), np.dtype(np.float64), np.dtype(np.bool_)
@@ -78,11 +78,17 @@ def replies(grid: InProcessGrid) -> list[Message]:
 
 
 def held(
-    name: str, folder: Path, more: Mapping[str, object], *, nodes: int = 4
+    name: str, folder: Path, more: Mapping[str, object], *, nodes: int = 2
 ) -> tuple[Run, InProcessGrid]:
     grid = InProcessGrid(shards(nodes, folder / "memory"))
     settings = {"algorithm.name": name, **more}
     return served(grid, settings, folder / "run", nodes=nodes), grid
+
+
+@pytest.fixture(scope="module")
+def swapped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, InProcessGrid]:
+    """Return a run in which clients migrate, of which every message is there."""
+    return held("flexcfl", tmp_path_factory.mktemp("swapped"), SWAPS)
 
 
 def secrets(run: Run) -> set[bytes]:
@@ -129,7 +135,7 @@ def found_in(messages: list[Message], patterns: set[bytes]) -> list[bytes]:
     return [each for each in patterns if each in whole]
 
 
-@pytest.mark.parametrize("name", sorted(ALGORITHMS))
+@pytest.mark.parametrize("name", slow_but(("fesem-mig", "flexcfl"), sorted(ALGORITHMS)))
 def test_nothing_of_the_data_leaves_a_node(name: str, tmp_path: Path) -> None:
     # With few examples a histogram would look like any other small numbers, such as hits.
     run, grid = held(name, tmp_path, {**SWAPS, "data.examples": 80})
@@ -179,9 +185,9 @@ def check_columns(message: Message, parameters: int, hello: Mapping[str, Any]) -
     assert list(content.config_records[ABOUT]) == ["about"]
 
 
-def test_what_would_leave_is_found(tmp_path: Path) -> None:
+def test_what_would_leave_is_found(swapped: tuple[Run, InProcessGrid]) -> None:
     """The search is of no use if it finds nothing where something is."""
-    run, grid = held("flexcfl", tmp_path, SWAPS)
+    run, grid = swapped
     prepared, patterns = prepare(run.experiment), secrets(run)
     labels = prepared.federation.y[prepared.timeline.at(2).train[7]]
     counts = np.bincount(labels, minlength=prepared.federation.classes)
@@ -192,8 +198,10 @@ def test_what_would_leave_is_found(tmp_path: Path) -> None:
         assert found_in([Message(content, reply_to=grid.heard[0])], patterns)
 
 
-def test_who_migrates_is_sent_nothing_but_the_question(tmp_path: Path) -> None:
-    run, grid = held("flexcfl", tmp_path, SWAPS)
+def test_who_migrates_is_sent_nothing_but_the_question(
+    swapped: tuple[Run, InProcessGrid],
+) -> None:
+    run, grid = swapped
     asked = grid.sent("train.migrate")
     assert run.summary["migrations"] > 0
     assert asked
@@ -210,7 +218,12 @@ def test_who_migrates_is_sent_nothing_but_the_question(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "updates"), [("flexcfl", "float16"), ("ifca", "float32"), ("fesem-mig", "float32")]
+    ("name", "updates"),
+    [
+        ("flexcfl", "float16"),
+        pytest.param("ifca", "float32", marks=pytest.mark.slow),
+        pytest.param("fesem-mig", "float32", marks=pytest.mark.slow),
+    ],
 )
 def test_the_traffic_is_what_was_handed_over(name: str, updates: str, tmp_path: Path) -> None:
     run, grid = held(name, tmp_path, {**SWAPS, "network.updates": updates})
@@ -238,7 +251,7 @@ def test_the_traffic_is_what_was_handed_over(name: str, updates: str, tmp_path: 
     assert network["framing"] == round(lines[:, 3:].sum() / lines[:, 1:3].sum() - 1, 6)
 
 
-@pytest.mark.parametrize("nodes", [2, 8])
+@pytest.mark.parametrize("nodes", [2, pytest.param(8, marks=pytest.mark.slow)])
 def test_framing_is_small_beside_a_large_model(nodes: int, tmp_path: Path) -> None:
     large = {"data.features": 2600, "data.clients": 8, "run.cohort": 4, **SWAPS}
     run, _ = held("flexcfl", tmp_path, large, nodes=nodes)
@@ -246,7 +259,7 @@ def test_framing_is_small_beside_a_large_model(nodes: int, tmp_path: Path) -> No
     assert 0 < run.summary["network"]["framing"] < 0.05
 
 
-@pytest.mark.parametrize("name", sorted(ALGORITHMS))
+@pytest.mark.parametrize("name", slow_but(("flexcfl", "ifca"), sorted(ALGORITHMS)))
 def test_two_messages_to_a_node_are_a_round(name: str, tmp_path: Path) -> None:
     """Besides evaluation, and when everybody is placed and nobody moves."""
     settings = {"run.cohort": 40, "run.evaluate_every": 100}

@@ -16,7 +16,7 @@ from flexcfl.flower import client
 from flexcfl.flower.records import ABOUT, ARRAYS, refusal
 from flexcfl.protocol import numbers
 from flexcfl.runner.result import Run
-from tests.flower.inprocess import InProcessGrid, served, shards
+from tests.flower.inprocess import InProcessGrid, served, shards, slow_but
 
 BAD = 101  # the second of three nodes, which hosts clients 4 to 7 of 12
 HOSTED = np.arange(4, 8)
@@ -179,7 +179,7 @@ def test_measurements_that_make_no_sense_are_not_counted(tmp_path: Path) -> None
 KINDS = ["train", "train.place", "train.keep", "train.migrate", "query.drift", "evaluate"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", slow_but(("train.place", "query.drift"), KINDS))
 def test_whatever_a_node_does_not_answer_flexcfl_goes_on(kind: str, tmp_path: Path) -> None:
     """It answers nothing of one kind that can be understood, in any round."""
     spoiling = Spoiling(lambda columns: RecordDict(), kind, rounds=tuple(range(9)))

@@ -189,7 +189,10 @@ SWAPS = (
 )
 
 
-@pytest.mark.parametrize("algorithm", ["flexcfl algorithm.alpha=3", "fesem-mig"])
+@pytest.mark.parametrize(
+    "algorithm",
+    ["flexcfl algorithm.alpha=3", pytest.param("fesem-mig", marks=pytest.mark.slow)],
+)
 def test_clients_go_back_with_a_server_that_crashed(tmp_path: Path, algorithm: str) -> None:
     told = {"set": f"{SWAPS} algorithm.name={algorithm}"}
     quiet = Console(quiet=True)

@@ -277,8 +277,15 @@ IFCA: Mapping[str, object] = {
 }
 
 
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("settings", [FLEXCFL, IFCA], ids=["flexcfl", "ifca-mig"])
+@pytest.mark.parametrize(
+    ("settings", "after"),
+    [
+        pytest.param(FLEXCFL, False, id="flexcfl-before", marks=pytest.mark.slow),
+        pytest.param(FLEXCFL, True, id="flexcfl-after"),
+        pytest.param(IFCA, False, id="ifca-mig-before"),
+        pytest.param(IFCA, True, id="ifca-mig-after", marks=pytest.mark.slow),
+    ],
+)
 def test_a_server_that_crashes_again_and_again(
     settings: Mapping[str, object], after: bool, tmp_path: Path
 ) -> None:
@@ -317,19 +324,15 @@ def test_answers_from_before_a_crash_are_not_taken_for_answers_now(
     assert len(grid._replies) == waiting  # nobody has fetched them
 
 
-def test_the_tables_of_a_run_are_in_its_folder(tmp_path: Path) -> None:
+def test_the_tables_of_a_run_are_in_its_folder_and_nothing_that_only_the_nodes_know(
+    tmp_path: Path,
+) -> None:
     grid = InProcessGrid(shards(2, tmp_path / "memory"), listening=False)
-    run = served(grid, FLEXCFL, tmp_path / "run", nodes=2)
+    run = served(grid, {**FLEXCFL, **SWAPS}, tmp_path / "run", nodes=2)
     names = {each.name for each in (tmp_path / "run").iterdir()}
     assert names >= {"messages.csv", "rounds.csv", "summary.json"}
     lines = (tmp_path / "run" / "messages.csv").read_text().splitlines()
     assert len(lines) == len(run.messages["round"]) + 1
-
-
-def test_what_only_the_nodes_know_is_in_no_table(tmp_path: Path) -> None:
-    grid = InProcessGrid(shards(2, tmp_path / "memory"), listening=False)
-    run = served(grid, {**FLEXCFL, **SWAPS}, tmp_path / "run", nodes=2)
-    names = {each.name for each in (tmp_path / "run").iterdir()}
     assert not names & {"shifts.csv", "labels.csv"}
     assert list(run.shifts) == ["round", "clients"]
     assert list(run.labels) == ["client", "label", "train", "test"]
