@@ -33,6 +33,7 @@ from flexcfl.runner.layers import Layer
 from flexcfl.runner.resolve import resolve
 
 __all__ = [
+    "INSTEAD",
     "NOT_RUN",
     "PAGES",
     "ROOT",
@@ -85,14 +86,22 @@ NOT_RUN: tuple[tuple[str, str, str], ...] = (
         "tests/tracking/test_commands.py does that, and reads what was tracked",
     ),
     (r"README\.md", r"flexcfl bench", "tests/cli/test_bench_command.py runs it"),
-    (r"README\.md", r"flexcfl federate .*", "docs/commands.md runs one over as many nodes"),
+    (r"README\.md", r"flexcfl federate .*", "docs/deploy.md runs one"),
+    (r"README\.md|docs/commands\.md", r"flexcfl watch .*", "docs/report.md runs the same"),
     (r"docs/flower\.md", r"step: .*", "tests/flower/test_deployment.py does these steps"),
 )
-ROUNDS, SEEDS, JOBS = 2, 1, 1
+# What is run instead of a command of a page, and leaves a folder of the same name.
+INSTEAD: dict[tuple[str, str], str] = {
+    (
+        "docs/commands.md",  # docs/deploy.md has one over nodes, tests/tracking one without a file
+        "flexcfl federate --nodes 4 --dataset digits",
+    ): "flexcfl run --dataset digits",
+}
+ROUNDS, SEEDS, JOBS, NODES = 2, 1, 1, 2
 FEW = 12  # rounds that need not be fewer
 LONG = {
     "run": ("rounds",),
-    "federate": ("rounds",),
+    "federate": ("rounds", "nodes"),
     "bench": ("rounds",),
     "compare": ("rounds", "seeds", "jobs"),
     "reproduce": ("rounds", "seeds", "jobs"),
@@ -167,7 +176,12 @@ def shortened(words: list[str], folder: Path) -> list[str]:
     """
     if words == ["reproduce"]:  # which only lists
         return words
-    lengths = {"rounds": _rounds(words, folder), "seeds": SEEDS, "jobs": JOBS}
+    lengths = {
+        "rounds": _rounds(words, folder),
+        "seeds": SEEDS,
+        "jobs": JOBS,
+        "nodes": NODES if "--nodes" in words else None,
+    }
     short = list(words)
     for name in LONG.get(words[0], ()):
         if not lengths[name]:
@@ -250,7 +264,7 @@ class Reader:
     def _console(self, block: Block) -> None:
         for command in commands(block):
             if reason_not_to_run(block.page, command) is None:
-                self._command(command)
+                self._command(INSTEAD.get((block.page, command), command))
 
     def _command(self, command: str) -> None:
         words = shlex.split(command) if command.startswith("flexcfl") else []

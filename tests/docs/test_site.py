@@ -4,7 +4,7 @@ import importlib
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import product
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-WIDTHS = (1440, 390)
-THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+LOOKS: tuple[tuple[int, Literal["light", "dark"]], ...] = ((1440, "light"), (390, "dark"))
 PAGES = [path.read_text("utf-8") for path in sorted((ROOT / "docs" / "api").glob("*.md"))]
 PARTS = {part for page in PAGES for part in re.findall(r"^::: flexcfl\.(\w+)$", page, re.MULTILINE)}
 
@@ -83,39 +82,56 @@ def test_sessions_of_docstrings_become_code_and_formulas_stay_as_they_are() -> N
     assert as_markdown(text) == shown
 
 
+@dataclass
+class Window:
+    """A window, which keeps what all pages need, and what its pages say and ask for."""
+
+    page: "Page"
+    heard: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.page.on("console", lambda said: self.heard.append(f"{said.type}: {said.text}"))
+        self.page.on("pageerror", lambda error: self.heard.append(f"error: {error}"))
+        self.page.on("request", lambda request: self.heard.append(request.url))
+
+
+@pytest.fixture(scope="module")
+def window(browser: "Browser") -> Iterator[Window]:
+    context = browser.new_context()
+    context.set_default_timeout(1000 * PATIENCE)
+    yield Window(context.new_page())
+    context.close()
+
+
+def show(page: "Page", width: int, theme: Literal["light", "dark"]) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=theme)
+
+
 @contextmanager
-def opened(browser: "Browser", served: str, page: str) -> Iterator["Page"]:
+def opened(window: Window, served: str, page: str) -> Iterator["Page"]:
     """Open a page, which must say nothing and ask nobody else for anything."""
-    heard: list[str] = []
-    context = browser.new_context(viewport={"width": WIDTHS[0], "height": 900})
-    try:
-        context.set_default_timeout(1000 * PATIENCE)
-        made = context.new_page()
-        made.on("console", lambda message: heard.append(f"{message.type}: {message.text}"))
-        made.on("pageerror", lambda error: heard.append(f"error: {error}"))
-        made.on("request", lambda request: heard.append(request.url))
-        made.goto(f"{served}{page}", wait_until="networkidle")
-        yield made
-        assert [each for each in heard if not each.startswith(served)] == []
-    finally:
-        context.close()
+    window.page.goto("about:blank")
+    show(window.page, *LOOKS[0])
+    window.heard.clear()
+    window.page.goto(f"{served}{page}", wait_until="networkidle")
+    yield window.page
+    assert f"{served}{page}" in window.heard
+    assert [each for each in window.heard if not each.startswith(served)] == []
 
 
 @pytest.mark.parametrize("page", ["", "api/data/", "commands/", "algorithms/"])
-def test_a_page_opens_quietly_and_fits_the_screen(
-    browser: "Browser", served: str, page: str
-) -> None:
-    with opened(browser, served, page) as shown:
-        for width, theme in product(WIDTHS, THEMES):
-            shown.set_viewport_size({"width": width, "height": 900})
-            shown.emulate_media(color_scheme=theme)
+def test_a_page_opens_quietly_and_fits_the_screen(window: Window, served: str, page: str) -> None:
+    with opened(window, served, page) as shown:
+        for width, theme in LOOKS:
+            show(shown, width, theme)
             assert shown.locator("article h1").first.is_visible()
             assert shown.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_search_finds_a_name_of_the_reference(browser: "Browser", served: str) -> None:
+def test_search_finds_a_name_of_the_reference(window: Window, served: str) -> None:
     # By an address with a question: what is typed before the page listens would be lost.
-    with opened(browser, served, "?q=MadeLists") as shown:
+    with opened(window, served, "?q=MadeLists") as shown:
         found = shown.locator(".md-search-result__link").first
         found.wait_for(state="attached")
         assert "/api/data/" in (found.get_attribute("href") or "")

@@ -49,6 +49,14 @@
     const each = document.activeElement;
     return each === document.body ? "" : `${each.tagName} ${each.id || each.getAttribute("aria-label") || each.parentElement.textContent}`;
   },
+  // As in the beginning: the next that a key reaches is the first of the page.
+  unfocus() {
+    scrollTo(0, 0);
+    document.body.tabIndex = -1;
+    document.body.focus();
+    document.body.removeAttribute("tabindex");
+    document.body.blur();
+  },
   reachable() {
     return [...document.querySelectorAll("a[href], button, input, select, summary")].filter((each) => each.checkVisibility()).length;
   },

@@ -16,7 +16,7 @@ from tests.report.folders import construct
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-pytestmark = pytest.mark.slow  # a page is opened anew for each
+pytestmark = pytest.mark.slow
 
 MARKS = ".plot .js-line, .plot .js-fill, .plot .point, .plot image"
 HOSTILE = (
@@ -30,10 +30,21 @@ HOSTILE = (
 )
 
 
-@pytest.fixture
-def page(browser: "Browser", report: Path) -> Iterator["Page"]:
+@pytest.fixture(scope="module")
+def shared(browser: "Browser", report: Path) -> Iterator["Page"]:
     with opened(browser, report) as made:
         yield made
+
+
+@pytest.fixture
+def page(shared: "Page") -> "Page":
+    """Return the page as if it had just been opened: light, at its top, with nothing chosen."""
+    if shared.locator("html").get_attribute("data-theme") == "dark":
+        shared.get_by_role("button", name="Dark theme").click()
+    shared.mouse.move(0, 0)
+    shared.wait_for_selector(".notifier-note", state="detached")  # Plotly's advice on zooming
+    shared.evaluate(f"{LOOKS}.unfocus()")
+    return shared
 
 
 def test_every_chart_that_was_made_is_drawn(page: "Page", runs: Path) -> None:

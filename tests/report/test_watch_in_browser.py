@@ -45,6 +45,19 @@ def start() -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
         child.communicate()
 
 
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Serve the page of runs from this process, and return its address."""
+    with server([folder], "127.0.0.1", 0) as serving:
+        thread = threading.Thread(target=serving.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            yield address(serving)
+        finally:
+            serving.shutdown()
+            thread.join()
+
+
 @pytest.fixture(scope="module")
 def unwatched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("unwatched") / "run"
@@ -123,8 +136,7 @@ def test_a_page_follows_a_run_that_is_killed_and_resumed(
     folder = tmp_path / "run"
     run = start(*RUN, "--out", folder)
     halted_after(run, folder, 3)
-    _, where = watched(start, folder)
-    with visiting(browser, where) as page:
+    with served(folder) as where, visiting(browser, where) as page:
         until_drawn(page)
         said(page, "live")
         page.evaluate("document.title = 'never loaded again'")
@@ -138,7 +150,7 @@ def test_a_page_follows_a_run_that_is_killed_and_resumed(
         assert not (folder / "summary.json").exists()
         page.wait_for_timeout(2500)
         assert f"of {ROUNDS}, live" in page.locator("#status").inner_text()
-        assert start("resume", folder, "--quiet").wait() == 0
+        assert main(["resume", str(folder), "--quiet"]) == 0
         said(page, "finished")
         until_drawn(page)
         assert page.title() == "never loaded again"
@@ -157,6 +169,7 @@ def test_a_run_does_not_notice_that_nobody_watches_it_any_more(
     run = start(*RUN, "--out", folder)
     halted_after(run, folder, 3)
     watching, where = watched(start, folder)
+    check_answers(where)
     with visiting(browser, where) as page:
         until_drawn(page)
         watching.send_signal(signal.SIGTERM)
@@ -174,32 +187,21 @@ def test_runs_that_are_added_appear_and_what_is_chosen_stays(
 ) -> None:
     construct(tmp_path / "runs" / "m", method="middle", clients=9)
     construct(tmp_path / "runs" / "n", method="next", clients=9, groups=1)
-    with server([tmp_path / "runs"], "127.0.0.1", 0) as serving:
-        thread = threading.Thread(target=serving.serve_forever, args=(0.05,))
-        thread.start()
-        try:
-            with visiting(browser, address(serving)) as page:
-                until_drawn(page)
-                choose(page, "Run", "next, seed 0")
-                construct(tmp_path / "runs" / "a", method="added", clients=9)
-                page.get_by_role("checkbox", name="added").wait_for()
-                until_drawn(page)
-                chosen = page.locator("#run option:checked").inner_text()
-                assert chosen == "next, seed 0"
-                assert page.locator("#chart-flows").count() == 0
-                assert page.locator("#run option").all_text_contents() == [
-                    *("added, seed 0", "middle, seed 0", "next, seed 0")
-                ]
-        finally:
-            serving.shutdown()
-            thread.join()
+    with served(tmp_path / "runs") as where, visiting(browser, where) as page:
+        until_drawn(page)
+        choose(page, "Run", "next, seed 0")
+        construct(tmp_path / "runs" / "a", method="added", clients=9)
+        page.get_by_role("checkbox", name="added").wait_for()
+        until_drawn(page)
+        assert page.locator("#run option:checked").inner_text() == "next, seed 0"
+        assert page.locator("#chart-flows").count() == 0
+        assert page.locator("#run option").all_text_contents() == [
+            *("added, seed 0", "middle, seed 0", "next, seed 0")
+        ]
 
 
-def test_it_answers_this_machine_alone_and_only_what_the_page_asks(
-    start: Callable[..., "subprocess.Popen[str]"], tmp_path: Path
-) -> None:
-    construct(tmp_path / "run")
-    watching, where = watched(start, tmp_path / "run")
+def check_answers(where: str) -> None:
+    """Check that it answers this machine alone, and only what the page asks for."""
     port = urlsplit(where).port
     assert port is not None
     assert answered(where, "/") == 200
@@ -213,5 +215,3 @@ def test_it_answers_this_machine_alone_and_only_what_the_page_asks(
     assert answered(where, "/state", f"elsewhere.example:{port}") == 403
     with pytest.raises(OSError), socket.create_connection(("127.0.0.2", port), timeout=5):
         pass
-    watching.send_signal(signal.SIGTERM)
-    assert watching.wait() == 128 + signal.SIGTERM

@@ -12,6 +12,7 @@ from flexcfl.charts import OF_METHODS, OF_RUN
 from flexcfl.data import Federation, IndexLists
 from flexcfl.errors import SettingsError
 from flexcfl.report import Book
+from tests.comparison.here import all_done_here
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +84,8 @@ def test_names_are_those_of_all_clients(names: tuple[str, ...]) -> None:
 
 
 def test_comparisons_are_drawn_and_shown_as_well(tmp_path: Path) -> None:
-    compared = flexcfl.compare(["fedavg", "flexcfl"], rounds=6, seeds=2, out=tmp_path / "it")
+    with all_done_here():
+        compared = flexcfl.compare(["fedavg", "flexcfl"], rounds=6, seeds=2, out=tmp_path / "it")
     figure = compared.plot("cost")
     assert [trace.name for trace in figure.data] == ["fedavg", "flexcfl"]
     shown = compared._repr_html_()
@@ -94,7 +96,8 @@ def test_comparisons_are_drawn_and_shown_as_well(tmp_path: Path) -> None:
 
 
 def test_a_comparison_without_a_folder_has_its_accuracy() -> None:
-    compared = flexcfl.compare(["fedavg"], rounds=3, seeds=2)
+    with all_done_here():
+        compared = flexcfl.compare(["fedavg"], rounds=3, seeds=2)
     band, line = compared.plot().data
     np.testing.assert_allclose(line.y, 100 * compared.curves["fedavg"].mean(axis=0), rtol=1e-5)
     assert max(band.y) >= max(line.y)
