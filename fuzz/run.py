@@ -1,6 +1,6 @@
 """Let atheris, which looks for bytes that reach new lines of code, look for a parser's mistakes.
 
-    python fuzz/run.py [TARGET ...] [--seconds N]
+    python fuzz/run.py [TARGET ...] [--seconds N] [--inputs N]
 
 It takes one target after the other, all of them by default. It ends with 0 where it found nothing,
 and else with the bytes that it found. Seeds and findings are in a folder that goes when it ends.
@@ -36,12 +36,14 @@ def main() -> int:
     known = "idx, gzip, leaf, toml, words, checkpoint, arrays or tables (default: all)"
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=known)
     parser.add_argument("--seconds", type=int, default=60, help="for each target (default: 60)")
+    most = "for each target (default: as many as there is time for)"
+    parser.add_argument("--inputs", type=int, default=-1, metavar="N", help=most)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if find_spec("atheris") is None:
         parser.error(MISSING)
     if arguments.folder:
-        return _fuzz(arguments.targets, arguments.seconds, arguments.folder)
+        return _fuzz(arguments)
     # libFuzzer ends its process at once, so that only another one can tidy up after it.
     with TemporaryDirectory(prefix="flexcfl-fuzz-") as folder:
         command = [sys.executable, __file__, *sys.argv[1:], "--folder", folder]
@@ -52,12 +54,13 @@ def main() -> int:
     return code
 
 
-def _fuzz(names: Sequence[str], seconds: int, folder: Path) -> int:
+def _fuzz(arguments: argparse.Namespace) -> int:
     """Fuzz each target in a fork of this process, which has imported what takes long."""
     atheris: Any = import_module("atheris")
     sys.path.insert(0, str(ROOT))
     with atheris.instrument_imports(include=TRACED):
         targets = import_module("fuzz.targets")
+    names: Sequence[str] = arguments.targets
     unknown = [name for name in names if name not in targets.TARGETS]
     if unknown:
         known = ", ".join(targets.TARGETS)
@@ -68,28 +71,30 @@ def _fuzz(names: Sequence[str], seconds: int, folder: Path) -> int:
         sys.stderr.flush()
         child = os.fork()
         if not child:
-            _fuzz_one(atheris, targets, name, seconds, folder / name)
+            _fuzz_one(atheris, targets, name, arguments)
         codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     return next((code for code in codes if code), 0)
 
 
-def _fuzz_one(atheris: Any, targets: Any, name: str, seconds: int, folder: Path) -> None:
+def _fuzz_one(atheris: Any, targets: Any, name: str, arguments: argparse.Namespace) -> None:
     """Let libFuzzer have this process, which it ends."""
     judged, target = import_module("fuzz.harness").judged, targets.TARGETS[name]
+    folder = arguments.folder / name
     seeds, place = folder / "seeds", folder / "place"
     seeds.mkdir(parents=True)
     place.mkdir()
     for number, seed in enumerate(target.seeds):
         (seeds / str(number)).write_bytes(seed)
         judged(target, place, seed)  # what is imported and made once is no parser's doing
-    options = _options(seconds, folder, targets.TOKENS)
+    options = _options(folder, targets.TOKENS)
+    options += [f"-max_total_time={arguments.seconds}", f"-runs={arguments.inputs}"]
     atheris.Setup(
         [sys.argv[0], *options, str(seeds)], lambda content: judged(target, place, content)
     )
     atheris.Fuzz()
 
 
-def _options(seconds: int, folder: Path, tokens: Iterable[bytes]) -> list[str]:
+def _options(folder: Path, tokens: Iterable[bytes]) -> list[str]:
     """Return the options of libFuzzer, with a dictionary of what has a meaning to a parser."""
     dictionary = folder / "dictionary"
     entries = ("".join(map(r"\x{:02x}".format, token[:LONGEST_ENTRY])) for token in tokens)
@@ -97,7 +102,6 @@ def _options(seconds: int, folder: Path, tokens: Iterable[bytes]) -> list[str]:
     return [
         f"-dict={dictionary}",
         f"-artifact_prefix={folder}/found-",
-        f"-max_total_time={seconds}",
         *("-timeout=10", "-rss_limit_mb=2048", "-max_len=4096", "-print_final_stats=1"),
     ]
 

@@ -107,6 +107,8 @@ class WorldPlugin:
             writer = session.config.get_terminal_writer()
             writer.fullwidth = writer.fullwidth  # what pytest prints stays as wide as it is
         said = {**dict.fromkeys(PLAIN), "TERM": TERMINAL, **self.world.environment}
+        if "PYTEST_XDIST_WORKER" not in os.environ:  # one list of fonts for all processes
+            said["MPLCONFIGDIR"] = str(self.base / "matplotlib")
         for name, value in said.items():
             os.environ.pop(name, None)
             if value is not None:

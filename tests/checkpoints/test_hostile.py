@@ -28,7 +28,7 @@ TABLES = ["rounds.csv", "groups.csv", "ledger.csv", "membership.csv", "timings.c
 # What strange numbers lead to on the way is of no interest here.
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 runs = pytest.mark.parametrize("run", ["flexcfl", "ifca-mig", "fesem-mig", "flhc", "cfl"])
-MANY = 15  # examples of each kind; hundreds find no more, and take minutes
+MANY = 10  # examples of each kind; hundreds find no more, and take minutes
 
 
 def alone(stopped: Stopped, run: str) -> Path:
@@ -255,7 +255,7 @@ USUAL = {("link", name) for name in PLACES} | {("pipe", name) for name in OPENED
     ],
 )
 def test_what_stands_in_the_place_of_a_file_leads_nowhere(
-    way: str, name: str, stopped_run: Stopped, resume: Resume, tmp_path: Path
+    way: str, name: str, stopped_run: Stopped, resume_in_any_memory: Resume, tmp_path: Path
 ) -> None:
     """Nothing outside is written, whatever comes of the run, and nothing waits for a pipe."""
     folder, outside = stopped_run("flexcfl"), tmp_path / "outside"
@@ -275,7 +275,7 @@ def test_what_stands_in_the_place_of_a_file_leads_nowhere(
         "folder": place.mkdir,
     }
     put[way]()
-    resume(folder)
+    resume_in_any_memory(folder)
     assert [path.name for path in outside.iterdir()] == ["kept"]
     assert (kept.read_bytes(), kept.stat().st_mtime_ns, kept.stat().st_mode) == before
 

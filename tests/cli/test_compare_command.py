@@ -11,6 +11,7 @@ import pytest
 
 from flexcfl.cli import main
 from tests.cli.refusals import told
+from tests.comparison.here import all_done_here
 from tests.waiting import PATIENCE
 
 SHORT = ["--rounds", "2", "--cohort", "5", "--epochs", "1", "--set", "data.clients=10"]
@@ -28,7 +29,8 @@ def test_a_comparison_shows_its_settings_its_progress_its_table_and_leaves_a_fol
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["fedavg", "ifca", "--seeds", "1", "--groups", "2", *SHORT]
-    assert main(["compare", *words]) == 0
+    with all_done_here():
+        assert main(["compare", *words]) == 0
     shown = capsys.readouterr().out
     assert re.search(r"^local +epochs 1, batch 10", shown, re.M)
     assert re.search(r"^ifca +groups 2, ", shown, re.M)
@@ -76,7 +78,8 @@ def test_a_run_that_fails_is_named_and_ends_the_others(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     diverging = ["--model", "mlp", "--rate", "1e30", "--rounds", "1"]
-    sentence = refusal(capsys, "fedavg", "ifca", "--jobs", "1", *diverging, "-q")
+    with all_done_here():
+        sentence = refusal(capsys, "fedavg", "ifca", "--jobs", "1", *diverging, "-q")
     assert sentence.startswith("'fedavg' with seed 0 failed: The training of all ")
     assert list(here.iterdir()) == []
 

@@ -121,24 +121,30 @@ def test_a_mistake_is_a_sentence_that_says_what_to_do(
     assert Path("link").is_symlink()
 
 
-def test_a_package_that_is_not_there_is_a_sentence(here: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        "run --rounds 1",
+        pytest.param("compare fedavg --seeds 1 --jobs 1 --rounds 1", marks=pytest.mark.slow),
+    ],
+)
+def test_a_package_that_is_not_there_is_a_sentence(words: str, here: Path, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['torch'] = None\n")
     paths = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
-    for words in ("run --rounds 1", "compare fedavg --seeds 1 --jobs 1 --rounds 1"):
-        done = subprocess.run(
-            [sys.executable, "-m", "flexcfl", *words.split(), "-q"],
-            env={**os.environ, "PYTHONPATH": paths},
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
-        assert done.returncode == 2, done.stderr
-        assert done.stderr.startswith("Error: 'torch', which flexcfl needs, cannot be imported (")
-        assert done.stderr.endswith(
-            "install flexcfl again, best into a new environment (python -m venv).\n"
-        )
-        assert done.stderr.count("\n") == 1
+    done = subprocess.run(
+        [sys.executable, "-m", "flexcfl", *words.split(), "-q"],
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("Error: 'torch', which flexcfl needs, cannot be imported (")
+    assert done.stderr.endswith(
+        "install flexcfl again, best into a new environment (python -m venv).\n"
+    )
+    assert done.stderr.count("\n") == 1
 
 
 def test_no_name_moves_a_terminal(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -461,7 +461,7 @@ def started(*words: str, encoding: str = "utf-8", **environment: str) -> "subpro
 @pytest.mark.slow
 def test_an_output_that_is_not_utf_8_is_no_obstacle(here: Path) -> None:
     # FORCE_COLOR makes Rich take the pipe for a terminal, with its spinner and its bar.
-    words = ["--out", "é€", *SHORT]
+    words = ["--out", "é€", "--algorithm", "fedavg", *SHORT]
     with started(*words, encoding="ascii", FORCE_COLOR="1", PYTHONUTF8="1") as process:
         out, err = process.communicate()
     assert (process.returncode, err) == (0, "")
@@ -471,7 +471,8 @@ def test_an_output_that_is_not_utf_8_is_no_obstacle(here: Path) -> None:
 
 @pytest.mark.slow
 def test_ctrl_c_pressed_again_and_again_is_like_once(here: Path) -> None:
-    with started("--rounds", "1000000", "--out", "mine", "--set", "data.clients=20") as process:
+    words = ["--algorithm", "fedavg", "--rounds", "1000000", "--set", "data.clients=20"]
+    with started(*words, "--out", "mine") as process:
         assert process.stdout is not None
         while not process.stdout.readline().startswith("round "):
             assert process.poll() is None

@@ -3,42 +3,37 @@
 import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 
-from flexcfl.comparison import pool, worker
+from flexcfl.comparison import pool
 from flexcfl.comparison.desk import Desk
-from flexcfl.comparison.messages import Message, Task, Work
-from flexcfl.comparison.process import Inbox
+from flexcfl.comparison.messages import Message, Task
+from flexcfl.comparison.process import Process
+from flexcfl.comparison.worker import failure
 
 __all__ = ["Here", "all_done_here"]
 
 
-@dataclass(eq=False)
-class Here:
-    """Stands for a worker process: does a run in this one, as soon as it is given."""
+class Here(Process):
+    """Stands for a worker process: does a run in this one, as soon as it is told to."""
 
-    inbox: Inbox
-    run: Work | None = None
-    _desk: Desk = field(default_factory=lambda: Desk(None))
+    def __post_init__(self) -> None:
+        self._desk = Desk(None)
 
     def tell(self, pickled: bytes) -> None:
-        """Take in a federation of the caller's own, or None."""
-        self._desk.federation = pickle.loads(pickled)
-
-    def give(self, run: Work, folder: Path | None, track: tuple[str, ...] = ()) -> None:
-        """Do a run; what is answered waits until somebody asks."""
-        self.run = run
-        own = folder / run.folder if folder else None
+        """Take in a federation of the caller's own, or None, or do a run."""
+        item = pickle.loads(pickled)
+        if not isinstance(item, Task):
+            self._desk.federation = item
+            return
         try:
-            self._desk.do(Task(run.experiment, own, track), self._answer)
+            self._desk.do(item, self._answer)
         except Exception as error:
-            self._answer(worker._told(error, self._desk.begun))
+            self._answer(failure(error, self._desk.begun))
 
     def _answer(self, message: Message) -> None:
-        self.inbox.put((self, message))  # type: ignore[arg-type]
+        self.inbox.put((self, pickle.loads(pickle.dumps(message))))
 
     def hang_up(self) -> None:
         """Do nothing: there is nobody at the other end."""

@@ -55,7 +55,7 @@ def test_runs_at_one_desk_leave_what_single_runs_leave(tmp_path: Path) -> None:
     ],
 )
 def test_what_a_person_can_mend_is_a_sentence(error: Exception, sentence: str) -> None:
-    told = worker._told(error, begun=True)
+    told = worker.failure(error, begun=True)
     assert isinstance(told, Failed)
     assert sentence in told.sentence
     again = pickle.loads(pickle.dumps(told))
@@ -67,7 +67,7 @@ def test_a_fault_of_the_program_is_told_with_its_origin() -> None:
     try:
         raise KeyError("a fault")
     except KeyError as error:
-        told = worker._told(error, begun=True)
+        told = worker.failure(error, begun=True)
     assert isinstance(told, Faulty)
     assert "test_worker.py" in told.trace
     assert "a fault" in told.trace

@@ -13,7 +13,10 @@ import numpy as np
 import pytest
 
 from tests.reliability.children import Child, Children
-from tests.reliability.small import FESEM, FLEXCFL, KINDS, Kind, Output, differences, words
+from tests.reliability.small import FLEXCFL, KINDS, Kind, Output, differences, words
+
+# What comes of a death at any call is looked at in one process, too, in test_crash_points.py.
+pytestmark = pytest.mark.slow
 
 MANY_ROUNDS = 25
 
@@ -27,10 +30,12 @@ def longer(kind: Kind, out: Path) -> list[str]:
 
 def killed(child: Child, folder: Path, rng: np.random.Generator, longest: float) -> bool:
     """Kill a run some time after its first checkpoint; return whether it had not ended before."""
-    _wait(child, lambda: len(saved(folder)) > 0)
+    # Every fourth one has found what was there before and has saved something of its own.
+    before = max(saved(folder), default=-1) if rng.integers(4) == 0 else -1
+    _wait(child, lambda: max(saved(folder), default=-1) > before)
     time.sleep(rng.uniform(0, longest))
     if rng.integers(4) == 0:  # some of the kills are for the short moments of writing
-        _wait(child, lambda: any(folder.rglob("*.part")))
+        _wait(child, lambda: writing(folder))
     child.send(signal.SIGKILL)
     code = child.wait()
     assert code in (0, -signal.SIGKILL), child.err.read_text()
@@ -62,9 +67,18 @@ def phase(folder: Path, started: int) -> str:
 
 
 def saved(folder: Path) -> list[int]:
-    """Return the rounds of which there are checkpoints."""
-    paths = (folder / "checkpoints").glob("round-*.json")
-    return [int(path.stem.removeprefix("round-")) for path in paths]
+    """Return the rounds of which there are checkpoints, whoever is about to remove them."""
+    try:
+        names = os.listdir(folder / "checkpoints")  # noqa: PTH208  (asked again and again)
+    except FileNotFoundError:
+        return []
+    found = (re.fullmatch(r"round-(\d+)\.json", name) for name in names)
+    return [int(each[1]) for each in found if each]
+
+
+def writing(folder: Path) -> bool:
+    """Whether some file is just being written, or was when a process was killed."""
+    return any(name.endswith(".part") for *_, names in os.walk(folder) for name in names)
 
 
 def killed_until(
@@ -87,23 +101,17 @@ def killed_until(
     return phases
 
 
-def test_three_kills_at_random_moments(children: Children, tmp_path: Path) -> None:
-    rng = np.random.default_rng(3)
-    assert killed_until(3, FESEM, children, tmp_path / "runs", rng).total() == 3
-
-
-@pytest.mark.slow
 @KINDS
-def test_fifty_kills_at_random_moments(
+def test_two_dozen_kills_at_random_moments(
     kind: Kind,
     children: Children,
     tmp_path: Path,
     capsys: Output,
 ) -> None:
     rng = np.random.default_rng(50)
-    phases = killed_until(50, kind, children, tmp_path / "runs", rng)
+    phases = killed_until(24, kind, children, tmp_path / "runs", rng)
     with capsys.disabled():
-        sys.stdout.write(f"\n50 kills of {kind[0]}: {dict(phases)}\n")
+        sys.stdout.write(f"\n24 kills of {kind[0]}: {dict(phases)}\n")
     assert len(phases) >= 2, phases
 
 

@@ -19,6 +19,8 @@ from tests.reliability.small import FLEXCFL, differences, words
 
 ROUNDS, LONG = 12, 100
 NAME = 'it\'s a "run" & more; $HOME'  # which a shell would take for something else
+# What a signal does within one process is looked at, at once, in tests/runner/test_stopping.py.
+slow = pytest.mark.slow
 SIGNALS = pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["Ctrl-C", "SIGTERM"]
 )
@@ -48,6 +50,7 @@ def until(child: Child, reached: Callable[[], bool]) -> None:
         time.sleep(0.001)
 
 
+@slow
 @SIGNALS
 def test_the_round_is_ended_and_saved_and_the_printed_command_goes_on(
     number: signal.Signals, code: int, children: Children, reference: Path, tmp_path: Path
@@ -85,7 +88,7 @@ def typed(line: str, here: Path) -> int:
     ).returncode
 
 
-@pytest.mark.slow
+@slow
 @SIGNALS
 def test_a_second_one_stops_at_once_and_does_no_harm(
     number: signal.Signals, code: int, children: Children, tmp_path: Path
@@ -107,6 +110,7 @@ def test_a_second_one_stops_at_once_and_does_no_harm(
     assert differences(folder, other) == []
 
 
+@slow
 @SIGNALS
 def test_while_the_data_are_loaded_nothing_is_left_behind(
     number: signal.Signals, code: int, children: Children, tmp_path: Path
@@ -121,7 +125,7 @@ def test_while_the_data_are_loaded_nothing_is_left_behind(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow
+@slow
 def test_while_a_run_is_found_again_nothing_is_lost(children: Children, tmp_path: Path) -> None:
     folder, rng = tmp_path / "run", np.random.default_rng(0)
     # Each interruption takes a round or, on a busy machine, several: there must be enough of them.
@@ -181,6 +185,7 @@ def test_while_the_command_is_imported_it_is_one_line(
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "Interrupted.\n")
 
 
+@slow
 def test_who_is_deaf_to_ctrl_c_stays_so(
     children: Children, reference: Path, tmp_path: Path
 ) -> None:
@@ -193,6 +198,7 @@ def test_who_is_deaf_to_ctrl_c_stays_so(
     assert differences(folder, reference) == []
 
 
+@slow
 def test_in_the_last_round_the_run_simply_ends(children: Children, tmp_path: Path) -> None:
     folder, other = tmp_path / "run", tmp_path / "reference"
     whole = children.start(*command(other, rounds=1, epochs=300))

@@ -1,13 +1,13 @@
 """A reproduction from folder to files: only what is missing is run, all that is there is shown."""
 
 import io
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 
+from flexcfl.comparison import pool
 from flexcfl.errors import SettingsError
 from flexcfl.reproduction.cells import Cell
 from flexcfl.reproduction.conduct import Asked, conduct
@@ -23,7 +23,8 @@ def _nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(subprocess, "Popen", interrupted)
+    # Not every process: Matplotlib starts one that lists fonts where it draws for the first time.
+    monkeypatch.setattr(pool, "Process", interrupted)
 
 
 def finish(folder: Path, asked: Asked, but: int = 0) -> list[Cell]:

@@ -32,7 +32,7 @@ from flexcfl.errors import (
 )
 from flexcfl.runner.stopping import StoppedError
 
-__all__ = ["main"]
+__all__ = ["failure", "main"]
 
 MEMORY = (
     "There is too little memory: lower --jobs, --epochs (or local.steps), --cohort or the number "
@@ -118,10 +118,11 @@ def _serve(incoming: "SimpleQueue[Any]", hung_up: threading.Event, send: Send) -
         except StoppedError:
             return
         except (Exception, SystemExit) as error:
-            send(_told(error, desk.begun))
+            send(failure(error, desk.begun))
 
 
-def _told(error: BaseException, begun: bool) -> Failed | Faulty:
+def failure(error: BaseException, begun: bool) -> Failed | Faulty:
+    """Return what is sent for an error, before a run has ``begun`` or in it."""
     if isinstance(error, FlexcflError):
         kind = next(kind for kind in KINDS if isinstance(error, kind))
         return Failed(kind, str(error), begun)
