@@ -28,7 +28,7 @@ TABLES = ["rounds.csv", "groups.csv", "ledger.csv", "membership.csv", "timings.c
 # What strange numbers lead to on the way is of no interest here.
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 runs = pytest.mark.parametrize("run", ["flexcfl", "ifca-mig", "fesem-mig", "flhc", "cfl"])
-MANY = 10  # examples of each kind; hundreds find no more, and take minutes
+MANY = 15  # examples of each kind; hundreds find no more, and take minutes
 
 
 def alone(stopped: Stopped, run: str) -> Path:

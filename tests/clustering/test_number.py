@@ -20,7 +20,7 @@ def found(federation: Constructed, seed: int = 0, most_groups: int = 10) -> int:
 
 
 # How many clients there are, what is drawn, and how many groups may be found.
-DRAWN = [(80, 0, 8), (100, 1, 10), (100, 2, 10)]
+DRAWN = [(80, 0, 8), (100, 1, 10), (100, 2, 10), (100, 3, 10)]
 
 
 @pytest.mark.slow

@@ -141,15 +141,17 @@ def test_who_does_not_want_to_wait_for_the_end_of_a_round_need_not(tmp_path: Pat
     assert shown.endswith(f"are in '{out}'. To go on: flexcfl resume {out}\n")
 
 
-def test_a_process_whose_parent_is_killed_keeps_its_last_round(tmp_path: Path) -> None:
+def test_processes_whose_parent_is_killed_keep_their_last_rounds(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    endless = ["fedavg", "--seeds", "1", "--rounds", "1000000"]
+    endless = ["fedavg", "--seeds", "2", "--jobs", "2", "--rounds", "1000000"]
     with started("compare", *endless, "--out", str(out)) as command:
         wait_for(out, "fedavg-seed0/rounds.csv", command)
+        wait_for(out, "fedavg-seed1/rounds.csv", command)
         command.kill()
-        command.communicate(timeout=PATIENCE)  # would not end before it does
+        command.communicate(timeout=PATIENCE)  # would not end before they do
     assert not list(out.rglob("*.part"))
-    check_last_round_is_kept(out / "fedavg-seed0")
+    for seed in range(2):
+        check_last_round_is_kept(out / f"fedavg-seed{seed}")
 
 
 def times(folder: Path) -> dict[Path, int]:

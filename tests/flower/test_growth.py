@@ -28,8 +28,8 @@ from flexcfl.protocol import (
 from tests.flower.inprocess import InProcessGrid, served
 
 CLIENTS, FEATURES, CLASSES = 12, 600, 10
-MODEL = (FEATURES + 1) * CLASSES * 4  # bytes, of which one more in every round would be 2 MB
-STARTED, SETTLED, ROUNDS = 10, 20, 100
+MODEL = (FEATURES + 1) * CLASSES * 4  # bytes, of which one more in every round would be 4 MB
+STARTED, SETTLED, ROUNDS = 10, 20, 200
 
 
 def answer(order: Any) -> Any:
@@ -80,7 +80,7 @@ class Watched(InProcessGrid):
 
 
 @pytest.mark.slow
-def test_memory_of_a_hundred_rounds(tmp_path: Path) -> None:
+def test_memory_of_two_hundred_rounds(tmp_path: Path) -> None:
     """But for the lines of its tables, which are some in every round."""
     grid = Watched({0: {}, 1: {}}, node, listening=False)
     settings = {"algorithm.name": "flexcfl", "data.features": FEATURES, "data.clients": CLIENTS}

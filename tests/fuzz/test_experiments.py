@@ -106,14 +106,14 @@ def test_every_type_in_every_word(judge: Judge, name: str, data: st.DataObject) 
 
 
 @pytest.mark.slow
-@settings(max_examples=250)
+@settings(max_examples=500)
 @given(TABLES)
 def test_many_tables(judge: Judge, tables: dict[str, Any]) -> None:
     judge("toml", tomli_w.dumps(tables).encode())
 
 
 @pytest.mark.slow
-@settings(max_examples=250)
+@settings(max_examples=500)
 @given(mutated(TOML))
 def test_many_mutated_files(judge: Judge, content: bytes) -> None:
     judge("toml", content)

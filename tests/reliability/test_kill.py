@@ -102,16 +102,16 @@ def killed_until(
 
 
 @KINDS
-def test_two_dozen_kills_at_random_moments(
+def test_fifty_kills_at_random_moments(
     kind: Kind,
     children: Children,
     tmp_path: Path,
     capsys: Output,
 ) -> None:
     rng = np.random.default_rng(50)
-    phases = killed_until(24, kind, children, tmp_path / "runs", rng)
+    phases = killed_until(50, kind, children, tmp_path / "runs", rng)
     with capsys.disabled():
-        sys.stdout.write(f"\n24 kills of {kind[0]}: {dict(phases)}\n")
+        sys.stdout.write(f"\n50 kills of {kind[0]}: {dict(phases)}\n")
     assert len(phases) >= 2, phases
 
 

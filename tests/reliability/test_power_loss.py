@@ -31,12 +31,11 @@ YES: Choice = lambda: True  # noqa: E731
 
 
 def states(calls: Sequence[Call], before: Left) -> Iterator[tuple[int, Left]]:
-    """Yield what may be left after a call: all that is unsure, none, or, of every third, some."""
+    """Yield what may be left after a call: all that is unsure, none, or some of it."""
     seen = set()
     for number in range(len(calls) + 1):
         chance = by_chance(number)
-        some = [(chance, chance)] if number % 3 == 0 else []
-        for names, contents in [(NO, NO), (YES, NO), (NO, YES), *some]:
+        for names, contents in ((NO, NO), (YES, NO), (NO, YES), (chance, chance)):
             left = left_over(calls[:number], names, contents, before)
             mark = frozenset(left.items())
             if mark not in seen:
