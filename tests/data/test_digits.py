@@ -32,7 +32,7 @@ def test_images_are_small_and_of_unit_range() -> None:
     assert federation.x.shape == (1797, 1, 8, 8)
     assert federation.x.dtype == np.float32
     assert federation.x.flags.c_contiguous
-    assert (federation.x.min(), federation.x.max()) == (0, 1)
+    assert (float(federation.x.min()), float(federation.x.max())) == (0, 1)
     assert federation.classes == 10
 
 

@@ -14,7 +14,7 @@ LABELS = np.concatenate([TRAIN, TEST])
 def test_the_published_seed_gives_the_published_number_of_samples() -> None:
     train, test = published_fashion(TRAIN, TEST, seed=233)
     assert (len(train), len(test)) == (500, 500)
-    assert (train.sizes.sum(), test.sizes.sum()) == (61_251, 11_254)
+    assert (int(train.sizes.sum()), int(test.sizes.sum())) == (61_251, 11_254)
     assert train.sizes.sum() + test.sizes.sum() == 72_505
 
 

@@ -14,7 +14,7 @@ LABELS = np.random.default_rng(0).permutation(np.repeat(np.arange(10), COUNTS))
 
 def test_the_published_seed_gives_the_published_number_of_samples() -> None:
     train, test = published_mnist(LABELS, seed=733, classes_per_client=2)
-    assert (train.sizes.sum(), test.sizes.sum()) == (61_665, 7_370)
+    assert (int(train.sizes.sum()), int(test.sizes.sum())) == (61_665, 7_370)
     assert len(train) == len(test) == 1000
     assert np.median(train.sizes) == 24
     assert train.sizes.max() == 1174

@@ -74,10 +74,11 @@ class Programs:
     programs: list[Program] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        home = self.folder / "flwr"
+        home, tmp = self.folder / "flwr", self.folder / "tmp"
         home.mkdir()
+        tmp.mkdir()  # what a program that is killed leaves behind goes with the others' files
         path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
-        own = {"PATH": path, "FLWR_HOME": str(home), MARK: str(self.folder)}
+        own = {"PATH": path, "FLWR_HOME": str(home), "TMPDIR": str(tmp), MARK: str(self.folder)}
         self.environment = {**os.environ, **QUIET, **own}
 
     def start(

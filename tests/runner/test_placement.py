@@ -186,7 +186,8 @@ def test_an_algorithm_that_knows_of_no_newcomers_is_one_sentence(
             each.place(np.zeros((2, 4)), [0, 1])
 
 
-MNIST = Path(os.environ.get("FLEXCFL_DATA", "/work/shared/data"))
+CHECKOUT = Path(__file__).parents[2]
+MNIST = Path(os.environ.get("FLEXCFL_DATA") or CHECKOUT.parent / "shared" / "data")
 
 
 @pytest.mark.slow

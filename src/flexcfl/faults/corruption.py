@@ -48,7 +48,7 @@ def _nan(update: Vector, rng: np.random.Generator) -> Vector:
 
 
 def _infinite(update: Vector, rng: np.random.Generator) -> Vector:
-    return _with(update, rng.integers(len(update)), rng.choice([-np.inf, np.inf]))
+    return _with(update, rng.integers(len(update)), rng.choice([-np.inf, np.inf]).item())
 
 
 def _huge(update: Vector, rng: np.random.Generator) -> Vector:
