@@ -1,7 +1,7 @@
 """Dataclasses of arrays taken apart and put together again, by their types alone."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hn
 from numpy.typing import NDArray
+from typing_extensions import TypeAliasType
 
 from flexcfl.algorithms.cfl import CflState
-from flexcfl.checkpoints import UnfitError, flattened, rebuilt
+from flexcfl.checkpoints import UnfitError, flattened, misfit, rebuilt
 from tests.checkpoints.interrupted import check_values
 
 DTYPES = (np.float32, np.float64, np.bool_, np.int64, np.int32, np.int16, np.int8)
@@ -169,3 +170,17 @@ def test_arrays_of_any_shape_are_refused_by_types_that_look_at_them(shape: tuple
     plain = {"models": 0, "first_child": 1, "directions": 0, "node_of": 2, "rounds": 1}
     with pytest.raises(UnfitError):
         rebuilt(CflState, plain, root)
+
+
+Number = TypeVar("Number", bound=np.generic)
+Aliased = TypeAliasType("Aliased", np.ndarray[Any, np.dtype[Number]], type_params=(Number,))
+
+
+def test_an_alias_is_what_it_stands_for() -> None:
+    """As ``NDArray`` is from NumPy 2.5 on, which Python 3.12 and newer get."""
+    kind: Any = Aliased[np.float32]
+    array = np.zeros(2, dtype=np.float32)
+    assert rebuilt(kind, 0, [array]) is array
+    assert misfit(kind, array) is None
+    with pytest.raises(UnfitError, match="an array of float64 stands where float32 is wanted"):
+        rebuilt(kind, 0, [array.astype(np.float64)])

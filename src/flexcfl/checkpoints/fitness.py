@@ -7,7 +7,7 @@ from typing import Any, Union, get_args, get_origin
 
 import numpy as np
 
-from flexcfl.checkpoints.tree import PLAIN, UnfitError, flattened, hints, rebuilt
+from flexcfl.checkpoints.tree import PLAIN, UnfitError, flattened, hints, rebuilt, spelt_out
 
 __all__ = ["misfit"]
 
@@ -58,6 +58,7 @@ def _comes_back(hint: Any, value: Any) -> bool:
 
 def _readable(kind: Any) -> bool:
     """Whether any value of a type can be read back, as the one that is there may be None."""
+    kind = spelt_out(kind)
     origin, inner = get_origin(kind), get_args(kind)
     if origin is np.ndarray:
         scalar = (*get_args(inner[1]), None)[0]

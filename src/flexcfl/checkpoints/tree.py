@@ -12,7 +12,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["PLAIN", "UnfitError", "flattened", "hints", "rebuilt"]
+__all__ = ["PLAIN", "UnfitError", "flattened", "hints", "rebuilt", "spelt_out"]
 
 PLAIN = (bool, int, float, str)
 WHOLE = 2**53  # up to which floats know whole numbers
@@ -47,6 +47,7 @@ def rebuilt(kind: Any, plain: Any, arrays: Sequence[NDArray[Any]]) -> Any:
     >>> rebuilt(tuple[int | None, ...], [1, None], [])
     (1, None)
     """
+    kind = spelt_out(kind)
     origin, inner = get_origin(kind), get_args(kind)
     if origin is np.ndarray:
         return _array(np.dtype(get_args(inner[1])[0]), plain, arrays)
@@ -62,6 +63,13 @@ def rebuilt(kind: Any, plain: Any, arrays: Sequence[NDArray[Any]]) -> Any:
     if type(plain) is kind or (kind is float and type(plain) is int and abs(plain) <= WHOLE):
         return kind(plain)
     raise UnfitError(f"{_what(plain)} stands where {getattr(kind, '__name__', kind)} is wanted")
+
+
+def spelt_out(kind: Any) -> Any:
+    """Return the type that an alias stands for, such as ``NDArray`` from NumPy 2.5 on."""
+    while (meant := getattr(get_origin(kind) or kind, "__value__", None)) is not None:
+        kind = meant[get_args(kind)] if get_args(kind) else meant
+    return kind
 
 
 def _array(dtype: np.dtype[Any], plain: Any, arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
