@@ -107,8 +107,9 @@ class WorldPlugin:
             writer = session.config.get_terminal_writer()
             writer.fullwidth = writer.fullwidth  # what pytest prints stays as wide as it is
         said = {**dict.fromkeys(PLAIN), "TERM": TERMINAL, **self.world.environment}
-        if "PYTEST_XDIST_WORKER" not in os.environ:  # one list of fonts for all processes
+        if "PYTEST_XDIST_WORKER" not in os.environ:  # all processes share what others have made
             said["MPLCONFIGDIR"] = str(self.base / "matplotlib")
+            said["TORCHINDUCTOR_CACHE_DIR"] = str(self.base / "torch")
         for name, value in said.items():
             os.environ.pop(name, None)
             if value is not None:
