@@ -71,14 +71,12 @@ def numbers(calls: list[Call], kind: str, stride: int) -> Iterator[int]:
 
 def differs(calls: list[Call], number: int, kind: str) -> bool:
     """Whether what happens at a call is not what happens at another one, too."""
-    call, alike = (
-        calls[number - 1],
-        [each for each in calls if sort(each) == sort(calls[number - 1])],
-    )
+    call = calls[number - 1]
     if kind == "half":
         return call.name == "write"
     if kind == "before":  # nothing on the disk of a dead process changes by waiting for it
         return number == 1 or calls[number - 2].name != "fsync"
+    alike = [each for each in calls if sort(each) == sort(call)]
     return call is alike[0] or call is alike[-1]
 
 
