@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import pairwise_distances_argmin
 
+import flexcfl
 from flexcfl.algorithms.fedavg import FedAvg
 from flexcfl.algorithms.fesem import FeSEM, FesemOptions, FesemState, memory
 from flexcfl.errors import SettingsError
@@ -92,16 +93,28 @@ def test_a_conversation_by_hand() -> None:
     assert lists(state) == before
 
 
-def test_it_starts_with_different_random_models_and_nobody_in_a_group() -> None:
+@pytest.mark.parametrize(("start", "different"), [("common", 1), ("distinct", 3)])
+def test_groups_start_from_one_random_model_or_different_ones(start: str, different: int) -> None:
     def initial(rng: np.random.Generator) -> np.ndarray:
         return rng.normal(size=4).astype(np.float32)
 
-    state = result(fesem(groups=3).start(initial, ALL, rng(7)))
+    state = result(fesem(groups=3, start=start).start(initial, ALL, rng(7)))
     again = rng(7)
-    assert np.array_equal(state.models, [initial(again) for _ in range(3)])
-    assert len(np.unique(state.models, axis=0)) == 3
+    models = [initial(again) for _ in range(different)]
+    assert np.array_equal(state.models, models * (3 // different))
+    assert len(np.unique(state.models, axis=0)) == different
     assert state.group_of.tolist() == [NO_GROUP] * 5
     assert state.local_models == (None,) * 5
+
+
+# From distinct models nobody of a federation of real images ever moves: facts of released code.
+def test_clients_of_a_real_federation_move() -> None:
+    moves = {}
+    for start in ("common", "distinct"):
+        settings = {"algorithm.start": start, "local.epochs": 2}
+        run = flexcfl.run(algorithm="fesem", shift="none", rounds=20, set=settings)
+        moves[start] = run.summary["migrations"]
+    assert moves["common"] > 10 > 0 == moves["distinct"]
 
 
 # In published code untrained clients share one local model, so a cohort lands in one group.
@@ -257,6 +270,7 @@ def test_more_groups_than_clients_leave_some_models_as_they_began(parabolas: Mak
     [
         ({"groups": 0}, r"groups must be greater than or equal to 1, not 0\.$"),
         ({"averaging": "mean"}, r"averaging must be 'simple' or 'examples', not 'mean'\.$"),
+        ({"start": "random"}, r"start must be 'common' or 'distinct', not 'random'\.$"),
     ],
 )
 def test_options_out_of_range_are_told(table: dict[str, object], sentence: str) -> None:

@@ -1,7 +1,7 @@
 """Every method, one paper to a file, all driven through the same conversation."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from flexcfl.algorithms import cfl, fesem, flexcfl, flhc
@@ -55,7 +55,8 @@ class Entry:
     ``placing`` says by what a newcomer finds its group.
     ``migrates`` says that clients whose data have drifted are placed again. ``memory(options,
     clients, parameters)`` is about how many bytes it keeps or gathers at once beyond a few models
-    and one cohort's updates.
+    and one cohort's updates. ``before`` has the values of options that an experiment.toml does not
+    have, where they are not the defaults: it was written when there was no such option.
     """
 
     summary: str
@@ -66,6 +67,7 @@ class Entry:
     migrates: bool = False
     placing: str = "as the algorithm places newcomers"
     memory: Callable[[Any, int, int], int] = lambda options, clients, parameters: 0
+    before: Mapping[str, object] = field(default_factory=dict)
 
 
 def _own(found: object) -> Entry:
@@ -80,6 +82,7 @@ ONE = "as everybody, for there is one model"
 ALIGNED = "by the direction of its first update"
 FITTING = "by the lowest loss on its training examples"
 CHANCE = "by chance, as everybody who is new"
+DISTINCT = {"start": "distinct"}  # as FeSEM began before it could begin otherwise
 
 ALGORITHMS = Registry(
     "algorithm",
@@ -146,6 +149,7 @@ ALGORITHMS = Registry(
             options=FesemOptions,
             placing=CHANCE,
             memory=fesem.memory,
+            before=DISTINCT,
         ),
         "fesem-mig": Entry(
             "FeSEM that assigns clients anew when their data have drifted",
@@ -154,6 +158,7 @@ ALGORITHMS = Registry(
             migrates=True,
             placing=CHANCE,
             memory=fesem.memory,
+            before=DISTINCT,
         ),
         "cfl": Entry(
             "clusters that split in two when their clients pull apart",

@@ -6,6 +6,7 @@ as Multi-center federated learning: clients clustering for better personalizatio
 """
 
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 from pydantic.dataclasses import dataclass as settings
@@ -38,11 +39,14 @@ class FesemOptions:
 
     ``groups`` is the number of models, a property of the data; 5 is the number in most of FlexCFL's
     experiments. ``averaging`` inside a group is ``simple`` as in FeSEM's paper, or weighted by
-    ``examples`` as in FedAvg.
+    ``examples`` as in FedAvg. All models ``start`` from one ``common`` random model, or each from a
+    ``distinct`` one. Distinct ones lie further apart than training moves a client, so that hardly
+    anybody ever changes its group.
     """
 
     groups: Groups = 5
     averaging: Averaging = "simple"
+    start: Literal["common", "distinct"] = "common"
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,9 +86,13 @@ class FeSEM:
     def start(
         self, initial: Initial, present: Flags, rng: np.random.Generator
     ) -> Conversation[FesemState]:
-        """Begin with different random models, and nobody in a group."""
+        """Begin with one random model for all groups, or one for each, and nobody in a group."""
         yield from ()  # nobody need be asked
-        models = np.stack([initial(rng) for _ in range(self.options.groups)])
+        groups = self.options.groups
+        if self.options.start == "common":
+            models = np.tile(initial(rng), (groups, 1))
+        else:
+            models = np.stack([initial(rng) for _ in range(groups)])
         clients = len(present)
         return FesemState(models, np.full(clients, NO_GROUP, dtype=np.int64), (None,) * clients)
 

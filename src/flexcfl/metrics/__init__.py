@@ -3,7 +3,15 @@
 from flexcfl.metrics.accuracy import accuracy
 from flexcfl.metrics.ledger import PURPOSES, Cost, Ledger
 from flexcfl.metrics.structure import adjusted_rand_index
-from flexcfl.metrics.summary import Accuracy, Curve, Figure, Spread, final, rounds_to
+from flexcfl.metrics.summary import (
+    Accuracy,
+    Curve,
+    Figure,
+    Spread,
+    final,
+    measured_by_all,
+    rounds_to,
+)
 from flexcfl.metrics.training import Trainees
 
 __all__ = [
@@ -18,5 +26,6 @@ __all__ = [
     "accuracy",
     "adjusted_rand_index",
     "final",
+    "measured_by_all",
     "rounds_to",
 ]

@@ -6,17 +6,38 @@ from statistics import fmean, stdev
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["LAST", "THRESHOLDS", "Accuracy", "Curve", "Figure", "Spread", "final", "rounds_to"]
+__all__ = [
+    *("LAST", "THRESHOLDS", "Accuracy", "Curve", "Figure", "Spread", "final"),
+    *("measured_by_all", "rounds_to"),
+]
 
 THRESHOLDS = ("0.8", "0.85", "0.9", "0.95")
 LAST = 10  # "final" figures are means over so many of the last rounds
 
-Curve: TypeAlias = Sequence[float | None]  # one value a round, None where there is none
+# One value a round, None or NaN where there is none.
+Curve: TypeAlias = Sequence[float | None] | NDArray[np.float64]
 
 
 def _known(curve: Curve) -> list[float]:
-    return [value for value in curve if value is not None]
+    return [float(value) for value in curve if value is not None and not np.isnan(value)]
+
+
+def measured_by_all(curves: Iterable[Curve]) -> NDArray[np.bool_]:
+    """Return for each round whether all curves have a value: runs are compared over these rounds.
+
+    A curve without any value is left out, and no round counts that only some of the others have.
+
+    >>> measured_by_all([[0.5, 0.6, 0.7], [None, 0.4, 0.5], [None, None, None]]).tolist()
+    [False, True, True]
+    """
+    known = [~np.isnan(np.array(curve, dtype=np.float64)) for curve in curves]
+    some = [each for each in known if each.any()]
+    shared = np.ones(min(map(len, some), default=0), dtype=np.bool_)
+    for each in some:
+        shared &= each[: len(shared)]
+    return shared
 
 
 def final(curve: Curve) -> float | None:
@@ -27,19 +48,36 @@ def final(curve: Curve) -> float | None:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The best, the final (mean over the last ten rounds) and the median accuracy."""
+    """The best, the final (mean over the last ten rounds) and the median accuracy.
+
+    ``first_round`` is the first round (from 1) that was measured.
+    """
 
     best: float | None
     final: float | None
     median: float | None
+    first_round: int | None = None
 
     @classmethod
-    def of(cls, curve: Curve) -> "Accuracy":
-        """Sum up a curve of accuracies, rounds without evaluation left out."""
-        values = _known(curve)
-        if not values:
+    def of(cls, curve: Curve, rounds: NDArray[np.bool_] | None = None) -> "Accuracy":
+        """Sum up a curve of accuracies, rounds without evaluation left out.
+
+        With ``rounds``, such as ``measured_by_all`` gives, it is summed up over these alone, and
+        the last ten rounds are those that end with the last of them.
+        """
+        values = np.array(curve, dtype=np.float64)  # None becomes NaN
+        if rounds is not None:
+            values = np.where(rounds, values[: len(rounds)], np.nan)[: _end(rounds)]
+        measured = np.flatnonzero(~np.isnan(values))
+        if not len(measured):
             return cls(None, None, None)
-        return cls(max(values), final(curve), float(np.median(values)))
+        known = values[measured]
+        return cls(float(known.max()), final(values), float(np.median(known)), int(measured[0]) + 1)
+
+
+def _end(rounds: NDArray[np.bool_]) -> int:
+    """Return how many rounds there are up to the last that counts."""
+    return int(rounds.nonzero()[0].max(initial=-1)) + 1
 
 
 @dataclass(frozen=True)
@@ -85,6 +123,6 @@ def _first(curve: Curve, threshold: float) -> int | None:
     reached = (
         number
         for number, value in enumerate(curve, start=1)
-        if value is not None and value >= threshold
+        if value is not None and value >= threshold  # NaN never is
     )
     return next(reached, None)

@@ -7,6 +7,7 @@ from typing import Any
 
 import tomli_w
 
+from flexcfl.algorithms import ALGORITHMS
 from flexcfl.errors import SettingsError, reason
 from flexcfl.runner.experiment import Experiment
 from flexcfl.settings import excess
@@ -26,7 +27,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def parsed(content: bytes, name: str) -> dict[str, Any]:
-    """Return what TOML says; ``name`` is what sentences call it."""
+    """Return what TOML says, and what it meant before; ``name`` is what sentences call it."""
     if len(content) > MOST_BYTES:
         raise SettingsError(
             f"The experiment '{name}' is longer than {MOST_BYTES} bytes: name the right file."
@@ -35,7 +36,14 @@ def parsed(content: bytes, name: str) -> dict[str, Any]:
     beyond = excess(said)
     if beyond:
         raise SettingsError(f"The experiment '{name}' holds {beyond}: {MEND}.")
-    return said
+    return _as_it_was_meant(said)
+
+
+def _as_it_was_meant(said: dict[str, Any]) -> dict[str, Any]:
+    """Add the options that an algorithm has had since the file was written."""
+    table = said.get("algorithm")
+    entry = ALGORITHMS.ours.get(str(table.get("name"))) if isinstance(table, dict) else None
+    return said if entry is None else {**said, "algorithm": {**entry.before, **said["algorithm"]}}
 
 
 def _content(path: Path) -> bytes:
