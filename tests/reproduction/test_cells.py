@@ -54,7 +54,7 @@ def test_the_settings_are_the_papers(row: str, method: str) -> None:
     assert run.cohorts == ("uniform" if alike else "round-robin-then-uniform")
     assert (found.data.name, found.model.name) == (ROWS[row].dataset, ROWS[row].model)
     assert list(found.shift) == ["swap-all"]
-    if not alike:
+    if not alike and method not in ("cfl", "flhc"):  # which find their number
         assert options.groups == groups
     if method.startswith(("flexcfl", "fedgroup")):
         assert getattr(options, "alpha", None) == (None if method == "flexcfl-rcc" else 20)

@@ -43,7 +43,11 @@ def asked(draw: st.DrawFn) -> list[Asked]:
     """Draw what somebody asked for, one after the other in one folder, with the same choices."""
     target = draw(st.sampled_from(RUN))
     choices = {name: st.sampled_from(list(each.values)[1:]) for name, each in CHOICES.items()}
-    wanted = draw(st.fixed_dictionaries({}, optional=choices)) if target != "choices" else {}
+    wanted = (
+        draw(st.fixed_dictionaries({}, optional=choices))
+        if target not in ("choices", "algorithms")
+        else {}
+    )
     rows = st.lists(st.sampled_from(TARGETS[target].rows), min_size=1, max_size=3, unique=True)
     one = st.builds(
         Asked,

@@ -65,8 +65,9 @@ def reproduce(
 
     [TARGET] is table1, table2, table3, table4, figure-motivation, figure-accuracy, figure-shift,
     figure-eta, figure-overhead, or one of ours: choices measures what each choice below does to
-    the paper's numbers, bound holds the convergence bound against measured divergence, beyond
-    compares one configuration of ours with the best of the tables. Without any, they are listed.
+    the paper's numbers, bound holds the convergence bound against measured divergence, algorithms
+    has every algorithm on the same cohorts, beyond compares one configuration of ours with the best
+    of the tables. Without any, they are listed.
 
     Each cell is a run folder, as 'flexcfl run' leaves it; tables and figures share cells, and those
     that are finished are never run again. Ctrl-C ends the rounds that are under way; the same

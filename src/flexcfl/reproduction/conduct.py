@@ -1,9 +1,11 @@
 """A whole reproduction: the runs that are missing, then the table and the picture of all."""
 
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from rich.console import Console, Group
@@ -16,7 +18,7 @@ from flexcfl.comparison.process import cores
 from flexcfl.errors import SettingsError
 from flexcfl.lines import Folded, show, tell
 from flexcfl.reproduction import leaving, origin
-from flexcfl.reproduction.cells import Cell, Part, Result, finished
+from flexcfl.reproduction.cells import Cell, Part, Result, compared, finished
 from flexcfl.reproduction.choices import Chosen
 from flexcfl.reproduction.progress import shown
 from flexcfl.reproduction.rows import ROUNDS, Row, named
@@ -118,9 +120,10 @@ def _given_back(new: Sequence[Path]) -> Iterator[None]:
 
 def _left(asked: Asked, console: Console, folder: Path) -> list[Path]:
     target = target_named(asked.target)
-    results = _results(asked, folder)
     with loading(console, f"Making {asked.target}"):
-        made = target.make(Found(asked.rows, asked.data, results))
+        found = Found(asked.rows, asked.data, _results(asked, folder))
+        made = target.make(found)
+        results = found.results if made.sheet else found.drawn
     if made.sheet:
         _show(made.sheet, console)
     name = "-".join([asked.target, *(f"{choice}-{value}" for choice, value in asked.chosen)])
@@ -143,7 +146,24 @@ def _show(sheet: Sheet, console: Console) -> None:
 
 
 def _results(asked: Asked, folder: Path) -> list[Result]:
-    """Return every finished run of a target, also of rows and seeds that were not asked for."""
-    target = target_named(asked.target)
-    parts = [part for row in named(target.rows, target.rows) for part in asked.parts(row)]
-    return [result for part in dict.fromkeys(parts) for result in finished(folder, part)]
+    """Return the finished runs of a target, also of rows and seeds that were not asked for.
+
+    They are those that commands can ask for: of a row all parts, with the seeds from 0 on. Runs
+    that only other targets need may be there as well.
+    """
+    target, complete = target_named(asked.target), list[Result]()
+    for row in named(target.rows, target.rows):
+        parts = dict.fromkeys(asked.parts(row))
+        complete += _complete(
+            [result for part in parts for result in finished(folder, part)], len(parts)
+        )
+    return compared(complete)
+
+
+def _complete(results: Sequence[Result], parts: int) -> list[Result]:
+    """Return the runs of those seeds, counted from 0, with which so many parts are there."""
+    runs = Counter((result.cell.rounds, result.cell.seed) for result in results)
+    seeds = {
+        rounds: next(seed for seed in count() if runs[rounds, seed] < parts) for rounds, _ in runs
+    }
+    return [result for result in results if result.cell.seed < seeds[result.cell.rounds]]

@@ -168,7 +168,7 @@ def overhead(results: Sequence[Result]) -> "Figure":
         bars.set_xlim(0, bars.get_xlim()[1] * 1.18)
         bars.invert_yaxis()
         bars.grid(visible=False, axis="y")
-    axes[-1][0].set_xlabel("model transfers, relative to FedAvg, and best accuracy")
+    axes[-1][0].set_xlabel("traffic: model transfers relative to FedAvg's, and best accuracy")
     return picture
 
 
@@ -180,10 +180,13 @@ def overhead_sheet(results: Sequence[Result]) -> Sheet:
         paper = published.TRANSFERS.get((part.row.name, part.shift), {})
         for name in dict.fromkeys(result.cell.part.method.name for result in found):
             mine = [result for result in found if result.cell.part.method.name == name]
-            beside = {"accuracy, best": score(mine, "best"), "last ten": score(mine, "final")}
+            beside = {"accuracy, best": score(mine, "best"), "final": score(mine, "final")}
             label, sent = mine[0].cell.part.method.short, _transfers(mine)
             entries.append(Entry(heading(found), label, sent, paper.get(name), beside, 2))
-    notes = ("Transfers of models in all rounds as a multiple of FedAvg's; accuracies in %.",)
+    notes = (
+        "Transfers of models in all rounds as a multiple of FedAvg's. Accuracies are in %; final "
+        "is the mean of the last ten rounds.",
+    )
     return Sheet("Communication under shift", entries, notes)
 
 

@@ -25,13 +25,12 @@ def files(
         yield ".txt", (made.sheet.text() + "".join(f"{line}\n" for line in by)).encode()
         yield ".md", (made.sheet.markdown() + "".join(f"- {line}\n" for line in by)).encode()
         yield ".csv", made.sheet.csv().encode()
-    if made.sheet and results:
-        yield "-runs.csv", origin.runs(results).encode()
     if results:
+        yield "-runs.csv", origin.runs(results).encode()
         yield ".html", _page(made, by, results, title, folder).encode()
     yield from ((f"-{ending}.csv", text.encode()) for ending, text in made.files.items())
     if made.draw:
-        yield from _pictures(made.draw, title)
+        yield from _pictures(made.draw, title, " ".join(by))
 
 
 def _page(
@@ -46,12 +45,13 @@ def _page(
     return html(book, sheet.title, table=table, beside=folder)
 
 
-def _pictures(draw: "Callable[[], Figure]", title: str) -> Iterator[tuple[str, bytes]]:
+def _pictures(draw: "Callable[[], Figure]", title: str, by: str) -> Iterator[tuple[str, bytes]]:
     from matplotlib import style  # here, because it takes a second to import
 
     with style.context(["default", STYLE, {"font.size": 9}]):
         picture = draw()
-        for kind, metadata in (("svg", {"Date": None, "Title": title}), ("png", {})):
+        described = {"Date": None, "Title": title, "Description": by}
+        for kind, metadata in (("svg", described), ("png", {})):
             content = io.BytesIO()
             picture.savefig(content, format=kind, dpi=150, metadata=metadata)
             yield f".{kind}", content.getvalue()

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from flexcfl.reproduction import published
 from flexcfl.reproduction.cells import Part, Result
 from flexcfl.reproduction.choices import CHOICES, NO_SHIFT
 from flexcfl.reproduction.methods import METHODS
 from flexcfl.reproduction.rows import ROUNDS, Row
 from flexcfl.reproduction.sheet import Entry, Sheet
-from flexcfl.reproduction.tables import READING, SHIFTS, counted, score
+from flexcfl.reproduction.tables import READING, SHIFTS, counted, paper, score
 
 __all__ = ["choices", "choices_parts"]
 
@@ -67,16 +66,10 @@ def _entries(row: Row, results: Sequence[Result]) -> Iterator[Entry]:
         if seeds:
             shift = "no shift" if usual.shift == NO_SHIFT else usual.shift
             block = (f"{choice}={value}", usual.method.label, shift)
-            beside = {"default": score(default, "best"), "last ten": score(mine, "final")}
-            beside["default, last ten"] = score(default, "final")
-            yield Entry(block, _column(mine), score(mine, "best"), _paper(usual), beside)
+            beside = {"default": score(default, "best"), "final": score(mine, "final")}
+            beside["default, final"] = score(default, "final")
+            yield Entry(block, _column(mine), score(mine, "best"), paper(usual), beside)
 
 
 def _column(results: Sequence[Result]) -> str:
     return ", ".join([results[0].cell.part.row.label, *counted(results)])
-
-
-def _paper(part: Part) -> float | None:
-    if part.shift == NO_SHIFT:
-        return published.ACCURACY[part.row.name].get(part.method.name)
-    return published.UNDER_SHIFT[part.row.name].get(part.method.name, {}).get(part.shift)

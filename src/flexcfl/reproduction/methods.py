@@ -35,6 +35,8 @@ _ALL = (
     Method("fesem", "FeSEM", "fesem"),
     Method("fesem-mig", "FeSEM-MIG", "fesem-mig"),
     Method("fedgroup", "FedGroup", "fedgroup"),
+    Method("cfl", "CFL", "cfl"),
+    Method("flhc", "FL+HC", "flhc"),
     Method("flexcfl-rcc", "RCC", "flexcfl-rcc"),
     Method("flexcfl-rac", "RAC", "flexcfl-rac"),
     Method("flexcfl", "FlexCFL", "flexcfl"),

@@ -1,15 +1,20 @@
 """What made the figures: the commands, the versions and the machine."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
-from flexcfl.comparison import table
+import numpy as np
+
+from flexcfl.metrics import rounds_to
 from flexcfl.reproduction.cells import Result
 from flexcfl.reproduction.choices import Chosen
 from flexcfl.reproduction.rows import ROUNDS, family
 from flexcfl.runner import tables
 
 __all__ = ["command", "runs", "told"]
+
+GOALS = ("0.8", "0.85", "0.9")
 
 
 def told(target: str, rows: Sequence[str], chosen: Chosen, results: Sequence[Result]) -> list[str]:
@@ -59,13 +64,29 @@ def command(
 
 
 def runs(results: Sequence[Result]) -> str:
-    """Return a line for each run: of what it is, and its own figures."""
-    names = [name for name in table.COLUMNS if name not in ("algorithm", "honest_best",
-             "honest_final", "epsilon")]  # fmt: skip
-    head = ["setting", "method", "rounds", *names]
-    lines = [
-        [result.cell.part.setting, result.cell.part.name, result.cell.rounds]
-        + [table.value(result.summary, name) for name in names]
-        for result in results
-    ]
-    return tables.written([head, *lines])
+    """Return a line for each run."""
+    lines = [_figures(result) for result in results]
+    return tables.written([list(lines[0]), *(list(line.values()) for line in lines)])
+
+
+def _figures(run: Result) -> dict[str, object]:
+    """Return what a run is and its figures, by their names.
+
+    Accuracies and what is made of them are over the shared rounds. ``area`` is the area under the
+    curve of accuracy by the number of these rounds, which is the mean.
+    """
+    part, summary, accuracy = run.cell.part, run.summary, asdict(run.accuracy)
+    reached = rounds_to(run.curve, GOALS).items()
+    return {
+        "setting": part.setting,
+        "method": part.name,
+        "rounds": run.cell.rounds,
+        "seed": run.cell.seed,
+        **accuracy,
+        "area": None if accuracy["best"] is None else float(np.nanmean(run.curve)),
+        **{f"rounds_to_{goal}": number for goal, number in reached},
+        "loss": summary["loss"],
+        "discrepancy": summary["discrepancy"]["mean"],
+        **summary["traffic"],
+        **{name: summary[name] for name in ("shifted", "detected", "migrations", "seconds")},
+    }

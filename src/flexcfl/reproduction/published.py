@@ -6,7 +6,7 @@ TPDS 2022, Tables 1 to 4 and Section 5.3. Accuracies are in %, the maximum over 
 
 from collections.abc import Mapping
 
-__all__ = ["ACCURACY", "MOTIVATION", "SIZES", "TRANSFERS", "UNDER_SHIFT"]
+__all__ = ["ACCURACY", "MOTIVATION", "SIZES", "TRANSFERS", "UNDER_SHIFT", "accuracy"]
 
 # Table 1, by classes per client: mean and variance of the discrepancy, the largest and the median
 # accuracy, and the first round with 85 %.
@@ -84,3 +84,10 @@ UNDER_SHIFT: Mapping[str, Mapping[str, Mapping[str, float]]] = {
 TRANSFERS: Mapping[tuple[str, str], Mapping[str, float]] = {
     ("mnist-mclr", "swap-all"): {"flexcfl": 1.26, "ifca-mig": 5.48},
 }
+
+
+def accuracy(row: str, method: str, shift: str) -> float | None:
+    """Return a figure of Table 3 or, under a shift, of Table 4; None where the paper has none."""
+    if shift in _SHIFTS:
+        return UNDER_SHIFT[row].get(method, {}).get(shift)
+    return ACCURACY[row].get(method)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from flexcfl.errors import SettingsError, unknown
 from flexcfl.reproduction import bound, figures, tables
+from flexcfl.reproduction.algorithms import algorithms, algorithms_parts
 from flexcfl.reproduction.beyond import ROWS as BEYOND
 from flexcfl.reproduction.beyond import beyond, beyond_parts
 from flexcfl.reproduction.bound_drawing import draw
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TARGETS", "Found", "Made", "Target", "target_named"]
 
+ALGORITHMS = ("mnist-mclr", "synthetic-mclr")
 LINEAR = ("mnist-mclr", "femnist-mclr", "synthetic-mclr")
 
 
@@ -146,6 +148,12 @@ TARGETS: Mapping[str, Target] = {
         _table(choices),
         choices_parts,
         usual=LINEAR,
+    ),
+    "algorithms": Target(
+        "every algorithm on the same cohorts, without a shift and under each",
+        ALGORITHMS,
+        _table(algorithms),
+        algorithms_parts,
     ),
     "beyond": Target(
         "one configuration of ours beside the best method of each row",
