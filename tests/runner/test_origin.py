@@ -30,6 +30,15 @@ def test_the_same_is_known_again(origin: Origin) -> None:
     assert origin.otherwise(of()) == ""
 
 
+def test_a_run_from_before_fesem_could_begin_with_one_model_is_known_again() -> None:
+    now = of(algorithm="fesem", algorithm__start="distinct")
+    old = replace(now, settings=tuple(each for each in now.settings if "start" not in each[0]))
+    assert len(old.settings) == len(now.settings) - 1
+    old.check(now)
+    with pytest.raises(SettingsError, match=r"\[algorithm\] start is not what it was"):
+        old.check(of(algorithm="fesem"))
+
+
 def test_it_can_be_written_down(origin: Origin) -> None:
     assert rebuilt(Origin, flattened(origin, []), []) == origin
 

@@ -6,8 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flexcfl.algorithms import FesemOptions
 from flexcfl.errors import SettingsError
 from flexcfl.runner import toml
+from flexcfl.runner.layers import Layer, spoken
+from flexcfl.runner.resolve import resolve
 
 
 def refusal(path: Path) -> str:
@@ -60,3 +63,19 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
     file = tmp_path / "windows.toml"
     file.write_bytes(b"\xef\xbb\xbf[local]\r\nrate = 0.1\r\n")
     assert toml.read(file) == {"local": {"rate": 0.1}}
+
+
+@pytest.mark.parametrize("algorithm", ["fesem", "fesem-mig"])
+def test_an_experiment_from_before_fesem_could_begin_with_one_model(
+    tmp_path: Path, algorithm: str
+) -> None:
+    file = tmp_path / "old.toml"
+    file.write_text(f'[algorithm]\nname = "{algorithm}"\ngroups = 3\n')
+    old = resolve([Layer("file", toml.read(file))]).experiment
+    assert old.algorithm.options == FesemOptions(groups=3, start="distinct")
+    file.write_text(toml.written(old))  # which says so from now on
+    assert resolve([Layer("file", toml.read(file))]).experiment == old
+    file.write_text('[algorithm]\nname = "fesem"\nstart = "common"\n')
+    assert toml.read(file)["algorithm"]["start"] == "common"
+    now = resolve([spoken({"algorithm": algorithm}, {})]).experiment
+    assert now.algorithm.options.start == "common"

@@ -36,6 +36,7 @@ __all__ = [
     "IfcaOptions",
     "NoOptions",
     "RccOptions",
+    "before",
     "fedgroup",
     "fedprox",
     "fesem_mig",
@@ -68,6 +69,12 @@ class Entry:
     placing: str = "as the algorithm places newcomers"
     memory: Callable[[Any, int, int], int] = lambda options, clients, parameters: 0
     before: Mapping[str, object] = field(default_factory=dict)
+
+
+def before(name: object) -> Mapping[str, object]:
+    """Return the options that an algorithm had, unsaid, before they could be chosen."""
+    entry = ALGORITHMS.ours.get(str(name))
+    return {} if entry is None else entry.before
 
 
 def _own(found: object) -> Entry:

@@ -7,7 +7,7 @@ from typing import Any
 
 import tomli_w
 
-from flexcfl.algorithms import ALGORITHMS
+from flexcfl.algorithms import before
 from flexcfl.errors import SettingsError, reason
 from flexcfl.runner.experiment import Experiment
 from flexcfl.settings import excess
@@ -42,8 +42,9 @@ def parsed(content: bytes, name: str) -> dict[str, Any]:
 def _as_it_was_meant(said: dict[str, Any]) -> dict[str, Any]:
     """Add the options that an algorithm has had since the file was written."""
     table = said.get("algorithm")
-    entry = ALGORITHMS.ours.get(str(table.get("name"))) if isinstance(table, dict) else None
-    return said if entry is None else {**said, "algorithm": {**entry.before, **said["algorithm"]}}
+    if not isinstance(table, dict):
+        return said
+    return {**said, "algorithm": {**before(table.get("name")), **table}}
 
 
 def _content(path: Path) -> bytes:
