@@ -47,7 +47,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
         *("errors", "seeds", "protocol", "clustering", "data", "shifts", "drift"),
         *("models", "engine", "faults", "privacy"),
     },
-    "charts": {"errors", "protocol", "data"},
+    "charts": {"errors", "protocol", "data", "metrics"},
     "export": {"errors"},
     "runner": BASE
     | {"protocol", "algorithms", "cohorts", "metrics", "data", "shifts", "drift"}
@@ -67,8 +67,8 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     | {"protocol", "clustering", "checkpoints", "algorithms", "data", "shifts", "drift"},
     "benchmark": BASE | {"protocol", "data", "models", "engine", "runner"},
     "reproduction": BASE
-    | {"protocol", "algorithms", "data", "metrics", "runner", "comparison", "convergence"}
-    | {"report", "benchmark"},  # for its words on the machine
+    | {"protocol", "algorithms", "data", "metrics", "shifts", "runner", "comparison"}
+    | {"convergence", "report", "benchmark"},  # for its words on the machine
     "cli": BASE
     | {"protocol", "algorithms", "metrics", "data", "shifts", "drift", "runner", "comparison"}
     | {"reproduction", "benchmark", "flower", "report", "tracking", "history"},

@@ -56,13 +56,13 @@ def test_curves_are_the_columns_of_rounds(
     assert lines(chart(name, [run])) == {"flexcfl": close(expected, scale)}
 
 
-def test_cost_is_the_bytes_so_far(folder: Path, run: Record) -> None:
+def test_traffic_is_the_bytes_so_far(folder: Path, run: Record) -> None:
     sent, expected = 0, {}
     for row in rows(folder, "rounds"):
         sent += int(row["down_bytes"]) + int(row["up_bytes"])
         if row["accuracy"]:
             expected[sent / 1e6] = 100 * float(row["accuracy"])
-    line = chart("cost", [run]).data[0]
+    line = chart("traffic", [run]).data[0]
     assert line["x"] == pytest.approx(list(expected), rel=1e-5)
     assert line["y"] == pytest.approx(list(expected.values()), rel=1e-5)
 
@@ -144,7 +144,8 @@ def test_several_seeds_are_a_mean_with_the_lowest_and_the_highest() -> None:
     assert line["customdata"] == [pytest.approx([10, 30]), pytest.approx([40, 60])]
     assert band["x"] == [1, 2, 2, 1]
     assert band["y"] == pytest.approx([30, 60, 40, 10])
-    assert "flexcfl reaches 43.3 %. Lines are means over the seeds" in chart("accuracy", runs).text
+    final = "Final accuracy, the mean of the last ten rounds: flexcfl 20.0 %."  # of round 1
+    assert chart("accuracy", runs).text.startswith(f"{final} Lines are means over the seeds")
 
 
 def test_runs_of_different_progress_stand_beside_each_other() -> None:
@@ -153,8 +154,21 @@ def test_runs_of_different_progress_stand_beside_each_other() -> None:
     assert [line["x"] for line in drawn.data] == [[1, 2, 3, 4, 5], [1], []]
     assert [line["mode"] for line in drawn.data] == ["lines", "markers", "markers"]
     assert drawn.layout["xaxis"]["range"] == [0, 11]
-    assert drawn.text == "fedavg reaches 10.0 %, flexcfl reaches 20.0 %."
+    final = "Final accuracy, the mean of the last ten rounds:"
+    assert drawn.text == f"{final} fedavg 10.0 %, flexcfl 20.0 %."
     assert len({line["line"]["color"] for line in drawn.data}) == 3
+
+
+def test_words_on_accuracy_are_over_the_rounds_in_which_every_method_is_measured() -> None:
+    early = record([0.9, 0.9, 0.5], "fedavg")
+    late = record([NONE, NONE, 0.6, 0.8], "flexcfl")
+    told = chart("accuracy", [early, late, record([NONE], "ifca")]).text
+    assert told == (
+        "Final accuracy, the mean of the last ten rounds: fedavg 50.0 %, flexcfl 60.0 %."
+    )
+    apart = chart("accuracy", [record([0.9], "fedavg"), late]).text
+    assert apart == "There is no round yet in which every method is measured."
+    assert chart("accuracy", [record([NONE])]).text == "No round has been measured yet."
 
 
 def test_groups_that_are_measured_now_and_then_have_a_line_without_gaps() -> None:

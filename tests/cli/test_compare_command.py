@@ -35,7 +35,7 @@ def test_a_comparison_shows_its_settings_its_progress_its_table_and_leaves_a_fol
     assert re.search(r"^local +epochs 1, batch 10", shown, re.M)
     assert re.search(r"^ifca +groups 2, ", shown, re.M)
     assert re.search(r"^2 of 2 runs done after \d+:\d\d: fedavg 2/2 \d", shown, re.M)
-    assert re.search(r"^ algorithm +best +final +transfers +MB +migrations +seconds$", shown, re.M)
+    assert re.search(r"^ algorithm +final +best +traffic +MB +migrations +seconds$", shown, re.M)
     assert re.search(r"^ fedavg +\d+\.\d +\d+\.\d +x1\.00 ", shown, re.M)
     assert re.search(r"^folder +comparisons/digits-mclr-1$", shown, re.M)
     assert all(line == line.rstrip() for line in shown.splitlines())

@@ -42,7 +42,8 @@ def test_a_run_shows_its_settings_its_rounds_its_results_and_leaves_a_folder(
     assert re.search(r"^training, 2 rounds$", shown, re.M)
     assert re.search(r"^round 1/2  accuracy \d+\.\d%  loss \d", shown, re.M)
     assert re.search(r"^round 2/2  accuracy", shown, re.M)
-    assert re.search(r"^accuracy +best \d+\.\d%, final \d+\.\d%, median \d+\.\d%", shown, re.M)
+    final = r"final \d+\.\d% \(the mean of the last ten rounds\), median \d+\.\d%"
+    assert re.search(rf"^accuracy +best \d+\.\d%, {final}$", shown, re.M)
     assert re.search(r"^folder +runs/flexcfl-digits-mclr-seed0-1 *$", shown, re.M)
     folder = here / "runs" / "flexcfl-digits-mclr-seed0-1"
     files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}

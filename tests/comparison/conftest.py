@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flexcfl.comparison import Comparison, table
+from flexcfl.comparison import Comparison
+from flexcfl.comparison.messages import Done
 
 
 @pytest.fixture
@@ -45,16 +46,24 @@ def summary() -> Callable[..., dict[str, Any]]:
 
 @pytest.fixture
 def comparison(summary: Callable[..., dict[str, Any]]) -> Comparison:
-    """Three seeds of FedAvg and FlexCFL, the latter measured from the third round on."""
-    runs = {
-        "fedavg": [summary("fedavg", seed, 0.7 + seed / 100) for seed in range(3)],
-        "flexcfl": [summary("flexcfl", seed, 0.9, cost=1.26) for seed in range(3)],
+    """Three seeds of IFCA, FedAvg and FlexCFL, the last of which is measured from round 3 on.
+
+    FedAvg has its best round before that, and IFCA swings: of the rounds that all have, its best is
+    the best of all, and its last ten are the lowest.
+    """
+    number = np.arange(1, 15)
+    plain = np.where(number == 2, 0.99, 0.7)
+    swinging = np.where(number == 4, 0.95, 0.6)
+    late = np.where(number < 3, np.nan, 0.9)
+    done = {
+        "ifca": [Done(summary("ifca", seed, 0.95, cost=2.0), swinging) for seed in range(3)],
+        "fedavg": [
+            Done(summary("fedavg", seed, 0.99), np.minimum(plain + seed / 100, 0.99))
+            for seed in range(3)
+        ],
+        "flexcfl": [Done(summary("flexcfl", seed, 0.9, cost=1.26), late) for seed in range(3)],
     }
-    curve = np.linspace(0.5, 0.9, 12)
-    late = np.where(np.arange(12) < 2, np.nan, curve)
-    curves = {"fedavg": np.stack([curve - 0.2, curve, curve]), "flexcfl": np.stack([late] * 3)}
-    rows = [table.row(name, summaries) for name, summaries in runs.items()]
-    return Comparison(rows, runs, curves, folder=None)
+    return Comparison.of(done)
 
 
 @pytest.fixture(scope="session")

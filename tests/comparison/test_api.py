@@ -30,9 +30,9 @@ def test_it_returns_what_every_run_found(compared: Comparison) -> None:
     for name, row in zip(compared.algorithms, compared.table, strict=True):
         assert [run["seed"] for run in compared.runs[name]] == [0, 1]
         assert compared.curves[name].shape == (2, 2)
-        best = [run["accuracy"]["best"] for run in compared.runs[name]]
+        best = [run["accuracy"]["best"] for run in compared.compared[name]]
         assert row.best.mean == pytest.approx(np.mean(best))
-        assert np.nanmax(compared.curves[name], axis=1) == pytest.approx(best)
+        assert compared.curves[name][:, compared.measured].max(axis=1) == pytest.approx(best)
 
 
 @pytest.mark.slow
@@ -44,6 +44,7 @@ def test_it_leaves_a_folder_for_each_run_and_what_they_show_together(compared: C
     assert len((compared.folder / "comparison.csv").read_text().splitlines()) == 5
     described = json.loads((compared.folder / "comparison.json").read_text())
     assert described["settings"]["run"]["cohort"] == 5
+    assert described["compared"] == {"rounds": 1, "first_round": 2, "last_round": 2}
     assert described["algorithms"]["ifca"]["settings"]["algorithm"]["groups"] == 5
     assert described["algorithms"]["ifca"]["figures"] == compared.table[1].figures()
 

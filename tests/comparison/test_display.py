@@ -7,11 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 
-from flexcfl.comparison import Comparison, table
+from flexcfl.comparison import Comparison
 from flexcfl.comparison.display import settings, show_results
+from flexcfl.comparison.messages import Done
 from flexcfl.comparison.plan import planned
 from flexcfl.runner.layers import spoken
 
@@ -32,6 +34,8 @@ def test_the_table_has_mean_and_spread_cost_and_time(
     numbers = "71.0 ± 1.0 71.0 ± 1.0 x1.00 4.0 7 1.5"
     assert rows["fedavg"] == ["fedavg", *numbers.split()]
     assert rows["flexcfl"][7] == "x1.26"
+    told = "in %, over the rounds 3 to 14, in which every method is measured; mean"
+    assert told in " ".join(shown.split())
     assert rows["time"] == ["time", "1:01"]
     for name, path in (("folder", ""), ("picture", "/comparison.svg"), ("report", "/report.html")):
         assert f"{name:11}  {found.folder}{path}".rstrip() in shown.splitlines()  # not folded
@@ -43,11 +47,31 @@ def test_a_terminal_of_the_usual_width_shows_every_figure_and_a_narrow_one_the_f
     comparison: Comparison,
 ) -> None:
     usual, narrow = (screen_of(comparison, force_terminal=True, width=width) for width in (80, 50))
-    for shown, last in ((usual, "seconds"), (narrow, "transfers")):
+    for shown, last in ((usual, "seconds"), (narrow, "traffic")):
         header = next(line for line in shown.splitlines() if "best" in line)
+        assert header.split()[1:3] == ["final", "best"]
         assert header.split()[-1] == last
         assert "\N{HORIZONTAL ELLIPSIS}" not in shown
         assert "x1.26" in shown
+
+
+def test_the_first_is_who_is_best_in_the_last_ten_rounds_and_not_in_one(
+    comparison: Comparison,
+) -> None:
+    best = max(comparison.table, key=lambda row: row.best.mean or 0)
+    assert best.algorithm == "ifca"  # which is the worst in the end
+    screen = io.StringIO()
+    bright = Console(file=screen, force_terminal=True, color_system="standard", width=90)
+    show_results(comparison, bright, seconds=1)
+    found = [line for line in screen.getvalue().splitlines() if "x" in line and "±" in line]
+    names = [re.search("ifca|fedavg|flexcfl", line) for line in found]
+    assert [name and name[0] for name in names] == ["flexcfl", "fedavg", "ifca"]
+    assert ["\x1b[1m" in line for line in found] == [True, False, False]
+    rows = re.findall("<tr.*?</tr>", comparison._repr_html_())
+    assert [re.findall("<td>(.*?)</td>", row)[:1] for row in rows[1:]] == [
+        ["flexcfl"], ["fedavg"], ["ifca"]
+    ]  # fmt: skip
+    assert ["bold" in row for row in rows[1:]] == [True, False, False]
 
 
 def test_training_that_diverged_is_told_with_the_algorithm(comparison: Comparison) -> None:
@@ -63,8 +87,8 @@ def test_training_that_diverged_is_told_with_the_algorithm(comparison: Compariso
 def test_a_single_seed_has_no_spread_and_what_is_not_measured_is_a_dash(
     summary: Callable[..., dict[str, Any]],
 ) -> None:
-    runs = {"ifca": [summary("ifca", 0, None)]}
-    shown = screen_of(Comparison([table.row("ifca", runs["ifca"])], runs, {}, None))
+    never = Done(summary("ifca", 0, None), np.full(3, np.nan))
+    shown = screen_of(Comparison.of({"ifca": [never]}))
     assert "±" not in shown
     assert "ifca" in shown
     assert " - " in shown
@@ -96,8 +120,8 @@ def test_where_some_attack_the_others_are_told_by_themselves(
     summary: Callable[..., dict[str, Any]], comparison: Comparison
 ) -> None:
     assert "attack" not in screen_of(comparison)
-    made = [summary("cfl", seed, 0.5) for seed in range(2)]
-    for each, best in zip(made, (0.8, 0.9), strict=True):
-        each["honest"] = {"best": best, "final": 0.7, "median": 0.6}
-    shown = screen_of(Comparison([table.row("cfl", made)], {"cfl": made}, {}, None))
-    assert "without the clients that attack: cfl 85.0 ± 7.1, final 70.0 ± 0.0" in shown
+    curves = [np.array([best, *[0.7] * 10]) for best in (0.8, 0.9)]
+    made = [Done(summary("cfl", seed, 0.5), curves[seed] / 2, curves[seed]) for seed in range(2)]
+    shown = screen_of(Comparison.of({"cfl": made}))
+    told = "without the clients that attack: cfl final 70.0 ± 0.0, best 85.0 ± 7.1"
+    assert told in " ".join(shown.split())

@@ -41,6 +41,7 @@ def test_what_a_run_found_is_read_back_as_it_was(run: Run, path: Path) -> None:
     assert found.summary == run.summary
     assert np.array_equal(found.accuracy, run.rounds["accuracy"], equal_nan=True)
     assert np.isnan(found.accuracy[0])  # which was not evaluated
+    assert np.isnan(found.honest).all()  # for nobody attacks
 
 
 def test_the_figures_of_all_rounds_are_read_back_as_they_were(run: Run, path: Path) -> None:
@@ -81,6 +82,7 @@ def edited(change: Callable[[dict[str, Any]], object]) -> Callable[[bytes], byte
         (SUMMARY, edited(lambda summary: summary.update(diverged="all"))),
         (SUMMARY, edited(lambda summary: summary.update(seconds=float("nan")))),
         (SUMMARY, edited(lambda summary: summary["accuracy"].update(best=float("inf")))),
+        (SUMMARY, edited(lambda summary: summary["accuracy"].update(first_round="2"))),
         (SUMMARY, edited(lambda summary: summary.update(seed=1))),
         (SUMMARY, edited(lambda summary: summary.update(algorithm="ifca"))),
         (SUMMARY, edited(lambda summary: summary.update(rounds=4))),

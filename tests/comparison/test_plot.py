@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flexcfl.comparison import Comparison, plot, table
+from flexcfl.comparison import Comparison, plot
+from flexcfl.comparison.messages import Done
 from flexcfl.comparison.plot import apart
 
 
@@ -32,15 +33,13 @@ def test_it_is_as_wide_as_a_page_and_has_a_colour_for_each_algorithm(
     picture = plot.svg(comparison, "digits")
     width = float(ET.fromstring(picture).attrib["width"].removesuffix("pt")) * 96 / 72
     assert width == pytest.approx(900, rel=0.01)
-    for colour in plot.COLOURS[:2]:
+    for colour in plot.COLOURS[:3]:
         assert colour.lower().encode() in picture
-    assert plot.COLOURS[2].lower().encode() not in picture
+    assert plot.COLOURS[3].lower().encode() not in picture
 
 
 def test_what_was_not_measured_is_left_out(summary: Callable[..., dict[str, Any]]) -> None:
-    runs = {"ifca": [summary("ifca", 0, None)]}
-    curves = {"ifca": np.full((1, 4), np.nan)}
-    nothing = Comparison([table.row("ifca", runs["ifca"])], runs, curves, None)
+    nothing = Comparison.of({"ifca": [Done(summary("ifca", 0, None), np.full(4, np.nan))]})
     picture = plot.svg(nothing, "nothing")
     ET.fromstring(picture)
     assert b"no round was measured" in picture
@@ -48,8 +47,7 @@ def test_what_was_not_measured_is_left_out(summary: Callable[..., dict[str, Any]
 
 
 def test_one_round_of_one_seed_is_drawn(summary: Callable[..., dict[str, Any]]) -> None:
-    runs = {"ifca": [summary("ifca", 0, 0.5)]}
-    one = Comparison([table.row("ifca", runs["ifca"])], runs, {"ifca": np.array([[0.5]])}, None)
+    one = Comparison.of({"ifca": [Done(summary("ifca", 0, 0.5), np.array([0.5]))]})
     picture = plot.svg(one, "one")
     ET.fromstring(picture)
     assert b"one seed" in picture

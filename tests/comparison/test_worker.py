@@ -34,6 +34,7 @@ def test_runs_at_one_desk_leave_what_single_runs_leave(tmp_path: Path) -> None:
     for name in written - {"timings.csv", "summary.json"}:
         assert (one / name).read_bytes() == (same / name).read_bytes(), name
     assert np.array_equal(messages[-1].accuracy, last.rounds["accuracy"], equal_nan=True)
+    assert np.array_equal(messages[-1].honest, last.rounds["honest_accuracy"], equal_nan=True)
     assert messages[-1].summary["accuracy"] == last.summary["accuracy"]
     assert messages[-2].number == 3
 

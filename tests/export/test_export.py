@@ -75,9 +75,10 @@ def test_the_front_matter_has_the_figures_of_the_run(run: flexcfl.Run, exported:
     (result,) = model["results"]
     assert result["dataset"]["name"] == "digits"
     values = {metric["name"]: metric["value"] for metric in result["metrics"]}
-    assert values == {
-        f"accuracy ({name})": value for name, value in run.summary["accuracy"].items()
-    }
+    accuracy = run.summary["accuracy"]
+    assert values == {f"accuracy ({name})": accuracy[name] for name in ("best", "final", "median")}
+    assert f"It was measured from round {accuracy['first_round']} on." in read(exported)
+    assert "first" not in read(exported).partition("## Results")[2].partition("##")[0]
 
 
 def test_the_python_of_the_card_loads_a_model(

@@ -107,7 +107,7 @@ def test_a_condition_and_its_opposite_divide_the_runs_that_have_a_figure(
         ("algorithm.nme=x", "did you mean 'algorithm.name'?"),
         ("Seed=1", "did you mean 'seed'?"),
         ("???=1", "no figure '???': 'flexcfl runs --help' tells which there are."),
-        ("best", "'best' is not of the form KEY=VALUE, such as algorithm=flexcfl or best>=0.9."),
+        ("best", "'best' is not of the form KEY=VALUE, such as algorithm=flexcfl or final>=0.9."),
         ("=3", "'=3' is not of the form KEY=VALUE"),
         ("best>=90", "best is a share between 0 and 1: write best>=0.9 or best>=90%, not '90'."),
         ("best>=high", "best is a number: compare it with one"),

@@ -53,7 +53,7 @@ def test_every_run_is_whole_at_any_width(width: int, folder: Path) -> None:
     joined = "".join(lines).replace(" ", "")
     for row in rows:
         assert repr(str(row.folder))[1:-1].replace(" ", "") in joined
-        assert f"{100 * (row.figures['best'] or 0):.1f}" in joined or row.figures["best"] is None
+        assert f"{100 * (row.figures['final'] or 0):.1f}" in joined or row.figures["final"] is None
 
 
 @settings(max_examples=50)

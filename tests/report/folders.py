@@ -29,9 +29,15 @@ def construct(
     moving: float = 0.1,
     measured: bool = True,
     names: Sequence[str] = (),
+    accuracy: Sequence[float | None] = (),
 ) -> Path:
-    """Leave what a finished run leaves in which a share of the clients moves in every round."""
+    """Leave what a finished run leaves in which a share of the clients moves in every round.
+
+    An ``accuracy`` for each round may be given, None where it is not measured.
+    """
     rng = np.random.default_rng(seed)
+    curve = accuracy or [1 - 1 / (1 + n) if measured else None for n in range(1, rounds + 1)]
+    rounds = len(curve)
     path.mkdir(parents=True)
     group_of = rng.integers(groups, size=clients)
     members = [Membership(0, client, int(group_of[client])) for client in range(clients)]
@@ -44,7 +50,7 @@ def construct(
         members += [Membership(number, client, int(group_of[client])) for client in moved.tolist()]
         if len(moved):
             shifts.append(Shifted(number, spans(moved)))
-        lines.append(_figures(number, clients, len(moved), measured))
+        lines.append(_figures(number, clients, len(moved), curve[number - 1]))
         accuracies = rng.random(groups)
         of_groups += [
             GroupFigures(
@@ -84,9 +90,8 @@ def construct(
     return path
 
 
-def _figures(number: int, clients: int, moved: int, measured: bool) -> Figures:
+def _figures(number: int, clients: int, moved: int, accuracy: float | None) -> Figures:
     figures: dict[str, Any] = {each.name: 0 for each in fields(Figures)}
-    accuracy = 1 - 1 / (1 + number) if measured else None
     return Figures(**{
         **figures,
         "round": number,

@@ -61,8 +61,8 @@ def test_downloaded_curves_are_the_figures_of_the_rounds(page: "Page", runs: Pat
             assert figures == pytest.approx([np.mean(values), min(values), max(values)], rel=1e-5)
 
 
-def test_downloaded_costs_are_the_bytes_of_the_rounds(page: "Page", runs: Path) -> None:
-    _, text = downloaded(page, "Data (CSV)", "Accuracy against bytes")
+def test_downloaded_traffic_is_the_bytes_of_the_rounds(page: "Page", runs: Path) -> None:
+    _, text = downloaded(page, "Data (CSV)", "Accuracy against traffic")
     for method in ("fedavg", "flexcfl", "ifca"):
         last = [line for line in rows(text) if line["method"] == method][-1]
         sent = [

@@ -89,7 +89,7 @@ def test_space_takes_a_method_out_of_all_charts_and_back(page: "Page") -> None:
     page.get_by_role("checkbox", name="ifca").focus()
     page.keyboard.press("Space")
     page.wait_for_timeout(200)
-    bands = [2, 1, 2, 2]  # of the accuracy against bytes there is no band
+    bands = [2, 1, 2, 2]  # of the accuracy against traffic there is no band
     assert lines() == [number - fewer for number, fewer in zip(before, bands, strict=True)]
     page.keyboard.press("Space")
     page.wait_for_timeout(200)
@@ -100,7 +100,7 @@ def test_space_takes_a_method_out_of_all_charts_and_back(page: "Page") -> None:
 def test_enter_changes_the_theme_and_says_so(page: "Page") -> None:
     button = page.get_by_role("button", name="Dark theme")
     strokes = "all => all.map((each) => getComputedStyle(each).stroke)"
-    lines = page.locator("#chart-cost .js-line")
+    lines = page.locator("#chart-traffic .js-line")
     light = lines.evaluate_all(strokes)
     assert button.get_attribute("aria-pressed") == "false"
     button.focus()
@@ -120,7 +120,9 @@ def test_everything_has_a_name_of_its_own(page: "Page") -> None:
         assert len(set(names)) == len(names), (kind, Counter(names))
     charts = {accessible(each) for each in page.locator("[role=img]").all()}
     assert len(charts) == 4 + 7
-    assert any(name.startswith("Accuracy over rounds. fedavg reaches") for name in charts)
+    assert any(
+        name.startswith("Accuracy over rounds. Final accuracy, the mean of") for name in charts
+    )
     assert all(". " in name for name in charts)
     titles = page.get_by_role("heading").all_inner_texts()
     assert {"What was run", "Results", "Methods over rounds", "Groups of a run"} <= set(titles)

@@ -2,13 +2,17 @@
 
 import json
 import statistics
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from flexcfl.algorithms import ALGORITHMS
-from flexcfl.report import Book, words
+from flexcfl.report import Book, html, words
+from flexcfl.report.book import Setting
+from flexcfl.report.page import state
+from tests.report.folders import construct
 from tests.report.runs import CLIENTS, ROUNDS, broken_off, made
 
 
@@ -27,24 +31,47 @@ def test_a_line_is_the_summary_of_its_run(
         method=algorithm,
         seeds="0",
         rounds=str(ROUNDS),
-        best=f"{100 * told['accuracy']['best']:.1f}",
         final=f"{100 * told['accuracy']['final']:.1f}",
-        cost=f"x{traffic['relative_to_fedavg']:.2f}",
+        best=f"{100 * told['accuracy']['best']:.1f}",
+        traffic=f"x{traffic['relative_to_fedavg']:.2f}",
         megabytes=f"{(traffic['down_bytes'] + traffic['up_bytes']) / 1e6:,.1f}",
         migrations=f"{told['migrations']}",
-        is_best=True,
+        is_first=True,
     )
 
 
-def test_several_seeds_are_a_mean_with_their_spread(
-    tmp_path_factory: pytest.TempPathFactory,
+def test_several_seeds_are_a_mean_with_their_spread(tmp_path: Path) -> None:
+    curves = [[0.5, 0.6, 0.7], [0.8, 0.6, 0.6]]
+    for seed, curve in enumerate(curves):
+        construct(tmp_path / str(seed), seed=seed, accuracy=curve)
+    (line,) = words.lines(Book.of([tmp_path]).settings[0])
+    final = [100 * statistics.fmean(curve) for curve in curves]
+    assert line.final == f"{statistics.fmean(final):.1f} ± {statistics.stdev(final):.1f}"
+    assert (line.best, line.seeds, line.is_first) == ("75.0 ± 7.1", "0, 1", True)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_lines_are_ranked_by_the_last_ten_rounds_that_all_are_measured_in(
+    late: bool, tmp_path: Path
 ) -> None:
-    folders = [made(tmp_path_factory, "flexcfl", seed=seed) for seed in (0, 1)]
-    other = made(tmp_path_factory, "fedavg")
-    flexcfl, fedavg = words.lines(Book.of([*folders, other]).settings[0])
-    best = [100 * summary(folder)["accuracy"]["best"] for folder in folders]
-    assert flexcfl.best == f"{statistics.fmean(best):.1f} ± {statistics.stdev(best):.1f}"
-    assert (flexcfl.seeds, flexcfl.is_best, fedavg.is_best) == ("0, 1", True, False)
+    """The first curve has the best round, and it is the lowest in the end."""
+    curves: dict[str, list[float | None]] = {
+        "swinging": [0.99, 0.97, *[0.5] * 10],
+        "steady": [None if late else 0.1, *[0.9] * 11],
+        "plain": [0.2, *[0.7] * 11],
+        "unplaced": [None] * 12,
+    }
+    folders = [construct(tmp_path / name, method=name, accuracy=curves[name]) for name in curves]
+    found = words.lines(Book.of(folders).settings[0])
+    assert [line.method for line in found] == ["steady", "plain", "swinging", "unplaced"]
+    assert [line.is_first for line in found] == [True, False, False, False]
+    assert [line.final for line in found] == ["90.0", "70.0", "50.0", "-"]
+    assert found[2].best == ("97.0" if late else "99.0")
+    assert state(Book.of(folders), live=False)["settings"][0]["first"] == 1  # the steady one
+    page = " ".join(html(Book.of(folders)).split())
+    which = "the rounds 2 to 12" if late else "the rounds 1 to 12"
+    assert f"accuracy over {which}, in which every method is measured" in page
+    assert page.count('<tr class="first"> <th scope="row">steady') == 1
 
 
 def test_the_facts_are_those_of_the_run(tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -62,6 +89,25 @@ def test_the_facts_are_those_of_the_run(tmp_path_factory: pytest.TempPathFactory
     assert f"flexcfl {summary(folder)['versions']['flexcfl']}" in facts["made by"]
 
 
+@pytest.mark.parametrize(
+    ("schedule", "told"),
+    [
+        ([{"round": 0, "share": 0.25}, {"round": 13, "share": 0.5}], "before round 13)"),
+        ([{"round": 0, "share": 0.25}, {"round": 12, "share": 0.5}], "incremental"),
+        ([{"round": 0, "share": 1.0}], "incremental"),
+        (["never", {"later": 13}], "incremental"),
+        ({"round": 13}, "incremental"),
+    ],
+)
+def test_rounds_in_which_nothing_is_released_are_told(
+    tmp_path: Path, schedule: object, told: str
+) -> None:
+    (run,) = Book.of([construct(tmp_path / "run", rounds=12)]).runs
+    tables = {**run.tables, "shift": {"name": ["incremental"], "schedule": schedule}}
+    setting = Setting("one", [replace(run, tables=tables)])
+    assert words.facts(setting)["shift"].endswith(told)
+
+
 def test_facts_in_which_runs_differ_are_all_told(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
@@ -77,8 +123,8 @@ def test_how_far_runs_are(tmp_path_factory: pytest.TempPathFactory) -> None:
     assert words.state(Book.of([stopped])) == f"round 3 of {ROUNDS}"
     both = Book.of([done, stopped])
     assert words.state(both) == f"1 of 2 runs finished, round {ROUNDS + 3} of {2 * ROUNDS}"
-    line = words.lines(both.settings[0])[1]
-    assert (line.method, line.rounds) == ("flexcfl", f"3 of {ROUNDS}")
+    rounds = {line.method: line.rounds for line in words.lines(both.settings[0])}
+    assert rounds == {"fedavg": f"{ROUNDS}", "flexcfl": f"3 of {ROUNDS}"}
     assert words.title(both) == "fedavg, flexcfl on digits"
 
 

@@ -148,7 +148,7 @@ def test_the_summary_has_all_its_figures(blobs: Federation) -> None:
     assert (summary["groups"], summary["placed"], summary["waiting"]) == (1, 6, 0)
     for name in ("newcomers", "auxiliary", "clustering", "adjusted_rand_index"):
         assert summary[name] is None
-    assert set(summary["accuracy"]) == {"best", "final", "median"}
+    assert set(summary["accuracy"]) == {"best", "final", "median", "first_round"}
     assert set(summary["rounds_to"]) == {"0.8", "0.85", "0.9", "0.95"}
     assert summary["traffic"] == {
         "transfers": 3 * 2 * 3,
@@ -251,7 +251,7 @@ def test_the_auxiliary_model_is_saved_and_summed_up(
     blobs: Federation, parity: str, tmp_path: Path
 ) -> None:
     run = flexcfl.run(dataset=blobs, algorithm=parity, rounds=2, out=tmp_path / "run")
-    assert set(run.summary["auxiliary"]) == {"best", "final", "median"}
+    assert set(run.summary["auxiliary"]) == {"best", "final", "median", "first_round"}
     assert run.auxiliary is not None
     saved = load_file(tmp_path / "run" / "models" / "auxiliary.safetensors")
     for name, values in run.engine.module(run.auxiliary).state_dict().items():
@@ -264,6 +264,7 @@ def test_newcomers_are_summed_up_by_themselves(blobs: Federation) -> None:
     curve = run.rounds["newcomers_accuracy"]
     assert np.isnan(curve).tolist() == [True, False, False]
     assert run.summary["newcomers"]["best"] == curve[1:].max()
+    assert run.summary["newcomers"]["first_round"] == 2
     assert run.rounds["placed"].tolist() == [3, 6, 6]
 
 

@@ -69,9 +69,16 @@ def test_what_was_not_measured_is_told_with_the_reason(run: Run) -> None:
 
 
 def test_a_late_first_measurement_is_told(run: Run) -> None:
-    late = {**run.rounds, "accuracy": np.array([np.nan, np.nan, 0.9])}
-    rows = shown(replace(summarised(run, rounds_to={"0.8": 3, "0.95": None}), rounds=late))
-    assert rows["reached"] == "80% in round 3, measured from round 3 on"
+    late = {"best": 0.9, "final": 0.8, "median": 0.85, "first_round": 3}
+    attack = {"clients": 2, "name": "noise"}
+    rows = shown(summarised(run, accuracy=late, honest=late, attack=attack))
+    told = "best 90.0%, final 80.0% (the mean of the last ten rounds), median 85.0%"
+    assert rows["accuracy"] == f"{told}, measured from round 3 on"
+    others = "without the 2 clients that attack (noise), measured from round 3 on"
+    assert rows["honest"] == f"best 90.0%, final 80.0%, median 85.0% {others}"
+    early = shown(summarised(run, accuracy={**late, "first_round": 1}))
+    del late["first_round"]  # as earlier versions left it
+    assert shown(summarised(run, accuracy=late))["accuracy"] == early["accuracy"] == told
 
 
 def test_a_sample_is_told(blobs: Federation) -> None:

@@ -52,8 +52,9 @@ def test_a_chart_that_there_is_not_is_told_in_a_sentence(run: flexcfl.Run) -> No
 
 def test_a_notebook_shows_the_results_and_the_curve(run: flexcfl.Run) -> None:
     shown = run._repr_html_()
-    best = f"{run.accuracy.best:.1%}"
-    assert f"best {best}" in shown
+    final = f"{run.accuracy.final:.1%}"
+    assert f"accuracy over 8 rounds, final {final}, best {run.accuracy.best:.1%}<" in shown
+    assert f"final {final} (the mean of the last ten rounds)" in shown
     points = re.search(r'<polyline points="([^"]+)"', shown)
     assert points is not None
     measured = np.count_nonzero(~np.isnan(run.rounds["accuracy"]))
@@ -86,11 +87,12 @@ def test_names_are_those_of_all_clients(names: tuple[str, ...]) -> None:
 def test_comparisons_are_drawn_and_shown_as_well(tmp_path: Path) -> None:
     with all_done_here():
         compared = flexcfl.compare(["fedavg", "flexcfl"], rounds=6, seeds=2, out=tmp_path / "it")
-    figure = compared.plot("cost")
+    figure = compared.plot("traffic")
     assert [trace.name for trace in figure.data] == ["fedavg", "flexcfl"]
     shown = compared._repr_html_()
-    assert shown.count("<tr>") == 3
+    assert shown.count("<tr") == 3
     assert "<td>flexcfl</td>" in shown
+    assert "<p>ranked: by final, the mean of the last ten rounds" in shown
     with pytest.raises(SettingsError, match="no chart of a comparison 'moves'"):
         compared.plot("moves")
 

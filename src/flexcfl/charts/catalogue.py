@@ -11,7 +11,7 @@ __all__ = ["OF_METHODS", "OF_RUN", "chart", "of_run"]
 
 OF_METHODS: Mapping[str, Callable[[Sequence[Record]], Chart]] = {
     "accuracy": curves.accuracy,
-    "cost": curves.cost,
+    "traffic": curves.traffic,
     "loss": curves.loss,
     "discrepancy": curves.discrepancy,
 }

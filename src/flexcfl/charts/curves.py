@@ -1,4 +1,4 @@
-"""Methods beside each other: accuracy, loss and discrepancy over rounds, and what they cost."""
+"""Methods beside each other: accuracy, loss and discrepancy over rounds, and their traffic."""
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -9,19 +9,19 @@ from numpy.typing import NDArray
 
 from flexcfl.charts.chart import Chart, axis, counted, layout, listed, percent, plain
 from flexcfl.charts.palette import COLOURS, DASHES, faded
-from flexcfl.charts.record import Record, by_method
+from flexcfl.charts.record import Record, by_method, measured
 
-__all__ = ["accuracy", "cost", "discrepancy", "loss"]
+__all__ = ["accuracy", "discrepancy", "loss", "traffic"]
 
 BAND = 0.16
 TOLD = 5  # of more methods only the extremes are told
+NOT_YET = "No round has been measured yet."
 SPREAD = " Lines are means over the seeds, bands go from the lowest to the highest."
 
 
 def accuracy(records: Sequence[Record]) -> Chart:
     """Return the accuracy over rounds, in percent."""
-    best = _told(records, "accuracy", "reaches {}", np.nanmax, percent)
-    text = f"{best}{_spread(records)}"
+    text = f"{_finals(records)}{_spread(records)}"
     data = _lines(records, "accuracy", 100)
     shown = layout(yaxis=_percents(data), xaxis=_rounds(records), hovermode="x unified")
     columns = ("method", "round", "accuracy_percent")
@@ -30,7 +30,7 @@ def accuracy(records: Sequence[Record]) -> Chart:
 
 def loss(records: Sequence[Record]) -> Chart:
     """Return the cohort's training loss over rounds."""
-    ends = _told(records, "loss", "ends at {}", _last, "{:.3g}".format)
+    ends = _ends(records, "loss")
     text = f"Mean training loss of the cohort in its last local epoch. {ends}{_spread(records)}"
     shown = layout(yaxis=axis("training loss"), xaxis=_rounds(records), hovermode="x unified")
     data = _lines(records, "loss")
@@ -39,7 +39,7 @@ def loss(records: Sequence[Record]) -> Chart:
 
 def discrepancy(records: Sequence[Record]) -> Chart:
     """Return the discrepancy over rounds (Equation 3 of the paper)."""
-    ends = _told(records, "discrepancy", "ends at {}", _last, "{:.3g}".format)
+    ends = _ends(records, "discrepancy")
     what = "How far clients' models are, after local training, from their group's."
     shown = layout(yaxis=axis("discrepancy"), xaxis=_rounds(records), hovermode="x unified")
     data, columns = _lines(records, "discrepancy"), ("method", "round", "discrepancy")
@@ -47,18 +47,18 @@ def discrepancy(records: Sequence[Record]) -> Chart:
     return Chart("discrepancy", "Discrepancy over rounds", text, data, shown, columns)
 
 
-def cost(records: Sequence[Record]) -> Chart:
+def traffic(records: Sequence[Record]) -> Chart:
     """Return the accuracy against all bytes sent so far."""
     data = []
     for place, (method, runs) in enumerate(by_method(records).items()):
         sent = np.cumsum(_mean(runs, "down_bytes") + _mean(runs, "up_bytes")) / 1e6
-        measured = 100 * _mean(runs, "accuracy")
-        known = ~np.isnan(measured)
-        data.append(_line(method, place, listed(sent[known]), listed(measured[known])))
-    text = "Bytes of the algorithm's own messages, both ways, means over the seeds."
+        reached = 100 * _mean(runs, "accuracy")
+        known = ~np.isnan(reached)
+        data.append(_line(method, place, listed(sent[known]), listed(reached[known])))
+    text = "Traffic is the bytes of the algorithm's own messages, both ways, means over the seeds."
     shown = layout(xaxis=axis("megabytes sent", rangemode="tozero"), yaxis=_percents(data))
     columns = ("method", "megabytes", "accuracy_percent")
-    return Chart("cost", "Accuracy against bytes", text, data, shown, columns)
+    return Chart("traffic", "Accuracy against traffic", text, data, shown, columns)
 
 
 def _rounds(records: Sequence[Record]) -> dict[str, Any]:
@@ -69,8 +69,8 @@ def _rounds(records: Sequence[Record]) -> dict[str, Any]:
 
 def _percents(data: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return an axis of accuracies, of which there may be none."""
-    measured = any(trace["y"] for trace in data)
-    return axis("accuracy in %", **({} if measured else {"range": [0, 100]}))
+    some = any(trace["y"] for trace in data)
+    return axis("accuracy in %", **({} if some else {"range": [0, 100]}))
 
 
 def _lines(records: Sequence[Record], column: str, scale: float = 1) -> list[dict[str, Any]]:
@@ -143,28 +143,41 @@ def _over_seeds(what: Callable[..., Any], values: NDArray[np.float64]) -> NDArra
     return found
 
 
-def _last(values: NDArray[np.float64]) -> float:
-    return float(values[~np.isnan(values)][-1])
+def _last(values: NDArray[np.float64]) -> float | None:
+    known = values[~np.isnan(values)]
+    return float(known[-1]) if len(known) else None
+
+
+def _finals(records: Sequence[Record]) -> str:
+    """Return the final accuracies in words, over the rounds in which every method is measured."""
+    rounds = measured(records)
+    finals = _told(records, lambda record: record.scored(rounds).final, percent)
+    if finals:
+        return f"Final accuracy, the mean of the last ten rounds: {finals}"
+    some = any(record.scored().best is not None for record in records)
+    return "There is no round yet in which every method is measured." if some else NOT_YET
+
+
+def _ends(records: Sequence[Record], column: str) -> str:
+    """Return in words where the curves of a column end."""
+    ends = _told(records, lambda record: _last(record.rounds[column]), "ends at {:.3g}".format)
+    return ends or NOT_YET
 
 
 def _told(
-    records: Sequence[Record],
-    column: str,
-    words: str,
-    of: Callable[[NDArray[np.float64]], float],
-    spoken: Callable[[float], str],
+    records: Sequence[Record], of: Callable[[Record], float | None], spoken: Callable[[float], str]
 ) -> str:
-    """Return one figure of each method in words, the mean of what it is for each seed."""
+    """Return one figure of each method in words, the mean over the seeds that have it."""
     means = {}
     for method, runs in by_method(records).items():
-        known = [run.rounds[column] for run in runs if not np.isnan(run.rounds[column]).all()]
+        known = [value for value in map(of, runs) if value is not None]
         if known:
-            means[method] = float(np.mean([of(values) for values in known]))
+            means[method] = float(np.mean(known))
     if not means:
-        return "No round has been measured yet."
+        return ""
     least, most = (end(means, key=means.__getitem__) for end in (min, max))
     named = list(means) if len(means) <= TOLD else [most, least]
-    told = ", ".join(f"{method} {words.format(spoken(means[method]))}" for method in named)
+    told = ", ".join(f"{method} {spoken(means[method])}" for method in named)
     return f"{told}." if len(means) <= TOLD else f"The extremes of {len(means)} methods: {told}."
 
 

@@ -7,7 +7,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.protocol import NO_GROUP, Ids, numbers
+from flexcfl.metrics import Accuracy, measured_by_all
+from flexcfl.protocol import NO_GROUP, Flags, Ids, numbers
 
 __all__ = [
     "Changes",
@@ -16,6 +17,7 @@ __all__ = [
     "by_method",
     "changes_of",
     "group_matrix",
+    "measured",
     "shift_marks",
 ]
 
@@ -53,10 +55,9 @@ class Record:
         """How many rounds are done."""
         return len(self.rounds["round"])
 
-    @property
-    def best(self) -> float:
-        """The best accuracy so far, 0 as long as there is none."""
-        return float(np.nanmax(self.rounds["accuracy"].astype(np.float64), initial=0.0))
+    def scored(self, rounds: Flags | None = None) -> Accuracy:
+        """Return its best and final accuracy so far, over all rounds or over these alone."""
+        return Accuracy.of(self.rounds["accuracy"], rounds)
 
     @property
     def group_count(self) -> int:
@@ -75,6 +76,11 @@ def by_method(records: Iterable[Record]) -> dict[str, list[Record]]:
     for record in records:
         found.setdefault(record.method, []).append(record)
     return found
+
+
+def measured(records: Iterable[Record]) -> Flags:
+    """Return for each round whether all runs are measured; one that never was does not count."""
+    return measured_by_all(record.rounds["accuracy"] for record in records)
 
 
 @dataclass(frozen=True, eq=False)

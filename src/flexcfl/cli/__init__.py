@@ -72,7 +72,7 @@ app.command("compare", epilog=example("flexcfl compare fedavg flexcfl --dataset 
 app.command("reproduce", epilog=example("flexcfl reproduce table3 --only mnist-mclr --seeds 3"))(
     reproduce_command
 )
-app.command("runs", epilog=example("flexcfl runs --where algorithm=flexcfl --sort best"))(
+app.command("runs", epilog=example("flexcfl runs --where algorithm=flexcfl --sort final"))(
     runs_command
 )
 app.command("show", epilog=example("flexcfl show runs/flexcfl-digits-mclr-seed0-1"))(show_command)

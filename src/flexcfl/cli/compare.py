@@ -68,7 +68,7 @@ def compare(
     track: options.Track = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Run algorithms on the same clients, cohorts and shifts, and show a table of the results.
+    """Run algorithms on the same clients, cohorts and shifts, and rank them in a table.
 
     [ALGORITHM]... are names such as fedavg flexcfl; 'flexcfl algorithms' says which there are.
     Without any, fedavg, ifca and flexcfl are compared on a small federation that needs no download,
@@ -77,6 +77,9 @@ def compare(
     Every algorithm runs with every seed, several runs at a time. All meet the same cohorts, which
     visit every client once and are then drawn at random (run.cohorts=round-robin-then-uniform,
     unless set otherwise). A setting that only some of the algorithms have is given to those.
+
+    The table is ranked by final accuracy, which is the mean of the last ten rounds; the best round
+    stands beside it. Both are over the rounds in which every method is measured.
 
     The folder holds one run folder per algorithm and seed, each as 'flexcfl run' leaves it,
     comparison.csv with a line per run, comparison.json with settings, means and standard

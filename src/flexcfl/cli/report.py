@@ -41,9 +41,10 @@ def report(
     are not finished are shown as far as they are, and of a folder with runs in it those that cannot
     be shown are left out, which is said.
 
-    The page shows what was run, a table of results, accuracy, loss and discrepancy over rounds and
-    accuracy against bytes; for each run its groups, who moved where and when, the founders of its
-    groups, and the label skew; and how to run it again. Each chart's data can be downloaded.
+    The page shows what was run; a table of results, ranked by final accuracy, which is the mean of
+    the last ten rounds; accuracy, loss and discrepancy over rounds, and accuracy against traffic;
+    for each run its groups, who moved where and when, the founders of its groups, and the label
+    skew; and how to run it again. Each chart's data can be downloaded.
     """
     from rich.console import Console
 

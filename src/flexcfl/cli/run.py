@@ -31,7 +31,8 @@ def run(asked: Asked) -> None:
                    first_model, eta_g, sharing;
                  flexcfl-rcc: groups, pretraining_steps, pretraining_epochs,
                    first_model, eta_g, sharing;
-                 ifca, ifca-mig, fesem, fesem-mig: groups, averaging;
+                 ifca, ifca-mig: groups, averaging;
+                 fesem, fesem-mig: groups, averaging, start;
                  cfl: eps1, eps2, gamma, least, rounds_before, participation;
                  flhc: rounds_before, groups, threshold, metric, linkage,
                    sample

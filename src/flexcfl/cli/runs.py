@@ -21,7 +21,7 @@ def runs(
             "-w",
             metavar="KEY=VALUE",
             help="Only runs of which this is true; also !=, <, <=, > and >=, such as "
-            "'best>=0.9'. May be repeated, and then all must be true.",
+            "'final>=0.9'. May be repeated, and then all must be true.",
             show_default=False,
         ),
     ] = None,
@@ -58,7 +58,8 @@ def runs(
     when (such as 'when>=2026-11-18'); or one of the figures:
 
     \b
-      best, final, median    accuracies, as shares (0.9) or in percent (90%)
+      final, best, median    accuracies, as shares (0.9) or in percent (90%);
+                             final is the mean of the last ten rounds
       honest, newcomers      final accuracies of clients that do not attack, or
                              that came later
       auxiliary              that of the model beside the groups

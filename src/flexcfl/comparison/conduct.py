@@ -7,10 +7,9 @@ from pathlib import Path
 from time import monotonic
 from typing import Literal, TypeAlias
 
-import numpy as np
 from rich.console import Console
 
-from flexcfl.comparison import display, leaving, table
+from flexcfl.comparison import display, leaving
 from flexcfl.comparison.asked import Asked
 from flexcfl.comparison.folder import entered, finished, within
 from flexcfl.comparison.messages import Done, Remark
@@ -94,16 +93,8 @@ def _held_together(
     by_name: dict[str, list[Done]] = {}
     for run in runs:
         by_name.setdefault(run.algorithm, []).append(done[run.folder])
-    summaries = {name: [each.summary for each in found] for name, found in by_name.items()}
-    return Comparison(
-        table=[table.row(name, each) for name, each in summaries.items()],
-        runs=summaries,
-        curves={
-            name: np.stack([each.accuracy for each in found]) for name, found in by_name.items()
-        },
-        folder=folder,
-        _paths=tuple(folder / run.folder for run in runs) if folder else (),
-    )
+    paths = tuple(folder / run.folder for run in runs) if folder else ()
+    return Comparison.of(by_name, folder, paths)
 
 
 @contextmanager

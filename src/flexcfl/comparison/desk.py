@@ -73,7 +73,8 @@ class Desk:
                 _tell(found, send)
             view = partial(self._sent, send, stoppable=folder is not None)
             run = execute(prepared, view, folder, stop, found, callbacks=callbacks, tell=tell)
-        send(Done(dict(run.summary), run.rounds["accuracy"]))
+        rounds = run.rounds
+        send(Done(dict(run.summary), rounds["accuracy"], rounds["honest_accuracy"]))
         if stop.asked is not None:  # in the last round, when there was nothing left to stop
             raise KeyboardInterrupt
 

@@ -33,6 +33,7 @@ class _Accuracy:
     best: Finite | None
     final: Finite | None
     median: Finite | None
+    first_round: int | None = None  # which earlier versions do not tell
 
 
 @dataclass(frozen=True)
@@ -82,9 +83,11 @@ def read_back(path: Path, experiment: Experiment) -> Done:
     with _damage_told(path, SUMMARY):
         summary = _summary(disk.read(path / SUMMARY, MOST_BYTES + 1), experiment)
     with _damage_told(path, ROUNDS):
-        accuracy = _accuracy(_rounds(path, experiment.run.rounds))
+        rounds = _rounds(path, experiment.run.rounds)
+        accuracy = _accuracy([each.accuracy for each in rounds])
+        honest = _accuracy([each.honest_accuracy for each in rounds])
     tidy(path)
-    return Done(summary, accuracy, before=True)
+    return Done(summary, accuracy, honest, before=True)
 
 
 def curves(path: Path, rounds: int) -> Mapping[str, NDArray[Any]]:
@@ -130,8 +133,7 @@ def _summary(content: bytes, experiment: Experiment) -> dict[str, Any]:
     return summary
 
 
-def _accuracy(figures: Sequence[Figures]) -> NDArray[np.float64]:
-    accuracy = [each.accuracy for each in figures]
-    if not all(each is None or 0 <= each <= 1 for each in accuracy):
-        raise ValueError(accuracy)
-    return np.array(accuracy, dtype=np.float64)  # None becomes NaN
+def _accuracy(curve: Sequence[float | None]) -> NDArray[np.float64]:
+    if not all(each is None or 0 <= each <= 1 for each in curve):
+        raise ValueError(curve)
+    return np.array(curve, dtype=np.float64)  # None becomes NaN

@@ -5,9 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from flexcfl.comparison import plot, table
 from flexcfl.comparison.plan import Planned, own, shared
 from flexcfl.comparison.result import Comparison
+from flexcfl.protocol import Flags
 from flexcfl.report import Book, html
 from flexcfl.report.writing import REPORT
 
@@ -20,7 +23,7 @@ def files(
     runs: Sequence[Planned], comparison: Comparison, folder: Path
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the names of the files and their contents; what comes last says that all are there."""
-    summaries = [summary for each in comparison.runs.values() for summary in each]
+    summaries = [summary for each in comparison.compared.values() for summary in each]
     described = json.dumps(_described(runs, comparison), indent=2, allow_nan=False)
     yield CSV, table.csv(summaries).encode()
     yield SVG, plot.svg(comparison, _title(summaries))
@@ -36,12 +39,16 @@ def _title(summaries: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _described(runs: Sequence[Planned], comparison: Comparison) -> dict[str, Any]:
-    """Return the settings that all runs share, and for each algorithm its own and its figures."""
+    """Return the settings that all runs share, and for each algorithm its own and its figures.
+
+    ``compared`` says over which rounds accuracies are: how many there are, from which to which.
+    """
     common = shared([run.experiment for run in runs])
     experiments = {run.algorithm: run.experiment for run in runs}
     return {
         "seeds": sorted({run.seed for run in runs}),
         "settings": common,
+        "compared": _rounds(comparison.measured),
         "algorithms": {
             row.algorithm: {
                 "settings": own(experiments[row.algorithm], common),
@@ -50,3 +57,9 @@ def _described(runs: Sequence[Planned], comparison: Comparison) -> dict[str, Any
             for row in comparison.table
         },
     }
+
+
+def _rounds(measured: Flags) -> dict[str, int | None]:
+    numbers = (np.flatnonzero(measured) + 1).tolist()
+    first, last = (numbers[0], numbers[-1]) if numbers else (None, None)
+    return {"rounds": len(numbers), "first_round": first, "last_round": last}

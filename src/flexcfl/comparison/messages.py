@@ -68,11 +68,13 @@ class RoundDone:
 class Done:
     """The run is over: its summary, and the accuracy of each round, NaN where there is none.
 
-    ``before`` says that it had been over before anybody asked for it.
+    ``honest`` is that of the clients that do not attack. ``before`` says that it had been over
+    before anybody asked for it.
     """
 
     summary: dict[str, Any]
     accuracy: Any
+    honest: Any = ()
     before: bool = False
 
 

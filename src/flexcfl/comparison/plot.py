@@ -1,4 +1,4 @@
-"""The picture of a comparison: accuracy over rounds, and beside it what accuracy costs."""
+"""The picture of a comparison: accuracy over rounds, and beside it the traffic that it takes."""
 
 import io
 from collections.abc import Mapping, Sequence
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexcfl.comparison.result import Comparison
+from flexcfl.metrics import over
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,6 +29,7 @@ STYLE = {
     "grid.color": "#e6e6e6",
 }
 GAP, REACH = 0.06, 0.35  # from label to label, as parts of the height and of the width
+FINAL = "final is the mean of the last ten rounds"
 MANY = 6  # more names than that stand in two columns
 
 Looks: TypeAlias = Mapping[str, tuple[str, str]]  # colour and dashes of each algorithm
@@ -45,8 +47,10 @@ def svg(comparison: Comparison, title: str) -> bytes:
         figure = Figure(figsize=SIZE, layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=(3, 2))
         figure.suptitle(title, fontsize=11)
+        measured = over(comparison.measured, len(comparison.table))
+        figure.supxlabel(f"{FINAL}, {measured}", fontsize=9)
         _curves(left, comparison.curves, looks)
-        _costs(right, comparison, looks)
+        _traffic(right, comparison, looks)
         figure.savefig(picture, format="svg", metadata={"Date": None, "Title": title})
     return picture.getvalue()
 
@@ -80,19 +84,19 @@ def _curves(axes: "Axes", curves: Mapping[str, NDArray[np.float64]], looks: Look
         axes.legend(loc="lower right", frameon=False, ncols=1 if len(looks) <= MANY else 2)
 
 
-def _costs(axes: "Axes", comparison: Comparison, looks: Looks) -> None:
+def _traffic(axes: "Axes", comparison: Comparison, looks: Looks) -> None:
     """Draw a point for each seed, and a ring with the algorithm's name for the mean."""
-    rows = [row for row in comparison.table if row.best.mean is not None]
+    rows = [row for row in comparison.table if row.final.mean is not None]
     for row in rows:
-        runs, colour = comparison.runs[row.algorithm], looks[row.algorithm][0]
-        costs = [run["traffic"]["relative_to_fedavg"] for run in runs]
-        best = [100 * run["accuracy"]["best"] for run in runs]
-        axes.plot(costs, best, "o", color=colour, alpha=0.6, markersize=4, markeredgewidth=0)
-        axes.plot(np.mean(costs), np.mean(best), "o", color=colour, fillstyle="none", markersize=10)
-    axes.set(xlabel="model transfers, relative to FedAvg", ylabel="best accuracy in %")
+        runs, colour = comparison.compared[row.algorithm], looks[row.algorithm][0]
+        sent = [run["traffic"]["relative_to_fedavg"] for run in runs]
+        final = [100 * run["accuracy"]["final"] for run in runs]
+        axes.plot(sent, final, "o", color=colour, alpha=0.6, markersize=4, markeredgewidth=0)
+        axes.plot(np.mean(sent), np.mean(final), "o", color=colour, fillstyle="none", markersize=10)
+    axes.set(xlabel="traffic: model transfers, relative to FedAvg's", ylabel="final accuracy in %")
     axes.set_title("each seed, and their mean as a ring", size=10)
     axes.xaxis.set_major_formatter("x{x:g}")
-    means = [(row.relative_to_fedavg.mean or 0, 100 * (row.best.mean or 0)) for row in rows]
+    means = [(row.relative_to_fedavg.mean or 0, 100 * (row.final.mean or 0)) for row in rows]
     _label(axes, means, [(row.algorithm, looks[row.algorithm][0]) for row in rows])
 
 

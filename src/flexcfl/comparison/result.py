@@ -9,8 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexcfl.charts import OF_METHODS, Record
+from flexcfl.comparison import table
+from flexcfl.comparison.messages import Done
 from flexcfl.comparison.table import Row
 from flexcfl.errors import SettingsError, unknown
+from flexcfl.metrics import measured_by_all
+from flexcfl.protocol import Flags
 from flexcfl.report import Book
 from flexcfl.runner.result import figure
 
@@ -24,16 +28,42 @@ __all__ = ["Comparison"]
 class Comparison:
     """A finished comparison.
 
-    ``table`` has a row for each algorithm, in the order asked for. By algorithm, ``runs`` has the
-    ``summary.json`` of each seed, and ``curves`` the accuracies, seeds by rounds, NaN where there
-    is none. ``folder`` is None where nothing was written.
+    ``table`` has a row for each algorithm, in the order asked for, whose accuracies are over the
+    rounds in which every run is measured. By algorithm, ``runs`` has the ``summary.json`` of each
+    seed, with its own figures; ``compared`` the same with ``accuracy`` and ``honest`` over the
+    rounds of the table; and ``curves`` the accuracies, seeds by rounds, NaN where there is none.
+    ``folder`` is None where nothing was written.
     """
 
     table: Sequence[Row]
     runs: Mapping[str, Sequence[Mapping[str, Any]]]
+    compared: Mapping[str, Sequence[Mapping[str, Any]]]
     curves: Mapping[str, NDArray[np.float64]]
     folder: Path | None
     _paths: tuple[Path, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        done: Mapping[str, Sequence[Done]],
+        folder: Path | None = None,
+        paths: tuple[Path, ...] = (),
+    ) -> "Comparison":
+        """Hold runs together, those of each algorithm by seed; ``paths`` are their folders."""
+        rounds = measured_by_all(each.accuracy for found in done.values() for each in found)
+        compared = {
+            name: [table.compared(each, rounds) for each in found] for name, found in done.items()
+        }
+        return cls(
+            table=[table.row(name, summaries) for name, summaries in compared.items()],
+            runs={name: [each.summary for each in found] for name, found in done.items()},
+            compared=compared,
+            curves={
+                name: np.stack([each.accuracy for each in found]) for name, found in done.items()
+            },
+            folder=folder,
+            _paths=paths,
+        )
 
     @property
     def algorithms(self) -> tuple[str, ...]:
@@ -45,12 +75,17 @@ class Comparison:
         """How many seeds there are, counted from 0."""
         return len(next(iter(self.runs.values())))
 
+    @property
+    def measured(self) -> Flags:
+        """For each round whether every run is measured; one that never is does not count."""
+        return measured_by_all(curve for curves in self.curves.values() for curve in curves)
+
     def plot(self, chart: str = "accuracy") -> "Figure":
         """Return a chart of all methods as a Plotly figure.
 
         Args:
-            chart: ``"accuracy"``; where the comparison has a folder also ``"cost"``, ``"loss"`` or
-                ``"discrepancy"``.
+            chart: ``"accuracy"``; where the comparison has a folder also ``"traffic"``, ``"loss"``
+                or ``"discrepancy"``.
 
         """
         if chart not in OF_METHODS:
@@ -73,11 +108,11 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows of the comparison."""
-        from flexcfl.comparison.display import html  # which needs this module
+        from flexcfl.comparison.ranking import html  # which needs this module
 
-        return html(self.table)
+        return html(self)
 
     def __repr__(self) -> str:
-        best = [(row.algorithm, row.best.mean) for row in self.table]
-        words = [f"{name} {'-' if mean is None else f'{mean:.1%}'}" for name, mean in best]
-        return f"Comparison(best accuracy: {', '.join(words)})"
+        finals = [(row.algorithm, row.final.mean) for row in table.ranked(self.table)]
+        words = [f"{name} {'-' if mean is None else f'{mean:.1%}'}" for name, mean in finals]
+        return f"Comparison(final accuracy: {', '.join(words)})"

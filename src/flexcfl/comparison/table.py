@@ -4,10 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from flexcfl.metrics import Figure
+from flexcfl.comparison.messages import Done
+from flexcfl.metrics import Accuracy, Figure
+from flexcfl.protocol import Flags
 from flexcfl.runner import tables
 
-__all__ = ["COLUMNS", "Row", "csv", "row", "value"]
+__all__ = ["COLUMNS", "Row", "compared", "csv", "ranked", "row", "value"]
 
 # What a line of comparison.csv holds of a summary, by where it stands there.
 COLUMNS: Mapping[str, tuple[str, ...]] = {
@@ -34,8 +36,10 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 class Row:
     """What a comparison shows of one algorithm.
 
-    ``best`` and ``final`` are accuracies, ``relative_to_fedavg`` the model transfers as a multiple
-    of FedAvg's, ``down_bytes`` and ``up_bytes`` what would go over the wire.
+    ``best`` and ``final`` are accuracies over the rounds in which every run is measured: the best
+    of these rounds, and the mean of the last ten. ``relative_to_fedavg`` is the traffic, in model
+    transfers as a multiple of FedAvg's, ``down_bytes`` and ``up_bytes`` what would go over the
+    wire.
     """
 
     algorithm: str
@@ -50,6 +54,21 @@ class Row:
     def figures(self) -> dict[str, Any]:
         """Return the figures as plain values, by name."""
         return {name: figure for name, figure in asdict(self).items() if name != "algorithm"}
+
+
+def compared(done: Done, rounds: Flags) -> dict[str, Any]:
+    """Return the summary of a run with its accuracies over these rounds alone."""
+    honest = Accuracy.of(done.honest, rounds)
+    return {
+        **done.summary,
+        "accuracy": asdict(Accuracy.of(done.accuracy, rounds)),
+        "honest": asdict(honest) if honest.best is not None else None,
+    }
+
+
+def ranked(rows: Iterable[Row]) -> list[Row]:
+    """Return rows with the highest final accuracy first, and those without one last."""
+    return sorted(rows, key=lambda row: row.final.rank)
 
 
 def row(algorithm: str, summaries: Sequence[Mapping[str, Any]]) -> Row:

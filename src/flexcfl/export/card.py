@@ -46,10 +46,10 @@ def _title(summary: Mapping[str, Any]) -> str:
 
 def _metadata(summary: Mapping[str, Any]) -> dict[str, Any]:
     # The licence is for whoever publishes to say, and depends on the data.
-    found = {name: value for name, value in summary["accuracy"].items() if value is not None}
     metrics = [
         {"type": "accuracy", "name": f"accuracy ({name})", "value": value}
-        for name, value in found.items()
+        for name, value in _scores(summary).items()
+        if value is not None
     ]
     result = {
         "task": {"type": "other", "name": "classification"},
@@ -59,6 +59,10 @@ def _metadata(summary: Mapping[str, Any]) -> dict[str, Any]:
     index = {"model-index": [{"name": _title(summary), "results": [result]}]} if metrics else {}
     tags = ["federated-learning", "clustered-federated-learning", summary["algorithm"]]
     return {"library_name": "pytorch", "tags": tags, **index}
+
+
+def _scores(summary: Mapping[str, Any]) -> dict[str, float | None]:
+    return {name: summary["accuracy"][name] for name in ("best", "final", "median")}
 
 
 def _opening(facts: Facts) -> str:
@@ -140,17 +144,17 @@ def _group(group: Group, names: Sequence[str]) -> list[str]:
 
 def _results(summary: Mapping[str, Any]) -> str:
     traffic = summary["traffic"]
-    rows = [[f"accuracy, {name}", _percent(value)] for name, value in summary["accuracy"].items()]
+    rows = [[f"accuracy, {name}", _percent(value)] for name, value in _scores(summary).items()]
     beside = summary["auxiliary"]
     if beside is not None:
         rows.append(["accuracy of the one model for everybody, final", _percent(beside["final"])])
     if summary["loss"] is not None:
         rows.append(["training loss, last ten rounds", f"{summary['loss']:.4g}"])
     rows += [
-        ["model transfers", f"{traffic['transfers']:,}"],
-        ["relative to FedAvg", f"{traffic['relative_to_fedavg']:.2f}"],
-        ["bytes down", f"{traffic['down_bytes']:,}"],
-        ["bytes up", f"{traffic['up_bytes']:,}"],
+        ["traffic, model transfers", f"{traffic['transfers']:,}"],
+        ["traffic, as a multiple of FedAvg's", f"{traffic['relative_to_fedavg']:.2f}"],
+        ["traffic, bytes down", f"{traffic['down_bytes']:,}"],
+        ["traffic, bytes up", f"{traffic['up_bytes']:,}"],
     ]
     privacy = summary["privacy"]
     if privacy is not None:
@@ -158,9 +162,15 @@ def _results(summary: Mapping[str, Any]) -> str:
         rows.append([f"epsilon ({plain(privacy['level'])})", told])
     words = (
         "Accuracy is over all clients, each with its group's model on its own test examples; "
-        "final is the mean of the last ten rounds."
+        f"final is the mean of the last ten rounds.{_since(summary['accuracy'])}"
     )
     return f"{table(['', ''], rows)}\n\n{words}"
+
+
+def _since(accuracy: Mapping[str, Any]) -> str:
+    """Say from which round on accuracy was measured, where that is not the first."""
+    first = accuracy.get("first_round") or 1  # summaries of earlier versions do not say so
+    return f" It was measured from round {first:,} on." if first > 1 else ""
 
 
 def _versions(summary: Mapping[str, Any]) -> str:

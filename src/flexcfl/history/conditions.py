@@ -1,4 +1,4 @@
-"""Which runs are meant: conditions such as ``algorithm=flexcfl`` and ``best>=0.9``."""
+"""Which runs are meant: conditions such as ``algorithm=flexcfl`` and ``final>=0.9``."""
 
 import operator
 import re
@@ -59,7 +59,7 @@ class Condition:
 
 
 def conditions(words: Iterable[str], rows: Sequence[Row]) -> list[Condition]:
-    """Return what words such as ``best>=0.9`` demand of these runs."""
+    """Return what words such as ``final>=0.9`` demand of these runs."""
     return [_condition(word, rows) for word in words]
 
 
@@ -80,7 +80,7 @@ def _condition(word: str, rows: Sequence[Row]) -> Condition:
     parts = FORM.fullmatch(word)
     if parts is None:
         raise SettingsError(
-            f"{shown(word)} is not of the form KEY=VALUE, such as algorithm=flexcfl or best>=0.9."
+            f"{shown(word)} is not of the form KEY=VALUE, such as algorithm=flexcfl or final>=0.9."
         )
     key, sign, text = known_key(parts[1].strip(), rows), parts[2], parts[3].strip()
     asked = assignments([f"{key}={text}"])[key]

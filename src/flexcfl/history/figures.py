@@ -24,8 +24,8 @@ class Figure:
 
 
 FIGURES: Mapping[str, Figure] = {
-    "best": Figure(("accuracy", "best"), high=True, share=True),
     "final": Figure(("accuracy", "final"), high=True, share=True),
+    "best": Figure(("accuracy", "best"), high=True, share=True),
     "median": Figure(("accuracy", "median"), high=True, share=True),
     "honest": Figure(("honest", "final"), high=True, share=True),
     "newcomers": Figure(("newcomers", "final"), high=True, share=True),

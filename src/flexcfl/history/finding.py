@@ -76,7 +76,7 @@ def runs(
 
     Args:
         folders: Folders of runs, or with runs in them; by default ``runs`` and ``comparisons``.
-        where: Conditions, such as ``"algorithm=flexcfl"`` or ``"best>=0.9"``.
+        where: Conditions, such as ``"algorithm=flexcfl"`` or ``"final>=0.9"``.
         sort: A setting or a figure; by default the newest come first.
         reverse: The other way round.
         limit: At most so many.
@@ -85,7 +85,7 @@ def runs(
 
     Example:
         >>> import flexcfl
-        >>> rows = flexcfl.history.runs("runs", where=["best>=0.9"], sort="best")  # doctest: +SKIP
+        >>> rows = flexcfl.history.runs(where=["final>=0.9"], sort="final")  # doctest: +SKIP
 
     """
     if isinstance(where, str):

@@ -19,17 +19,20 @@ __all__ = ["Listing", "cell"]
 
 COLUMNS = (
     *("folder", "algorithm", "dataset", "model", "shift", "seed", "rounds", "state"),
-    *("best", "final", "traffic", "migrations", "when"),
+    *("final", "best", "traffic", "migrations", "when"),
 )
 # What makes room on a narrow terminal, the last of these last; folders are mostly named after runs.
 SPARED = (
-    *("migrations", "model", "dataset", "shift", "seed", "traffic", "when", "algorithm", "final"),
+    *("migrations", "model", "dataset", "shift", "seed", "traffic", "when", "algorithm", "best"),
 )
 HOISTED = ("algorithm", "dataset", "model", "shift", "seed", "rounds", "state")
 GAP = 2
 UNKNOWN = "-"
 STYLES = {"running": "green", "interrupted": "yellow"}
-READING = "accuracy in %, traffic as a multiple of FedAvg's"
+READING = (
+    "accuracy in %, final is the mean of the last ten rounds; traffic in model transfers, as a "
+    "multiple of FedAvg's"
+)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ SHORT: Mapping[str, str] = {**{table: f"{table}.name" for table in NAMED}, **OPT
 
 @dataclass(frozen=True)
 class Row:
-    """A run: ``settings`` by names such as ``run.seed``, ``figures`` by names such as ``best``.
+    """A run: ``settings`` by names such as ``run.seed``, ``figures`` by names such as ``final``.
 
     Figures are those so far of a run that is not finished, and None where there is none.
     ``when`` is when it was finished, or went on last. ``summary`` is its ``summary.json``.

@@ -10,6 +10,7 @@ from flexcfl.metrics.summary import (
     Spread,
     final,
     measured_by_all,
+    over,
     rounds_to,
 )
 from flexcfl.metrics.training import Trainees
@@ -27,5 +28,6 @@ __all__ = [
     "adjusted_rand_index",
     "final",
     "measured_by_all",
+    "over",
     "rounds_to",
 ]

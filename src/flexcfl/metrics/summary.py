@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 __all__ = [
     *("LAST", "THRESHOLDS", "Accuracy", "Curve", "Figure", "Spread", "final"),
-    *("measured_by_all", "rounds_to"),
+    *("measured_by_all", "over", "rounds_to"),
 ]
 
 THRESHOLDS = ("0.8", "0.85", "0.9", "0.95")
@@ -40,6 +40,23 @@ def measured_by_all(curves: Iterable[Curve]) -> NDArray[np.bool_]:
     return shared
 
 
+def over(rounds: NDArray[np.bool_], methods: int) -> str:
+    """Return in words over which rounds so many methods are compared.
+
+    >>> print(over(measured_by_all([[0.5, 0.6, 0.7], [None, 0.4, 0.5]]), methods=2))
+    over the rounds 2 to 3, in which every method is measured
+    """
+    numbers = np.flatnonzero(rounds) + 1
+    measured = "every method is measured" if methods > 1 else "it is measured"
+    if not len(numbers):
+        return f"over no round, because there is none in which {measured}"
+    first, last = numbers[0], numbers[-1]
+    if first == last:
+        return f"over round {first}, the only one in which {measured}"
+    several = "the rounds" if last - first + 1 == len(numbers) else f"{len(numbers)} of the rounds"
+    return f"over {several} {first} to {last}, in which {measured}"
+
+
 def final(curve: Curve) -> float | None:
     """Return the mean of the values that the last ten rounds have, or None if they have none."""
     values = _known(curve[-LAST:])
@@ -67,7 +84,8 @@ class Accuracy:
         """
         values = np.array(curve, dtype=np.float64)  # None becomes NaN
         if rounds is not None:
-            values = np.where(rounds, values[: len(rounds)], np.nan)[: _end(rounds)]
+            values = values[: len(rounds)]  # of which a run that is measured has all
+            values = np.where(rounds[: len(values)], values, np.nan)[: _end(rounds)]
         measured = np.flatnonzero(~np.isnan(values))
         if not len(measured):
             return cls(None, None, None)
@@ -103,6 +121,11 @@ class Figure:
 
     mean: float | None
     spread: float | None
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """What figures are sorted by: the highest comes first, and unknown ones last."""
+        return self.mean is None, -(self.mean or 0.0)
 
     @classmethod
     def of(cls, values: Iterable[float | None]) -> "Figure":

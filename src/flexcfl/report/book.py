@@ -7,7 +7,9 @@ from typing import Any
 
 from flexcfl.charts import OF_METHODS, Record
 from flexcfl.charts.catalogue import of_run
+from flexcfl.charts.record import measured
 from flexcfl.errors import SettingsError
+from flexcfl.protocol import Flags
 from flexcfl.report.reading import RunRead, found, read
 from flexcfl.runner.experiment import Tables
 
@@ -31,6 +33,11 @@ class Setting:
     def records(self) -> list[Record]:
         """The figures of all runs."""
         return [run.record for run in self.runs]
+
+    @property
+    def measured(self) -> Flags:
+        """For each round whether all runs are measured: over these they are compared."""
+        return measured(self.records)
 
     @property
     def methods(self) -> dict[str, list[RunRead]]:

@@ -19,6 +19,7 @@ from jinja2 import Environment, StrictUndefined
 from flexcfl import __version__
 from flexcfl.charts.palette import DARK
 from flexcfl.errors import SettingsError
+from flexcfl.metrics import over
 from flexcfl.report import words
 from flexcfl.report.book import Book, Setting
 
@@ -95,9 +96,9 @@ def state(book: Book, *, live: bool) -> dict[str, Any]:
 
 def _telling(setting: Setting, shown: Sequence[int]) -> int:
     """Return which of the runs shown comes first: of those with groups the most accurate."""
-    runs = [setting.runs[place].record for place in shown]
+    runs, measured = [setting.runs[place].record for place in shown], setting.measured
     grouped = [place for place, record in enumerate(runs) if record.group_count > 1]
-    return max(grouped or [0], key=lambda place: runs[place].best)
+    return max(grouped or [0], key=lambda place: runs[place].scored(measured).final or 0.0)
 
 
 def _filled(template: str, book: Book, beside: Path | None = None) -> str:
@@ -106,6 +107,7 @@ def _filled(template: str, book: Book, beside: Path | None = None) -> str:
         {
             "name": setting.name,
             "facts": words.facts(setting),
+            "over": over(setting.measured, len(setting.methods)),
             "lines": words.lines(setting),
             "again": words.again(setting, beside),
         }

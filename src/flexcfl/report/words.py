@@ -2,14 +2,14 @@
 
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
-from flexcfl.metrics import Accuracy, Figure
+from flexcfl.metrics import Figure
+from flexcfl.protocol import Flags
 from flexcfl.report.book import Book, Setting
 from flexcfl.report.reading import RunRead
+from flexcfl.runner.experiment import Tables
 from flexcfl.runner.folder import EXPERIMENT
 
 __all__ = ["Again", "Line", "again", "facts", "lines", "state", "title"]
@@ -25,12 +25,12 @@ class Line:
     method: str
     seeds: str
     rounds: str
-    best: str
     final: str
-    cost: str
+    best: str
+    traffic: str
     megabytes: str
     migrations: str
-    is_best: bool = False
+    is_first: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,12 +69,10 @@ def facts(setting: Setting) -> dict[str, str]:
     first = setting.runs[0].tables
     largest = max(setting.runs, key=lambda run: run.record.clients)  # some may not know all yet
     finished = next((run for run in setting.runs if run.summary), setting.runs[0])
-    shift = first.get("shift", {})
-    chance = f", probability {shift['probability']}" if "probability" in shift else ""
     found = {
         "data": f"{first['data']['name']}, {largest.record.clients:,} clients{_examples(largest)}",
         "model": f"{first['model']['name']}{_parameters(finished)}",
-        "shift": f"{' and '.join(shift.get('name', [])) or 'none'}{chance}",
+        "shift": _shift(first),
         "rounds": _either(_rounds(run) for run in setting.runs),
         "local training": _either(_local(run) for run in setting.runs),
         "methods": _methods(setting),
@@ -85,11 +83,16 @@ def facts(setting: Setting) -> dict[str, str]:
 
 
 def lines(setting: Setting) -> list[Line]:
-    """Return the table of results: means over seeds, with their standard deviations."""
-    made = [_line(method, runs) for method, runs in setting.methods.items()]
-    best = max((mean for _, mean in made if mean is not None), default=None)
+    """Return the table of results: means over seeds, with their standard deviations.
+
+    It is ranked by final accuracies, over the rounds in which all runs of the setting are measured.
+    """
+    measured = setting.measured
+    made = [_line(method, runs, measured) for method, runs in setting.methods.items()]
+    made.sort(key=lambda each: each[1].rank)
+    known = [final for _, final in made if final.mean is not None]
     return [
-        Line(**{**vars(line), "is_best": mean is not None and mean == best}) for line, mean in made
+        replace(line, is_first=bool(known) and final.rank == known[0].rank) for line, final in made
     ]
 
 
@@ -110,27 +113,23 @@ def _from(folder: Path | None, path: Path) -> Path:
     return path if folder is None else path.relative_to(folder)
 
 
-def _line(method: str, runs: Sequence[RunRead]) -> tuple[Line, float | None]:
-    accuracies = [_accuracy(run) for run in runs]
-    best = Figure.of(each.best for each in accuracies)
+def _line(method: str, runs: Sequence[RunRead], measured: Flags) -> tuple[Line, Figure]:
+    """Return a method's line and its final accuracy, by which lines are ranked."""
+    accuracies = [run.record.scored(measured) for run in runs]
+    final = Figure.of(each.final for each in accuracies)
     sent = [_sum(run, "down_bytes") + _sum(run, "up_bytes") for run in runs]
     done, total = min(run.record.done for run in runs), runs[0].record.total
     line = Line(
         method,
         ", ".join(str(run.record.seed) for run in runs),
         str(total) if done == total else f"{done} of {total}",
-        _shown(best, 100, "{:.1f}"),
-        _shown(Figure.of(each.final for each in accuracies), 100, "{:.1f}"),
+        _shown(final, 100, "{:.1f}"),
+        _shown(Figure.of(each.best for each in accuracies), 100, "{:.1f}"),
         _shown(Figure.of(map(_relative, runs)), 1, "x{:.2f}", spread=False),
         _shown(Figure.of(sent), 1e-6, "{:,.1f}", spread=False),
         _shown(Figure.of(_sum(run, "migrated") for run in runs), 1, "{:,.0f}", spread=False),
     )
-    return line, best.mean
-
-
-def _accuracy(run: RunRead) -> Accuracy:
-    curve = run.record.rounds["accuracy"]
-    return Accuracy.of([None if np.isnan(value) else float(value) for value in curve])
+    return line, final
 
 
 def _sum(run: RunRead, column: str) -> float:
@@ -150,6 +149,22 @@ def _shown(figure: Figure, scale: float, form: str, spread: bool = True) -> str:
     if not spread or figure.spread is None:
         return mean
     return f"{mean} ± {form.format(scale * figure.spread)}"
+
+
+def _shift(tables: Tables) -> str:
+    """Return how data change, and say so where the rounds end before any have been released."""
+    shift = tables.get("shift", {})
+    chance = f", probability {shift['probability']}" if "probability" in shift else ""
+    names = " and ".join(shift.get("name", [])) or "none"
+    return f"{names}{chance}{_unreleased(shift.get('schedule'), tables['run']['rounds'])}"
+
+
+def _unreleased(schedule: object, rounds: int) -> str:
+    """Return a remark where data are released only after the last round; files say anything."""
+    releases = schedule[1:2] if isinstance(schedule, list) else []
+    later = [each.get("round") for each in releases if isinstance(each, dict)]
+    idle = [number for number in later if isinstance(number, int) and number > rounds]
+    return f" (nothing is released before round {idle[0]})" if idle else ""
 
 
 def _methods(setting: Setting) -> str:

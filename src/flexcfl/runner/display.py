@@ -39,6 +39,7 @@ WORDS = {
     "norm": "too long",
     "founding": "of founders at odds with most, or copies of another's",
 }
+MEANING = " (the mean of the last ten rounds)"
 MANY = 12  # more groups than that are not listed one by one
 
 
@@ -118,12 +119,12 @@ def figures(
     """
     measured = np.flatnonzero(~np.isnan(accuracy)).tolist()
     rows = {
-        "accuracy": _accuracy(summary["accuracy"]) if measured else _unplaced(summary),
+        "accuracy": _accuracy(summary["accuracy"], MEANING) if measured else _unplaced(summary),
         "sample": sample,
         "honest": _honest(summary),
         "newcomers": _accuracy(summary["newcomers"]),
         "auxiliary": _accuracy(summary["auxiliary"]),
-        "reached": _reached(summary["rounds_to"], measured[0] + 1) if measured else "",
+        "reached": _reached(summary["rounds_to"]) if measured else "",
         "loss": f"{_number(summary['loss'])} in the last ten rounds",
         "warning": _warning(summary),
         "discrepancy": f"{_number(summary['discrepancy']['mean'])} over all rounds",
@@ -154,9 +155,14 @@ def _warning(summary: Mapping[str, Any]) -> str:
     return f"training diverged in {rounds}: {advice(summary['attack'] is not None)}"
 
 
-def _accuracy(summed: Mapping[str, float | None] | None) -> str:
-    """Return an accuracy in words, or nothing where there is none."""
-    return ", ".join(f"{name} {_percent(value)}" for name, value in (summed or {}).items())
+def _accuracy(summed: Mapping[str, Any] | None, meaning: str = "", among: str = "") -> str:
+    """Return an accuracy in words, with what final means and whose it is, or nothing."""
+    if summed is None:
+        return ""
+    best, final, median = (_percent(summed[name]) for name in ("best", "final", "median"))
+    first = summed.get("first_round") or 1  # summaries of earlier versions do not say so
+    since = f", measured from round {first} on" if first > 1 else ""
+    return f"best {best}, final {final}{meaning}, median {median}{among}{since}"
 
 
 def _sample(run: Run) -> str:
@@ -211,7 +217,8 @@ def _honest(summary: Mapping[str, Any]) -> str:
     if attack is None or summary["honest"] is None:
         return ""
     others = _clients([attack["clients"]])
-    return f"{_accuracy(summary['honest'])} without the {others} that attack ({attack['name']})"
+    without = f" without the {others} that attack ({attack['name']})"
+    return _accuracy(summary["honest"], among=without)
 
 
 def _refused(summary: Mapping[str, Any]) -> str:
@@ -257,15 +264,14 @@ def _unplaced(summary: Mapping[str, Any]) -> str:
     )
 
 
-def _reached(rounds_to: Mapping[str, int | None], first: int) -> str:
-    """Return when each accuracy was reached, and from which round on that could be seen."""
+def _reached(rounds_to: Mapping[str, int | None]) -> str:
+    """Return when each accuracy was reached."""
     reached = [
         f"{float(threshold):.0%} in round {number}"
         for threshold, number in rounds_to.items()
         if number is not None
     ]
-    since = [f"measured from round {first} on"] if first > 1 else []
-    return ", ".join([*(reached or [f"never {float(min(rounds_to)):.0%}"]), *since])
+    return ", ".join(reached or [f"never {float(min(rounds_to)):.0%}"])
 
 
 def _percent(value: float | None) -> str:

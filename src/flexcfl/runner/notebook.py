@@ -27,9 +27,10 @@ def html(run: Run) -> str:
 
 def _curve(run: Run) -> str:
     values = run.rounds["accuracy"].astype(np.float64)
-    best = run.accuracy.best
-    if best is None:
+    accuracy = run.accuracy
+    if accuracy.best is None:
         return ""
-    what = f"accuracy over {len(values)} rounds, at most {best:.1%}"
+    final = "" if accuracy.final is None else f", final {accuracy.final:.1%}"
+    what = f"accuracy over {len(values)} rounds{final}, best {accuracy.best:.1%}"
     drawn = sketch(values, COLOURS[0], what)
     return f"<figure style='margin:0'>{drawn}<figcaption>{what}</figcaption></figure>"

@@ -154,8 +154,8 @@ class Run:
         """Return a chart as a Plotly figure, to show in a notebook, to change or to save.
 
         Args:
-            chart: ``"accuracy"``, ``"cost"``, ``"loss"`` or ``"discrepancy"`` over rounds; of the
-                groups ``"group-accuracy"``, ``"group-size"``, ``"moves"`` (who was where when),
+            chart: ``"accuracy"``, ``"loss"`` or ``"discrepancy"`` over rounds, ``"traffic"``; of
+                the groups ``"group-accuracy"``, ``"group-size"``, ``"moves"`` (who was where when),
                 ``"changes"`` or ``"flows"``; ``"founders"`` or ``"labels"``.
 
         Example:

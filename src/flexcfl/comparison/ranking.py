@@ -1,0 +1,104 @@
+"""The table of a comparison, ranked by final accuracy: on a terminal, in a pipe, in a notebook."""
+
+from collections.abc import Sequence
+from html import escape
+
+from rich import box
+from rich.table import Table
+
+from flexcfl.comparison.result import Comparison
+from flexcfl.comparison.table import Row, ranked
+from flexcfl.metrics import Figure, over
+
+__all__ = ["PLUS_MINUS", "html", "reading", "results"]
+
+COLUMNS = ("final", "best", "traffic", "MB", "migrations", "seconds")
+NARROW = 3  # so many of them on a narrow terminal
+PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
+
+
+def results(rows: Sequence[Row], sign: str, narrow: bool) -> Table:
+    """Return the table, whoever is first in bold; ``sign`` is between a mean and its spread."""
+    columns = NARROW if narrow else len(COLUMNS)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("algorithm", no_wrap=True)
+    for name in COLUMNS[:columns]:
+        table.add_column(name, justify="right", no_wrap=True)
+    for row, first in _ranked(rows):
+        cells = _cells(row, sign)[:columns]
+        table.add_row(row.algorithm, *cells, style="bold" if first else None)
+    return table
+
+
+def html(comparison: Comparison) -> str:
+    """Return the table as notebooks show it, with how to read it."""
+    head = "".join(f"<th>{name}</th>" for name in ("algorithm", *COLUMNS))
+    lines = "".join(_line(row, first) for row, first in _ranked(comparison.table))
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
+    told = reading(comparison, PLUS_MINUS)
+    words = "".join(f"<p>{name}: {escape(text)}</p>" for name, text in told.items() if text)
+    return f"<div>{table}{words}</div>"
+
+
+def _line(row: Row, first: bool) -> str:
+    cells = [row.algorithm, *_cells(row, PLUS_MINUS)]
+    style = ' style="font-weight:bold"' if first else ""
+    return f"<tr{style}>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
+
+
+def reading(comparison: Comparison, sign: str, narrow: bool = False) -> dict[str, str]:
+    """Return how to read the table: by what it is ranked, and over which rounds accuracies are."""
+    spread = f"; mean {sign} standard deviation over the seeds" if comparison.seeds > 1 else ""
+    return {
+        "ranked": "by final, the mean of the last ten rounds; best is the best single round",
+        "accuracy": f"in %, {over(comparison.measured, len(comparison.table))}{spread}",
+        "honest": _honest(comparison, sign),
+        "traffic": "model transfers as a multiple of FedAvg's"
+        + ("" if narrow else "; MB down and up together"),
+    }
+
+
+def _honest(comparison: Comparison, sign: str) -> str:
+    """Return the accuracies of clients that do not attack, or nothing where none does."""
+    told = []
+    for row in ranked(comparison.table):
+        runs = comparison.compared[row.algorithm]
+        final, best = (
+            Figure.of((run["honest"] or {}).get(kind) for run in runs) for kind in ("final", "best")
+        )
+        if best.mean is not None:
+            figures = f"final {_accuracy(final, sign)}, best {_accuracy(best, sign)}"
+            told.append(f"{row.algorithm} {figures}")
+    return f"without the clients that attack: {'; '.join(told)}" if told else ""
+
+
+def _ranked(rows: Sequence[Row]) -> list[tuple[Row, bool]]:
+    """Return rows in their order, and whether none stands above them: of equals all are first."""
+    order = ranked(rows)
+    known = [row for row in order if row.final.mean is not None]
+    return [(row, row.final.rank == known[0].final.rank if known else False) for row in order]
+
+
+def _cells(row: Row, sign: str) -> list[str]:
+    return [
+        _accuracy(row.final, sign),
+        _accuracy(row.best, sign),
+        _mean(row.relative_to_fedavg, "x{:.2f}"),
+        _megabytes(row),
+        _mean(row.migrations, "{:,.0f}"),
+        _mean(row.seconds, "{:,.1f}"),
+    ]
+
+
+def _accuracy(figure: Figure, sign: str) -> str:
+    spread = "" if figure.spread is None else f" {sign} {figure.spread * 100:.1f}"
+    return _mean(figure, "{:.1f}", 100) + spread
+
+
+def _megabytes(row: Row) -> str:
+    down, up = row.down_bytes.mean, row.up_bytes.mean
+    return "-" if down is None or up is None else f"{(down + up) / 1e6:,.1f}"
+
+
+def _mean(figure: Figure, form: str, scale: float = 1.0) -> str:
+    return "-" if figure.mean is None else form.format(figure.mean * scale)
