@@ -1,20 +1,26 @@
-"""Why published figures are lower than ours: defects of the released code, put in from outside.
+"""Why published figures differ from ours: what paper or code do otherwise, put in from outside.
 
 Nothing of this is in the library. A rule that uses the first client of a group alone takes the
 place of the mean in IFCA and FeSEM. Incremental release shrinks the data. FEMNIST's clients get the
 first images of a class each, so that they share them; and, as other sources of these letters have
-them, dark letters on a white ground. docs/replication.md tells what came of it.
+them, dark letters on a white ground. Newcomers of FlexCFL train an epoch less, as the paper has it,
+beside ours. docs/replication.md tells what came of it, and results/reasons.csv has a line for each
+run; what is in the file already is not run again.
 
-Example: python benchmarks/reasons.py --data DIR
+Example: python benchmarks/reasons.py --data DIR --only newcomers
 """
 
 import argparse
-from collections.abc import Iterator
+import csv
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+from newcomers import Continuing
 from numpy.typing import NDArray
 
 from flexcfl.aggregation import Weights
@@ -22,15 +28,50 @@ from flexcfl.data import Federation, IndexLists, load_federation
 from flexcfl.protocol import Ids, Vectors
 from flexcfl.reproduction import published
 from flexcfl.reproduction.cells import Cell, Part
+from flexcfl.reproduction.choices import NO_SHIFT, Chosen
 from flexcfl.reproduction.methods import METHODS
 from flexcfl.reproduction.rows import ROWS
 from flexcfl.runner.execute import execute
+from flexcfl.runner.experiment import Experiment
 from flexcfl.runner.own import Own
 from flexcfl.runner.prepare import Prepared, prepare
+from flexcfl.runner.tables import written
 from flexcfl.shifts import Holdings, Moment
 
 LINEAR = ("mnist-mclr", "femnist-mclr", "synthetic-mclr")
 SEED = 748  # of the published sizes of FEMNIST
+EPOCH: Chosen = (("pretraining", "epoch"),)
+# How long newcomers of FlexCFL pre-train, and how much of the round is left for them: None is all.
+NEWCOMERS: Mapping[str, tuple[Chosen, Mapping[str, Any] | None]] = {
+    "50 batches, then E epochs": ((), None),
+    "50 batches, then E - 1": ((), {}),
+    "one epoch, then E": (EPOCH, None),
+    "one epoch, then E - 1": (EPOCH, {}),
+    "one epoch, then E - 1 from its own model": (EPOCH, {"begin": "own"}),
+}
+
+COLUMNS = ("variant", "row", "method", "shift", "seed", "best", "final")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What is otherwise, in which run of the paper's tables, and how that run is prepared."""
+
+    what: str
+    cell: Cell
+    prepare: Callable[[Experiment], Prepared]
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The first columns of its line."""
+        part = self.cell.part
+        return (self.what, part.row.name, part.method.name, part.shift, str(self.cell.seed))
+
+    @property
+    def paper(self) -> float | None:
+        """The figure of the paper."""
+        part = self.cell.part
+        return published.accuracy(part.row.name, part.method.name, part.shift)
 
 
 @dataclass(frozen=True)
@@ -45,25 +86,26 @@ class First:
         return step
 
 
-def one_client(data: Path | None, rounds: int) -> Iterator[tuple[str, float | None, Prepared]]:
+def one_client(seed: int, data: Path | None, rounds: int) -> Iterator[Variant]:
     """Yield IFCA and FeSEM whose groups follow one client a round."""
-    for row in LINEAR:
-        for name in ("ifca", "fesem"):
-            prepared = prepare(_cell(row, name, data, rounds).experiment)
-            algorithm: Any = prepared.algorithm
-            changed = replace(prepared, algorithm=replace(algorithm, rule=First()))
-            yield f"{row}, {name}, one client a group", published.ACCURACY[row][name], changed
+
+    def following(experiment: Experiment) -> Prepared:
+        prepared = prepare(experiment)
+        algorithm: Any = prepared.algorithm
+        return replace(prepared, algorithm=replace(algorithm, rule=First()))
+
+    for row, name in product(LINEAR, ("ifca", "fesem")):
+        cell = Cell(Part(ROWS[row], METHODS[name]), seed, rounds, data)
+        yield Variant("one client a group", cell, following)
 
 
-def other_images(data: Path | None, rounds: int) -> Iterator[tuple[str, float | None, Prepared]]:
+def other_images(seed: int, data: Path | None, rounds: int) -> Iterator[Variant]:
     """Yield methods on FEMNIST with images that clients share, and dark ones on a white ground."""
     ours = load_federation("femnist", data)
     others = {"shared images": _first_images(ours), "white ground": replace(ours, x=1 - ours.x)}
-    for what, federation in others.items():
-        for name in ("fedavg", "ifca", "flexcfl"):
-            experiment = _cell("femnist-mclr", name, data, rounds).experiment
-            paper = published.ACCURACY["femnist-mclr"][name]
-            yield f"femnist-mclr, {name}, {what}", paper, prepare(experiment, Own(federation))
+    for (what, federation), name in product(others.items(), ("fedavg", "ifca", "flexcfl")):
+        cell = Cell(Part(ROWS["femnist-mclr"], METHODS[name]), seed, rounds, data)
+        yield Variant(what, cell, partial(prepare, own=Own(federation)))
 
 
 @dataclass(frozen=True)
@@ -84,18 +126,31 @@ class Shrinking:
         return holdings if share == holdings.share else replace(holdings, share=share)
 
 
-def shrinking(data: Path | None, rounds: int) -> Iterator[tuple[str, float | None, Prepared]]:
+def shrinking(seed: int, data: Path | None, rounds: int) -> Iterator[Variant]:
     """Yield methods whose clients are left with less and less."""
-    for row in LINEAR:
-        for name in ("fedavg", "ifca", "flexcfl"):
-            cell = Cell(Part(ROWS[row], METHODS[name], "incremental"), rounds=rounds, data=data)
-            prepared = prepare(replace(cell.experiment, shift={"incremental": Shrinking()}))
-            paper = published.UNDER_SHIFT[row][name]["incremental"]
-            yield f"{row}, {name}, incremental that shrinks", paper, prepared
+
+    def left(experiment: Experiment) -> Prepared:
+        return prepare(replace(experiment, shift={"incremental": Shrinking()}))
+
+    for row, name in product(LINEAR, ("fedavg", "ifca", "flexcfl")):
+        cell = Cell(Part(ROWS[row], METHODS[name], "incremental"), seed, rounds, data)
+        yield Variant("incremental that shrinks", cell, left)
 
 
-def _cell(row: str, method: str, data: Path | None, rounds: int) -> Cell:
-    return Cell(Part(ROWS[row], METHODS[method]), rounds=rounds, data=data)
+def newcomers(seed: int, data: Path | None, rounds: int) -> Iterator[Variant]:
+    """Yield FlexCFL whose newcomers train as long as all others, and an epoch less."""
+    for row, shift in product(LINEAR, (NO_SHIFT, "swap-all")):
+        for what, (chosen, changes) in NEWCOMERS.items():
+            cell = Cell(Part(ROWS[row], METHODS["flexcfl"], shift, chosen), seed, rounds, data)
+            yield Variant(what, cell, partial(_continuing, changes))
+
+
+def _continuing(changes: Mapping[str, Any] | None, experiment: Experiment) -> Prepared:
+    prepared = prepare(experiment)
+    if changes is None:
+        return prepared
+    ours: Any = prepared.algorithm
+    return replace(prepared, algorithm=Continuing(ours.local, ours.options, **changes))
 
 
 def _first_images(federation: Federation) -> Federation:
@@ -113,17 +168,45 @@ def _first_images(federation: Federation) -> Federation:
     return replace(federation, train=IndexLists.of(train), test=IndexLists.of(test))
 
 
+KINDS: Mapping[str, Callable[[int, Path | None, int], Iterator[Variant]]] = {
+    "one-client": one_client,
+    "shrinking": shrinking,
+    "other-images": other_images,
+    "newcomers": newcomers,
+}
+
+
+def line(variant: Variant) -> list[object]:
+    """Run a variant, and return its line."""
+    accuracy = execute(variant.prepare(variant.cell.experiment)).summary["accuracy"]
+    figures = f"best {accuracy['best']:.2%}, final {accuracy['final']:.2%}"
+    print(f"{', '.join(variant.key)}: {figures} (paper {variant.paper} %)", flush=True)
+    return [*variant.key, accuracy["best"], accuracy["final"]]
+
+
+def lines(file: Path) -> list[Sequence[object]]:
+    """Return what is in a file from earlier."""
+    if not file.is_file():
+        return []
+    with file.open(newline="", encoding="utf-8") as content:
+        return [*csv.reader(content)][1:]
+
+
 def main() -> None:
-    """Run all, and print a line for each."""
+    """Run all that is not in the file yet, print a line for each, and write them all."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, help="where the files of the data sets are")
     parser.add_argument("--rounds", type=int, default=300)
+    parser.add_argument("--seeds", type=int, default=3, help="how many, counted from 0")
+    parser.add_argument("--only", choices=KINDS, help="one of them alone")
+    parser.add_argument("--out", type=Path, default=Path("reasons.csv"), help="the file of all")
     options = parser.parse_args()
-    for kind in (one_client, shrinking, other_images):
-        for name, paper, prepared in kind(options.data, options.rounds):
-            accuracy = execute(prepared).summary["accuracy"]
-            figures = f"best {accuracy['best']:.1%}, last ten {accuracy['final']:.1%}"
-            print(f"{name}: {figures} (paper {paper} %)", flush=True)
+    done = lines(options.out)
+    for kind, seed in product([options.only] if options.only else KINDS, range(options.seeds)):
+        for variant in KINDS[kind](seed, options.data, options.rounds):
+            if variant.key not in [tuple(each[: len(variant.key)]) for each in done]:
+                done.append(line(variant))
+                options.out.write_text(written([COLUMNS, *done]), encoding="utf-8")
 
 
 if __name__ == "__main__":
