@@ -1,0 +1,34 @@
+"""Runs that are kept in a file, a line each, every figure in full."""
+
+import csv
+from collections.abc import Iterable
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import TypeAdapter
+
+__all__ = ["read", "write"]
+
+DoneT = TypeVar("DoneT")  # a dataclass of figures; what may be empty has a default
+
+
+def read(file: Path, kind: type[DoneT]) -> list[DoneT]:
+    """Return the runs of a file, in its order, and none where there is no file."""
+    if not file.exists():
+        return []
+    line_of = TypeAdapter(kind)
+    with file.open(encoding="utf-8", newline="") as lines:
+        told = [
+            {key: value for key, value in line.items() if value} for line in csv.DictReader(lines)
+        ]
+    return [line_of.validate_python(line) for line in told]
+
+
+def write(file: Path, kind: type[DoneT], runs: Iterable[DoneT]) -> None:
+    """Write runs, in this order."""
+    names = [each.name for each in fields(kind)]  # type: ignore[arg-type]
+    with file.open("w", encoding="utf-8", newline="") as lines:
+        writer = csv.DictWriter(lines, names, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(asdict(run) for run in runs)  # type: ignore[call-overload]
