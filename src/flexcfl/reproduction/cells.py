@@ -1,5 +1,6 @@
 """Cells of the paper's tables: one run each, in a folder whose name says which."""
 
+import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,7 @@ from flexcfl.reproduction.choices import CHOICES, NO_SHIFT, Chosen, applied
 from flexcfl.reproduction.methods import Method
 from flexcfl.reproduction.rows import ROUNDS, Row
 from flexcfl.runner.experiment import Experiment
+from flexcfl.runner.folder import GROUPS
 from flexcfl.runner.layers import Layer, dotted
 from flexcfl.runner.resolve import resolve
 
@@ -116,6 +118,16 @@ class Result:
         """The accuracy of each shared round, NaN in all others."""
         curve: NDArray[np.float64] = self.rounds["accuracy"]
         return curve if self.shared is None else np.where(self.shared, curve, np.nan)
+
+    @cached_property
+    def largest_group(self) -> int | None:
+        """How many clients the largest group has in the end, where the run has written it down."""
+        file = self.path / GROUPS
+        if not file.is_file():
+            return None
+        with file.open(newline="", encoding="utf-8") as content:
+            rows = [row for row in csv.DictReader(content) if row["round"] == f"{self.cell.rounds}"]
+        return max((int(row["clients"]) for row in rows), default=None)
 
 
 def finished(folder: Path, part: Part) -> Iterator[Result]:

@@ -89,4 +89,5 @@ def _figures(run: Result) -> dict[str, object]:
         "discrepancy": summary["discrepancy"]["mean"],
         **summary["traffic"],
         **{name: summary[name] for name in ("shifted", "detected", "migrations", "seconds")},
+        "largest_group": run.largest_group,
     }
