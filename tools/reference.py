@@ -1,13 +1,18 @@
-"""Writes the pages of the reference that are made from the code: ``python -m tools.reference``."""
+"""Writes what pages have from code and from results: ``python -m tools.reference``."""
 
 from pathlib import Path
 
-from tools import commands, settings
+from tools import commands, measured, replication, settings
 
 __all__ = ["PAGES", "main"]
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-PAGES = {DOCS / "commands.md": commands.page, DOCS / "settings.md": settings.page}
+PAGES = {
+    DOCS / "commands.md": commands.page,
+    DOCS / "settings.md": settings.page,
+    DOCS / "replication.md": replication.page,
+    **measured.pages(),
+}
 
 
 def main() -> None:

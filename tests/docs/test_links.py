@@ -23,4 +23,4 @@ def test_every_algorithm_has_a_page_with_its_command_and_results(name: str) -> N
     page = (ROOT / "docs" / "algorithms" / f"{name}.md").read_text("utf-8")
     assert f"flexcfl run --algorithm {name}" in page
     assert re.search(r"## Measured\n+Accuracy", page)
-    assert "<!--" not in page
+    assert "<!--" not in re.sub(r"<!-- (measured: .+?|end of measured) -->", "", page)

@@ -3,39 +3,20 @@
 import csv
 import io
 import re
-import shlex
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flexcfl.cli import main
-from flexcfl.reproduction import conduct
 from flexcfl.reproduction.cells import Cell
 from flexcfl.reproduction.choices import CHOICES, chosen
 from flexcfl.reproduction.conduct import Asked
 from flexcfl.reproduction.origin import command, runs, told
 from flexcfl.reproduction.targets import TARGETS
+from tests.reproduction.commands import asked_by
 from tests.reproduction.constructed import part, result
 
 RUN = [name for name in TARGETS if name not in ("table2", "bound")]
-
-
-def asked_by(line: str) -> Asked:
-    """Return what a command asks for, as the command line understands it."""
-    taken: list[Asked] = []
-
-    def take(asked: Asked, *_: Any, **__: Any) -> None:
-        taken.append(asked)
-
-    first, *words = shlex.split(line)
-    assert first == "flexcfl"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(conduct, "conduct", take)
-        assert main(words) == 0
-    (asked,) = taken
-    return asked
 
 
 @st.composite

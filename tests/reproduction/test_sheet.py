@@ -18,8 +18,8 @@ TWO = Figure(90.0, 0.5)
 SHEET = Sheet(
     "A title",
     [
-        Entry(("MNIST", "swap-all"), "FedAvg", ONE, 90.0, {"last ten": Figure(85.0, None)}),
-        Entry(("MNIST", "swap-all"), "FlexCFL", TWO, 95.0, {"last ten": Figure(None, None)}),
+        Entry(("MNIST", "swap-all"), "FedAvg", ONE, 90.0, {"final": Figure(85.0, None)}),
+        Entry(("MNIST", "swap-all"), "FlexCFL", TWO, 95.0, {"final": Figure(None, None)}),
         Entry(("FEMNIST",), "FlexCFL", Figure(None, None), 70.0),
     ],
     ("A note.",),
@@ -35,7 +35,7 @@ entries = st.builds(
     st.sampled_from(["x", "y", "z"]),
     figures,
     st.none() | st.floats(-1e4, 1e4),
-    st.dictionaries(st.sampled_from(["last ten", "default"]), figures),
+    st.dictionaries(st.sampled_from(["final", "default"]), figures),
     st.sampled_from([None, 0, 1, 3]),
 )
 sheets = st.lists(entries, max_size=9, unique_by=lambda entry: (entry.block, entry.column)).map(
@@ -56,7 +56,7 @@ def test_markdown() -> None:
         ["swap-all", "spread", "-", "0.5"],
         ["", "paper", "90.0", "95.0"],
         ["", "difference", "+1.2", "-5.0"],
-        ["", "last ten", "85.0", "-"],
+        ["", "final", "85.0", "-"],
         ["FEMNIST", "ours", "", "-"],
         ["", "paper", "", "70.0"],
     ]

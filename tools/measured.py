@@ -1,0 +1,164 @@
+"""What is measured, on the pages that people read: regions that are filled from ``results``."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from statistics import fmean
+
+from flexcfl.reproduction import published
+from flexcfl.reproduction.algorithms import ALIKE, MEASURED
+from flexcfl.reproduction.choices import NO_SHIFT, applied
+from flexcfl.reproduction.methods import METHODS
+from flexcfl.reproduction.tables import SHIFTS
+from tools.runs import one, runs
+
+__all__ = ["filled", "pages"]
+
+ROOT = Path(__file__).resolve().parent.parent
+REGION = re.compile(r"(<!-- measured: (.+?) -->\n).*?(<!-- end of measured -->)", re.DOTALL)
+MNIST, SYNTHETIC = "mnist-mclr", "synthetic-mclr"
+LABELS = {MNIST: "MNIST, logistic regression", SYNTHETIC: "Synthetic(1,1)"}
+README_MOVING = ("fedavg", "fedgroup", "flexcfl", "ifca", "ifca-mig", "fesem")
+README_STATIC = ("fedavg", "fedprox", "flexcfl", "flexcfl-rcc", "flexcfl-rac", "ifca", "fesem",
+                 "cfl", "flhc")  # fmt: skip
+
+
+def pages() -> Mapping[Path, Callable[[], str]]:
+    """Return by its path how each page is made that has regions."""
+    docs = (ROOT / "docs").rglob("*.md")
+    written = [path for path in docs if REGION.search(path.read_text("utf-8"))]
+    paths = [ROOT / "README.md", *sorted(written)]
+    return {path: partial(_page, path) for path in paths}
+
+
+def _page(path: Path) -> str:
+    return filled(path.read_text("utf-8"))
+
+
+def filled(text: str) -> str:
+    """Return a page with its regions as they are to be now."""
+    return REGION.sub(lambda found: f"{found[1]}{_region(found[2])}\n{found[3]}", text)
+
+
+def _region(words: str) -> str:
+    name, *arguments = words.split()
+    return "\n".join(REGIONS[name](*arguments))
+
+
+def _figures(column: str, row: str, method: str, shift: str) -> list[float]:
+    chosen = "-".join(f"-{name}-{value}" for name, value in applied(ALIKE, METHODS[method], shift))
+    return runs("algorithms").figures(column, row, f"{method}{chosen}", shift)
+
+
+def _mean(column: str, row: str, method: str, shift: str = NO_SHIFT) -> float:
+    return fmean(_figures(column, row, method, shift))
+
+
+def _table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(head)} |"
+    yield f"|{'---|' * len(head)}"
+    yield from (f"| {' | '.join(line)} |" for line in lines)
+
+
+def _bracketed(row: str, method: str, shift: str) -> str:
+    """Return our best accuracy, with the paper's in brackets where it has one."""
+    paper = published.accuracy(row, method, shift)
+    ours = one(_mean("best", row, method, shift))
+    return ours if paper is None else f"{ours} ({paper})"
+
+
+def _label(method: str) -> str:
+    return METHODS[method].short
+
+
+def readme_moving() -> Iterator[str]:
+    """Yield final accuracy under each shift, and the traffic under swap-all."""
+    head = ["", *map(_label, README_MOVING)]
+    lines = [
+        [f"`{shift}`", *(one(_mean("final", MNIST, name, shift)) for name in README_MOVING)]
+        for shift in SHIFTS
+    ]
+    best = [
+        [f"`{shift}`, best (paper)", *(_bracketed(MNIST, name, shift) for name in README_MOVING)]
+        for shift in SHIFTS
+    ]
+    sent = [_mean("relative_to_fedavg", MNIST, name, "swap-all") for name in README_MOVING]
+    yield from _table(head, [*lines, *best, ["traffic", *(f"x{each:.2f}" for each in sent)]])
+
+
+def readme_static() -> Iterator[str]:
+    """Yield accuracies where nothing moves."""
+    lines = [
+        ["final", *(one(_mean("final", MNIST, name)) for name in README_STATIC)],
+        ["best (paper)", *(_bracketed(MNIST, name, NO_SHIFT) for name in README_STATIC)],
+    ]
+    yield from _table(["", *map(_label, README_STATIC)], lines)
+
+
+def every(row: str, shift: str) -> Iterator[str]:
+    """Yield all methods on a row under a shift, seed by seed."""
+    head = ["algorithm", "final, by seed", "mean", "best, by seed", "mean", "paper", "traffic"]
+    head += ["detected", "migrated"]
+    yield from _table(head, [_line(row, name, shift) for name in _known(row)])
+
+
+def _known(row: str) -> list[str]:
+    refused = {name for name, paper in published.ACCURACY[row].items() if paper is None}
+    return [name for name in MEASURED if name not in refused]
+
+
+def _line(row: str, method: str, shift: str) -> list[str]:
+    algorithm = METHODS[method].algorithm
+    plain = algorithm == method
+    cells = [f"[`{method}`]({method}.md)" if plain else f"`{algorithm}`, {_label(method)}"]
+    for column in ("final", "best"):
+        figures = _figures(column, row, method, shift)
+        cells += [" / ".join(map(one, figures)), one(fmean(figures))]
+    paper = published.accuracy(row, method, shift)
+    cells += ["" if paper is None else f"{paper}"]
+    cells += [f"x{_mean('relative_to_fedavg', row, method, shift):.2f}"]
+    return cells + [
+        f"{_mean(name, row, method, shift):,.0f}" for name in ("detected", "migrations")
+    ]
+
+
+def of_method(method: str) -> Iterator[str]:
+    """Yield a list of what one method reaches, row by row and shift by shift."""
+    for row in (MNIST, SYNTHETIC):
+        if method in _known(row):
+            for shift in (NO_SHIFT, *SHIFTS):
+                yield _told(row, method, shift)
+
+
+def _told(row: str, method: str, shift: str) -> str:
+    where = f"{LABELS[row]}, {'no shift' if shift == NO_SHIFT else shift}"
+    words = []
+    for column in ("final", "best"):
+        figures = _figures(column, row, method, shift)
+        words += [f"{column} {one(fmean(figures))} ({', '.join(map(one, figures))})"]
+    paper = published.accuracy(row, method, shift)
+    words += [] if paper is None else [f"paper's best {paper}"]
+    words += [f"traffic x{_mean('relative_to_fedavg', row, method, shift):.2f}"]
+    moves = _mean("migrations", row, method, shift)
+    words += [f"{moves:,.0f} migrations"] if moves else []
+    return f"- {where}: {', '.join(words)}."
+
+
+def sent(row: str, shift: str, *methods: str) -> Iterator[str]:
+    """Yield what some methods send, with what they reach for it."""
+    lines = [
+        [_label(name), f"x{_mean('relative_to_fedavg', row, name, shift):.2f}"]
+        + [one(_mean(column, row, name, shift)) for column in ("final", "best")]
+        for name in methods
+    ]
+    yield from _table(["", "traffic", "final", "best"], lines)
+
+
+REGIONS: Mapping[str, Callable[..., Iterator[str]]] = {
+    "moving": readme_moving,
+    "static": readme_static,
+    "every": every,
+    "method": of_method,
+    "sent": sent,
+}
