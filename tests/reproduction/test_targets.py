@@ -165,6 +165,7 @@ ALL = tuple(ROWS.values())
 PANELS = {"motivation": 2 * 4, "accuracy": 3 * 3, "shift": 3 * 2 + 1, "eta": 2 * 2, "overhead": 2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PANELS)
 def test_a_figure_has_its_panels_and_can_be_drawn(name: str, folder: Path) -> None:
     target = TARGETS[f"figure-{name}"]

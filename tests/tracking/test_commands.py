@@ -31,6 +31,7 @@ def test_run(store: Store, tmp_path: Path) -> None:
     assert logged_by_mlflow(store, only(store)) == figures(out)
 
 
+@pytest.mark.slow
 def test_resume(store: Store, whole: Path, tmp_path: Path) -> None:
     broken_off(tmp_path / "run")
     assert main(["resume", "--quiet", str(tmp_path / "run"), *BOTH]) == 0
@@ -60,6 +61,7 @@ def test_compare(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         check_same(logged_for_tensorboard(out / name / "tensorboard"), figures(out / name))
 
 
+@pytest.mark.slow
 def test_compare_from_python_without_a_folder(store: Store) -> None:
     with pytest.raises(flexcfl.errors.SettingsError, match="no place for its logs"):
         flexcfl.compare(["fedavg"], seeds=1, rounds=1, track="tensorboard")
