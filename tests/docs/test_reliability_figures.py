@@ -32,7 +32,9 @@ CLAIMS = {
     "shortening alone {}: it is the length": (
         *("hostile", "sign flip, mean of updates shortened to twice the median"),
     ),
-    "Both together change it by {change}.": ("hostile", "sign flip, multi-krum of updates so shortened"),
+    "Both together change it by {change}.": (
+        *("hostile", "sign flip, multi-krum of updates so shortened"),
+    ),
     "noise 0.1 changes the final accuracy by {change} and promises next to nothing": (
         *("private, few", "noise for each group, noise 0.1"),
     ),
