@@ -79,6 +79,19 @@ def test_a_table_has_all_that_is_finished_also_what_was_not_asked_for(tmp_path: 
     assert f"Made by `{command} {others}` and `{command} {ours}`." in written
 
 
+def test_what_only_other_targets_have_run_of_a_row_is_not_in_the_table(tmp_path: Path) -> None:
+    asked = Asked("choices", ROW, rounds=6)
+    finish(tmp_path, asked)
+    finish(tmp_path, Asked("table3", ("mnist-mclr", *ROW), seeds=2, rounds=6))
+    made(asked, tmp_path)
+    files = contents(tmp_path)
+    lines = files["choices-runs.csv"].decode().splitlines()
+    assert len(lines) == 1 + len(asked.cells())
+    assert all(line.startswith("synthetic-mclr") for line in lines[1:])
+    command = "flexcfl reproduce choices --only synthetic-mclr --rounds 6"
+    assert f"Made by `{command}`.".encode() in files["choices.md"]
+
+
 def test_files_of_other_choices_have_other_names(tmp_path: Path) -> None:
     asked = Asked("table3", ROW, rounds=6, chosen=(("l2", "code"),))
     usual = Asked("table3", ROW, rounds=6)
