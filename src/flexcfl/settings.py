@@ -7,6 +7,7 @@ so its text begins with the name of the setting and ends with a full stop.
 
 import dataclasses
 import inspect
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
@@ -17,12 +18,14 @@ from pydantic import TypeAdapter, ValidationError
 from flexcfl.errors import SettingsError, nearest
 from flexcfl.synonyms import absent
 
-__all__ = ["assignments", "excess", "keywords", "shown", "validated"]
+__all__ = ["assignments", "excess", "keywords", "seconds_of", "shown", "validated"]
 
 SettingsT = TypeVar("SettingsT")
 P = ParamSpec("P")
 R = TypeVar("R")
 
+TIME = re.compile(r"(?:(\d{1,5})h)?(?:(\d{1,7})m)?(?:(\d{1,9})s)?", re.ASCII)
+LONGEST = 10**8  # seconds: three years
 DEEPEST = 32  # lists and tables within each other; no setting has more than three
 UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")
 WANTED = {
@@ -80,6 +83,20 @@ def assignments(pairs: Iterable[str], example: str = "clients=20") -> dict[str, 
             raise SettingsError(f"{shown(key.strip())} is set twice: set it once.")
         table[key.strip()] = _value(text.strip())
     return table
+
+
+def seconds_of(text: str) -> float:
+    """Return how many seconds a time such as ``2h30m`` is.
+
+    >>> seconds_of("2h30m"), seconds_of("90s")
+    (9000.0, 90.0)
+    """
+    found = TIME.fullmatch(text.strip())
+    hours, minutes, seconds = (float(each or 0) for each in found.groups()) if found else (0, 0, 0)
+    total = 3600 * hours + 60 * minutes + seconds
+    if not 0 < total < LONGEST:
+        raise SettingsError(f"{shown(text)} is no time to work: say it such as 150m, 2h30m or 90s.")
+    return total
 
 
 def keywords(

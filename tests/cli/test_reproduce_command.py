@@ -41,7 +41,7 @@ def test_the_command_alone_lists_what_can_be_reproduced(
 
 
 def test_the_help_names_every_target_as_it_is() -> None:
-    listed = re.search(r"\[TARGET\] is (.*?)\.\s", COMMAND.help, re.S)
+    listed = re.search(r"\[TARGET\]\.\.\. is (.*?)\.\s", COMMAND.help, re.S)
     assert listed
     paper, ours = listed[1].split(", or one of ours: ")
     said = set(re.split(r",\s+", paper))
@@ -90,6 +90,9 @@ def test_the_help_names_the_defaults() -> None:
         ("table2 --seeds 2", "'table2' has no runs: leave --seeds and --rounds out"),
         ("table3 --rounds 1.5", "--rounds"),
         ("table3 --jobs -1", "jobs must be a whole number from 1 to 1000, not -1"),
+        ("table3 tabel4", "There is no table or figure 'tabel4'"),
+        ("table3 --for 10", "'10' is no time to work: say it such as 150m, 2h30m or 90s."),
+        ("table3 --for 0m", "'0m' is no time to work"),
         ("table3 --out file", "The folder 'file' cannot be used"),
         ("table3 --out file/below", "The folder 'file/below' cannot be used"),
     ],
@@ -173,7 +176,7 @@ def test_a_second_call_and_the_figure_of_the_same_runs_run_nothing(
         assert main([*figure, "-q"]) == 0
         assert contents(whole, ".svg", ".png") == pictures
     finally:
-        for path in whole.glob("figure-shift.*"):
+        for path in whole.glob("figure-shift*.*"):
             path.unlink()
     assert states(whole / "runs") == runs
 
@@ -243,10 +246,22 @@ def test_after_ctrl_c_the_same_command_goes_on_to_the_same_tables(
     )
     assert sorted(path.name for path in out.iterdir()) == ["runs"]
     before = {path: path.stat().st_mtime_ns for path in complete}
+    capsys.readouterr()
+    assert main([*TABLE, "--for", "1s"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"18 runs, {len(complete)} of them done before, 2 at a time")
+    over = re.search(
+        r"^The time is over: (\d+) of 18 runs done after .* To go on: give", shown, re.M
+    )
+    assert over
+    done = int(over[1])
+    assert len(complete) <= done < 18
+    assert len(list(out.glob("runs/*/*/summary.json"))) == done
+    assert "no row of table4 is complete yet" in shown
     with all_done_here():
         assert main(TABLE) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith(f"18 runs, {len(complete)} of them done before, 2 at a time")
+    assert shown.startswith(f"18 runs, {done} of them done before, 2 at a time")
     assert {path: path.stat().st_mtime_ns for path in complete} == before
     assert without_seconds(out) == without_seconds(whole)
 

@@ -1,5 +1,6 @@
 """Processes that do not do what they should: told about, and none of them left behind."""
 
+import os
 import pickle
 import subprocess
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import pytest
 from flexcfl.comparison import pool, process
 from flexcfl.comparison.plan import Planned, planned
 from flexcfl.comparison.pool import Started, carried_out, parcel
+from flexcfl.comparison.process import LOWEST
 from flexcfl.data import Federation
 from flexcfl.errors import SettingsError, TrainingError
 from flexcfl.runner.layers import spoken
@@ -65,8 +67,9 @@ def test_there_are_never_more_processes_than_runs(
     runs: tuple[Planned, ...], children: Children, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process, "PROGRAM", "import sys; sys.stdin.read()")
-    events = carried_out(runs, 9, parcel(None), None)
+    events = carried_out(runs, 9, parcel(None), None, patient=True)
     assert [next(events), next(events), next(events)] == [*((run, Started()) for run in runs), None]
+    assert [os.getpriority(os.PRIO_PROCESS, each.pid) for each in children] == [LOWEST, LOWEST]
     events.close()
     assert len(children) == 2
 
@@ -86,6 +89,8 @@ def test_who_is_asked_to_stop_is_waited_for(
     monkeypatch.setattr(process, "PROGRAM", program.replace("{", "{{").replace("}", "}}"))
     events = carried_out(runs, 2, parcel(None), tmp_path / "out", stop)
     assert [next(events), next(events)] == [(run, Started()) for run in runs]
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    assert {os.getpriority(os.PRIO_PROCESS, each.pid) for each in children} == {own}
     stop.asked = 2
     assert set(events) <= {None}
     assert file.read_text() == "ended\n" * 2

@@ -14,8 +14,8 @@ def asked_by(line: str) -> Asked:
     """Return what a command asks for; nothing is run."""
     taken: list[Asked] = []
 
-    def take(asked: Asked, *_: Any, **__: Any) -> None:
-        taken.append(asked)
+    def take(asked: list[Asked], *_: Any, **__: Any) -> None:
+        taken.extend(asked)
 
     first, *words = shlex.split(line)
     assert first == "flexcfl"

@@ -38,7 +38,7 @@ def finish(folder: Path, asked: Asked, but: int = 0) -> list[Cell]:
 def made(asked: Asked, folder: Path) -> str:
     """Return what is shown of what is there."""
     screen = io.StringIO()
-    conduct(asked, Console(file=screen, width=80), jobs=1, folder=folder)
+    conduct([asked], Console(file=screen, width=80), jobs=1, folder=folder)
     return screen.getvalue()
 
 
@@ -128,7 +128,7 @@ def test_one_that_is_missing_is_said_and_begun(tmp_path: Path) -> None:
     asked, screen = Asked("table3", ROW, rounds=6), io.StringIO()
     count = len(finish(tmp_path, asked, but=1))
     with pytest.raises(KeyboardInterrupt):
-        conduct(asked, Console(file=screen, width=200), jobs=2, folder=tmp_path)
+        conduct([asked], Console(file=screen, width=200), jobs=2, folder=tmp_path)
     assert screen.getvalue().startswith(f"{count} runs, {count - 1} of them done before, 1 at a")
 
 

@@ -3,12 +3,14 @@
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from flexcfl.runner.stopping import SIGNALS, Stop, StoppedError, listening
+from flexcfl.runner.stopping import SIGNALS, Stop, StoppedError, limited, listening
+from tests.waiting import until
 
 heard: list[int] = []
 
@@ -46,6 +48,18 @@ def test_the_second_may_be_another_one() -> None:
         signal.raise_signal(signal.SIGINT)
     assert stop.asked == signal.SIGTERM
     assert heard == [signal.SIGINT]
+
+
+def test_time_that_is_over_is_a_wish_to_stop_unless_there_was_one_before() -> None:
+    stop, asked, unlimited = Stop(), Stop(signal.SIGINT), Stop()
+    with limited(stop, 0.01), limited(asked, 0.01), limited(unlimited, None):
+        until(lambda: stop.asked is not None)
+    assert (stop.in_time, asked.in_time, unlimited.in_time) == (False, True, True)
+    assert (asked.asked, unlimited.asked) == (signal.SIGINT, None)
+    with limited(early := Stop(), 0.05):
+        pass  # it is done before its time is over
+    time.sleep(0.1)
+    assert early.asked is None
 
 
 @pytest.mark.parametrize("number", SIGNALS)

@@ -11,7 +11,7 @@ __all__ = ["reproduce"]
 
 
 def reproduce(
-    target: Annotated[str | None, typer.Argument(metavar="[TARGET]", hidden=True)] = None,
+    targets: Annotated[list[str] | None, typer.Argument(metavar="[TARGET]...", hidden=True)] = None,
     only: Annotated[
         str | None,
         typer.Option(
@@ -42,6 +42,15 @@ def reproduce(
             "[default: one per core]",
         ),
     ] = None,
+    limit: Annotated[
+        str | None,
+        typer.Option(
+            "--for",
+            metavar="TIME",
+            help="Stop after so long, such as 150m or 2h30m, with checkpoints of what is under "
+            "way, and let other programs go first meanwhile. [default: until all is done]",
+        ),
+    ] = None,
     choose: Annotated[
         list[str] | None,
         typer.Option(
@@ -61,19 +70,20 @@ def reproduce(
     ] = Path("reproduction"),
     quiet: options.Quiet = False,
 ) -> None:
-    """Make a table or a figure of the FlexCFL paper again, with the paper's numbers beside ours.
+    """Make tables and figures of the FlexCFL paper again, with the paper's numbers beside ours.
 
-    [TARGET] is table1, table2, table3, table4, figure-motivation, figure-accuracy, figure-shift,
+    [TARGET]... is table1, table2, table3, table4, figure-motivation, figure-accuracy, figure-shift,
     figure-eta, figure-overhead, or one of ours: choices measures what each choice below does to
     the paper's numbers, bound holds the convergence bound against measured divergence, algorithms
     has every algorithm on the same cohorts, beyond compares one configuration of ours with the best
-    of the tables. Without any, they are listed.
+    of the tables. Several share their runs. Without any, they are listed.
 
     Each cell is a run folder, as 'flexcfl run' leaves it; tables and figures share cells, and those
-    that are finished are never run again. Ctrl-C ends the rounds that are under way; the same
-    command goes on. A table shows all that is finished in the folder: rows can be added one by one,
-    with more seeds or with fewer rounds. It is printed and written as text, Markdown and CSV, a
-    figure as SVG and PNG; either with a page of charts of its runs.
+    that are finished are never run again. Ctrl-C, or the end of the time that --for gives, ends the
+    rounds that are under way; the same command goes on. A table shows all that is finished in the
+    folder: rows can be added one by one, with more seeds or with fewer rounds. It is printed and
+    written as text, Markdown and CSV, a figure as SVG and PNG; either with a page of charts of its
+    runs.
 
     \b
     --choose takes these, the default first:
@@ -95,10 +105,10 @@ def reproduce(
     from flexcfl.reproduction.conduct import Asked, conduct
     from flexcfl.reproduction.rows import ROUNDS
     from flexcfl.reproduction.targets import TARGETS
-    from flexcfl.settings import assignments
+    from flexcfl.settings import assignments, seconds_of
 
     console = Console(quiet=quiet)
-    if target is None:
+    if not targets:
         for name, each in TARGETS.items():
             show(Folded(Text(each.summary), Text(f"{name:18}  ")), console)
         return
@@ -109,5 +119,7 @@ def reproduce(
     if only is not None and not rows:
         raise SettingsError("--only names no row: name some, such as mnist-mclr, or leave it out.")
     given = chosen(assignments(choose or [], example="sharing=additive"))
-    asked = Asked(target, rows, seeds, ROUNDS if rounds is None else rounds, given, data)
-    conduct(asked, console, jobs=jobs, folder=out)
+    length = ROUNDS if rounds is None else rounds
+    asked = [Asked(name, rows, seeds, length, given, data) for name in dict.fromkeys(targets)]
+    seconds = None if limit is None else seconds_of(limit)
+    conduct(asked, console, jobs=jobs, folder=out, seconds=seconds)

@@ -37,6 +37,7 @@ class Started:
 
 News: TypeAlias = Resumed | Remark | RoundDone | Done
 Event: TypeAlias = tuple[Work, Started | News]
+Make: TypeAlias = Callable[[Inbox], Process]
 Give: TypeAlias = Callable[[Process, Work], Event]
 
 
@@ -58,14 +59,15 @@ def carried_out(
     folder: Path | None,
     stop: Stop | None = None,
     track: Sequence[str] = (),
+    patient: bool = False,
 ) -> Generator[Event | None, None, None]:
     """Yield what happens to the runs, and None from time to time.
 
     ``federation`` is a parcel. Runs leave their folders in ``folder``, if there is one: those that
     are finished there are not done again, and those that have begun are gone on with. When somebody
     asks to ``stop``, runs come to the end of their rounds, and this ends early. ``track`` are the
-    names of trackers. All processes are gone when this ends, when a run fails, and when this is
-    closed.
+    names of trackers. ``patient`` processes let all other programs go first. All are gone when this
+    ends, when a run fails, and when this is closed.
     """
     stop, waiting = stop or Stop(), deque[Work]()
     for run in runs:
@@ -74,18 +76,19 @@ def carried_out(
         else:
             waiting.append(run)
     give = partial(_given, folder=folder, track=tuple(track))
-    yield from _shared_out(waiting, jobs, federation, give, stop)
+    make = partial(Process, patient=patient)
+    yield from _shared_out(waiting, jobs, federation, make, give, stop)
 
 
 def _shared_out(
-    waiting: "deque[Work]", jobs: int, federation: bytes, give: Give, stop: Stop
+    waiting: "deque[Work]", jobs: int, federation: bytes, make: Make, give: Give, stop: Stop
 ) -> Generator[Event | None, None, None]:
     """Share out runs among processes, each of which gets the next when it is done with one."""
     inbox: Inbox = SimpleQueue()
     processes = list[Process]()
     try:
         for _ in range(min(jobs, len(waiting))):
-            processes.append(Process(inbox))
+            processes.append(make(inbox))
             processes[-1].tell(federation)
             yield give(processes[-1], waiting.popleft())
         while any(process.run for process in processes):

@@ -17,6 +17,7 @@ from flexcfl.comparison.messages import Message, Task, Work
 
 __all__ = ["Inbox", "Process", "cores", "end", "hang_up"]
 
+LOWEST = 19  # of all priorities
 GRACE = 2.0  # seconds in which a process may tidy up before it is killed
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 # The module of whoever compares is not imported, so that a script needs no guard against that.
@@ -36,10 +37,12 @@ def cores() -> int:
 class Process:
     """A worker process, and the run that it is doing.
 
-    What it answers goes into the inbox, and None when it is no more.
+    What it answers goes into the inbox, and None when it is no more. A ``patient`` one lets all
+    other programs go first.
     """
 
     inbox: Inbox
+    patient: bool = False
     run: Work | None = None
     _process: "subprocess.Popen[bytes]" = field(init=False)
     _reader: threading.Thread = field(init=False)
@@ -52,6 +55,9 @@ class Process:
             env=_environment(),
             start_new_session=True,  # Ctrl-C is for the parent alone, which then ends the others
         )
+        if self.patient:
+            with suppress(OSError):  # it may be gone already, which the inbox will say
+                os.setpriority(os.PRIO_PROCESS, self._process.pid, LOWEST)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 

@@ -2,17 +2,19 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from pathlib import Path
 
 from rich.console import Console, Group
 from rich.text import Text
 
+from flexcfl.comparison.advance import Advance
 from flexcfl.comparison.finished import is_finished
-from flexcfl.comparison.messages import Done, Remark
+from flexcfl.comparison.messages import Remark, Work
 from flexcfl.comparison.pool import carried_out, parcel
 from flexcfl.comparison.process import cores
 from flexcfl.errors import SettingsError
@@ -28,9 +30,11 @@ from flexcfl.runner import places
 from flexcfl.runner.conduct import loading
 from flexcfl.runner.folder import write
 from flexcfl.runner.lock import locked
-from flexcfl.runner.stopping import Stop, StoppedError, listening
+from flexcfl.runner.stopping import Stop, StoppedError, limited, listening
 
 __all__ = ["Asked", "conduct"]
+
+AGAIN = "give the same command again"
 
 
 @dataclass(frozen=True)
@@ -71,41 +75,67 @@ class Asked:
         ]
 
 
-def conduct(asked: Asked, console: Console, *, jobs: int | None, folder: Path) -> Sequence[Path]:
+def conduct(
+    asked: Sequence[Asked],
+    console: Console,
+    *,
+    jobs: int | None,
+    folder: Path,
+    seconds: float | None = None,
+) -> Sequence[Path]:
     """Carry out what is missing in ``folder``, and write and show what all of it gives.
 
-    Runs of the same target that are there from earlier are in the table as well.
+    Runs of the same targets that are there from earlier are in the tables as well. With a limit of
+    ``seconds`` runs let other programs go first, and what is not finished in time is gone on with
+    by the next call.
     """
-    cells = asked.cells()
+    cells = _planned(asked)
     for cell in cells:
         cell.experiment  # noqa: B018  (whatever is wrong with it is told before a run begins)
     made, new = places.entered(folder)
     with _given_back(new), locked(made):
-        _run(cells, console, jobs or cores(), folder)
-        return _left(asked, console, folder)
+        _run(cells, console, jobs or cores(), folder, seconds)
+        return [path for each in asked for path in _left(each, console, folder)]
 
 
-def _run(cells: Sequence[Cell], console: Console, jobs: int, folder: Path) -> None:
+def _planned(asked: Sequence[Asked]) -> list[Cell]:
+    """Return all runs, those of the shortest row first, and row by row seed by seed."""
+    cells = dict.fromkeys(cell for each in asked for cell in each.cells())
+    return sorted(cells, key=lambda cell: (cell.part.row.seconds, cell.seed))
+
+
+def _run(
+    cells: Sequence[Cell], console: Console, jobs: int, folder: Path, seconds: float | None
+) -> None:
     missing = [cell for cell in cells if not is_finished(folder / cell.folder)]
     if not missing:
         return
     before, jobs = len(cells) - len(missing), min(jobs, len(missing))
     words = f"{len(cells)} runs, {before} of them done before" if before else f"{len(cells)} runs"
     tell(f"{words}, {jobs} at a time, in '{folder}'", console)
-    done = before
-    with listening() as stop:
-        with closing(carried_out(cells, jobs, parcel(None), folder, stop)) as events:
-            for _, what in shown(events, cells, console):
-                done += isinstance(what, Done) and not what.before
+    advance = Advance(cells, partial(_cost, {cell.folder: cell for cell in cells}))
+    patient = seconds is not None
+    with listening() as stop, limited(stop, seconds):
+        started = carried_out(cells, jobs, parcel(None), folder, stop, patient=patient)
+        with closing(started) as events:
+            for run, what in shown(events, cells, console):
+                advance.take((run, what))
                 if isinstance(what, Remark):
                     sys.stderr.write(f"{what.sentence}\n")
-        if done < len(cells):
-            raise _stopped(done, cells, folder, stop)
+    if advance.done < len(cells):
+        _stopped(advance, folder, stop, console)
 
 
-def _stopped(done: int, cells: Sequence[Cell], folder: Path, stop: Stop) -> StoppedError:
-    how_far = f"with {done} of {len(cells)} runs complete"
-    return StoppedError(how_far, folder, stop, "give the same command again")
+def _cost(cells: Mapping[str, Cell], run: Work) -> float:
+    return cells[run.folder].part.row.cost
+
+
+def _stopped(advance: Advance, folder: Path, stop: Stop, console: Console) -> None:
+    """Say how far the runs are when their time is over, and raise that they were asked to stop."""
+    if stop.in_time:
+        how_far = f"with {advance.done} of {len(advance.runs)} runs complete"
+        raise StoppedError(how_far, folder, stop, AGAIN)
+    tell(f"The time is over: {advance.words()}. To go on: {AGAIN}", console)
 
 
 @contextmanager
@@ -122,6 +152,9 @@ def _left(asked: Asked, console: Console, folder: Path) -> list[Path]:
     target = target_named(asked.target)
     with loading(console, f"Making {asked.target}"):
         found = Found(asked.rows, asked.data, _results(asked, folder))
+        if not found.results and asked.cells():
+            tell(f"no row of {asked.target} is complete yet", console)
+            return []
         made = target.make(found)
         results = found.results if made.sheet else found.drawn
     if made.sheet:

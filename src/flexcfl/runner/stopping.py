@@ -13,17 +13,23 @@ from typing import Any
 from flexcfl.errors import FlexcflError
 from flexcfl.runner.places import command
 
-__all__ = ["SIGNALS", "Stop", "StoppedError", "listening"]
+__all__ = ["SIGNALS", "Stop", "StoppedError", "limited", "listening"]
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+TIME_OVER = 0  # in place of the number of a signal
 NOTICE = b"\nThe round is brought to its end; once more (Ctrl-C) stops at once.\n"
 
 
 @dataclass(eq=False)
 class Stop:
-    """Whether a run is asked to stop, and by which signal."""
+    """Whether a run is asked to stop, and by which signal; 0 is the end of its time."""
 
     asked: int | None = None
+
+    @property
+    def in_time(self) -> bool:
+        """Whether it is not the end of its time that asks."""
+        return self.asked != TIME_OVER
 
 
 class StoppedError(FlexcflError):
@@ -68,6 +74,26 @@ def listening(tell: bool = True) -> Iterator[Stop]:
         for each, old in taken.items():
             if signal.getsignal(each) is heard:
                 signal.signal(each, old)
+
+
+@contextmanager
+def limited(stop: Stop, seconds: float | None) -> Iterator[None]:
+    """Ask to stop after so many seconds, unless somebody has asked before; None is no limit."""
+    if seconds is None:
+        yield
+        return
+
+    def over() -> None:
+        if stop.asked is None:
+            stop.asked = TIME_OVER
+
+    timer = threading.Timer(seconds, over)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _hand_on(old: Any, number: int, frame: FrameType | None) -> None:
