@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import fmean
 
 from flexcfl.reproduction import published
 from flexcfl.reproduction.methods import METHODS
@@ -10,7 +11,7 @@ from flexcfl.reproduction.rows import CLASSES, ROWS
 from flexcfl.reproduction.tables import SHIFTS
 from tools.runs import one, runs
 
-__all__ = ["COMPARED", "Claim", "at", "claims", "label", "rows", "verdict"]
+__all__ = ["COMPARED", "Claim", "at", "claims", "label", "lost", "rows", "verdict"]
 
 Cases = Mapping[str, bool]
 Scored = Callable[[str], Cases]  # by which score, best or final
@@ -87,20 +88,26 @@ def _by_row(holds: Callable[[str, str], bool]) -> Scored:
     return lambda column: {label(row): holds(column, row) for row in rows()}
 
 
-def _lost(column: str, row: str, method: str, shift: str) -> float:
-    return at(column, row, method) - at(column, row, method, shift)
+def lost(column: str, row: str, method: str, shift: str, static: str | None = None) -> float:
+    """Return how much a method loses under a shift, over the seeds that both tables have.
+
+    ``static`` is the method that it is without a shift, where it has another name there.
+    """
+    before = runs("table3").figures(column, row, static or method)
+    after = runs("table4").figures(column, row, method, shift)
+    return fmean(old - new for old, new in zip(before, after, strict=False))
 
 
 def _keeps(method: str, shift: str) -> Scored:
     """Return where a method loses less than a point under a shift."""
-    return _by_row(lambda column, row: _lost(column, row, method, shift) < POINT)
+    return _by_row(lambda column, row: lost(column, row, method, shift) < POINT)
 
 
 def _losses(shift: str, methods: Sequence[str]) -> str:
     """Return in words how many points methods lose under a shift in their best round, by row."""
     words = []
     for name in methods:
-        lost = [f"{100 * _lost('best', row, name, shift):+.1f}" for row in rows()]
+        lost = [f"{100 * lost('best', row, name, shift):+.1f}" for row in rows()]
         words.append(f"{METHODS[name].short} {', '.join(lost)}")
     return "; ".join(words)
 
@@ -186,7 +193,7 @@ def moving() -> Iterator[Claim]:
     yield _claim(
         "FedAvg hardly notices the shifts: it loses or gains less than a point",
         lambda column: {
-            f"{label(row)} under {shift}": abs(_lost(column, row, "fedavg", shift)) < POINT
+            f"{label(row)} under {shift}": abs(lost(column, row, "fedavg", shift)) < POINT
             for row in rows()
             for shift in SHIFTS
         },

@@ -7,7 +7,7 @@ from statistics import fmean
 from flexcfl.reproduction import published
 from flexcfl.reproduction.methods import METHODS
 from flexcfl.reproduction.rows import ROWS
-from tools.claims import at, label, rows
+from tools.claims import at, label, lost, rows
 from tools.runs import one, runs
 
 __all__ = ["Average", "Speed", "averages", "drops", "speeds"]
@@ -89,8 +89,8 @@ def drops() -> str:
     words = []
     for method, paper in said.items():
         static = "flexcfl" if method == "fedgroup" else method  # without drift they are the same
-        lost = [at("best", row, static) - at("best", row, method, "swap-all") for row in mine]
-        words.append(f"{METHODS[method].short} {100 * fmean(lost):.1f} ({paper})")
+        points = [100 * lost("best", row, method, "swap-all", static) for row in mine]
+        words.append(f"{METHODS[method].short} {fmean(points):.1f} ({paper})")
     return ", ".join(words)
 
 
