@@ -107,8 +107,8 @@ def _losses(shift: str, methods: Sequence[str]) -> str:
     """Return in words how many points methods lose under a shift in their best round, by row."""
     words = []
     for name in methods:
-        lost = [f"{100 * lost('best', row, name, shift):+.1f}" for row in rows()]
-        words.append(f"{METHODS[name].short} {', '.join(lost)}")
+        points = [f"{100 * lost('best', row, name, shift):+z.1f}" for row in rows()]
+        words.append(f"{METHODS[name].short} {', '.join(points)}")
     return "; ".join(words)
 
 
