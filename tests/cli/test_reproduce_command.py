@@ -257,7 +257,7 @@ def test_after_ctrl_c_the_same_command_goes_on_to_the_same_tables(
     done = int(over[1])
     assert len(complete) <= done < 18
     assert len(list(out.glob("runs/*/*/summary.json"))) == done
-    assert "no row of table4 is complete yet" in shown
+    assert "table4: no row that was asked for is complete yet" in shown
     with all_done_here():
         assert main(TABLE) == 0
     shown = capsys.readouterr().out

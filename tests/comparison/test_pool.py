@@ -67,7 +67,7 @@ def test_there_are_never_more_processes_than_runs(
     runs: tuple[Planned, ...], children: Children, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process, "PROGRAM", "import sys; sys.stdin.read()")
-    events = carried_out(runs, 9, parcel(None), None, patient=True)
+    events = carried_out(runs, 9, parcel(None), None, low_priority=True)
     assert [next(events), next(events), next(events)] == [*((run, Started()) for run in runs), None]
     assert [os.getpriority(os.PRIO_PROCESS, each.pid) for each in children] == [LOWEST, LOWEST]
     events.close()

@@ -1,6 +1,7 @@
 """A reproduction from folder to files: only what is missing is run, all that is there is shown."""
 
 import io
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from rich.console import Console
 
 from flexcfl.comparison import pool
 from flexcfl.errors import SettingsError
+from flexcfl.reproduction import conduct as conducting
 from flexcfl.reproduction.cells import Cell
 from flexcfl.reproduction.conduct import Asked, conduct
 from flexcfl.runner.lock import locked
@@ -130,6 +132,23 @@ def test_one_that_is_missing_is_said_and_begun(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         conduct([asked], Console(file=screen, width=200), jobs=2, folder=tmp_path)
     assert screen.getvalue().startswith(f"{count} runs, {count - 1} of them done before, 1 at a")
+
+
+@pytest.mark.parametrize("target", ["table4", "figure-shift"])
+def test_when_the_time_is_over_before_a_row_is_complete_that_is_said(
+    target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def timed_out(*words: Any, **_: Any) -> Iterator[None]:
+        words[-1].asked = 0
+        yield from ()
+
+    monkeypatch.setattr(conducting, "carried_out", timed_out)
+    finish(tmp_path, Asked(target, ("mnist-mclr",), rounds=3))  # another row, which is there
+    screen, asked = io.StringIO(), Asked(target, ROW, rounds=6)
+    console = Console(file=screen, width=200)
+    assert conduct([asked], console, jobs=1, folder=tmp_path, seconds=600) == []
+    assert "The time is over: 0 of 18 runs done" in screen.getvalue()
+    assert f"{target}: no row that was asked for is complete yet" in screen.getvalue()
 
 
 def test_a_folder_in_which_another_process_works_is_left_alone(tmp_path: Path) -> None:

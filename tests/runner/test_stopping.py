@@ -54,7 +54,7 @@ def test_time_that_is_over_is_a_wish_to_stop_unless_there_was_one_before() -> No
     stop, asked, unlimited = Stop(), Stop(signal.SIGINT), Stop()
     with limited(stop, 0.01), limited(asked, 0.01), limited(unlimited, None):
         until(lambda: stop.asked is not None)
-    assert (stop.in_time, asked.in_time, unlimited.in_time) == (False, True, True)
+    assert (stop.timed_out, asked.timed_out, unlimited.timed_out) == (True, False, False)
     assert (asked.asked, unlimited.asked) == (signal.SIGINT, None)
     with limited(early := Stop(), 0.05):
         pass  # it is done before its time is over

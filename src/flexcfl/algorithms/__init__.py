@@ -36,11 +36,11 @@ __all__ = [
     "IfcaOptions",
     "NoOptions",
     "RccOptions",
-    "before",
     "fedgroup",
     "fedprox",
     "fesem_mig",
     "ifca_mig",
+    "legacy_options",
     "random_assignment",
     "random_centres",
 ]
@@ -56,8 +56,8 @@ class Entry:
     ``placing`` says by what a newcomer finds its group.
     ``migrates`` says that clients whose data have drifted are placed again. ``memory(options,
     clients, parameters)`` is about how many bytes it keeps or gathers at once beyond a few models
-    and one cohort's updates. ``before`` has the values of options that an experiment.toml does not
-    have, where they are not the defaults: it was written when there was no such option.
+    and one cohort's updates. ``legacy_options`` are the values of options in an experiment.toml
+    that was written before there were such options, where they are not the defaults.
     """
 
     summary: str
@@ -68,13 +68,13 @@ class Entry:
     migrates: bool = False
     placing: str = "as the algorithm places newcomers"
     memory: Callable[[Any, int, int], int] = lambda options, clients, parameters: 0
-    before: Mapping[str, object] = field(default_factory=dict)
+    legacy_options: Mapping[str, object] = field(default_factory=dict)
 
 
-def before(name: object) -> Mapping[str, object]:
-    """Return the options that an algorithm had, unsaid, before they could be chosen."""
+def legacy_options(name: object) -> Mapping[str, object]:
+    """Return what an algorithm did before it had the options that choose it."""
     entry = ALGORITHMS.ours.get(str(name))
-    return {} if entry is None else entry.before
+    return {} if entry is None else entry.legacy_options
 
 
 def _own(found: object) -> Entry:
@@ -156,7 +156,7 @@ ALGORITHMS = Registry(
             options=FesemOptions,
             placing=CHANCE,
             memory=fesem.memory,
-            before=DISTINCT,
+            legacy_options=DISTINCT,
         ),
         "fesem-mig": Entry(
             "FeSEM that assigns clients anew when their data have drifted",
@@ -165,7 +165,7 @@ ALGORITHMS = Registry(
             migrates=True,
             placing=CHANCE,
             memory=fesem.memory,
-            before=DISTINCT,
+            legacy_options=DISTINCT,
         ),
         "cfl": Entry(
             "clusters that split in two when their clients pull apart",

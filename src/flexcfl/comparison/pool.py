@@ -59,15 +59,15 @@ def carried_out(
     folder: Path | None,
     stop: Stop | None = None,
     track: Sequence[str] = (),
-    patient: bool = False,
+    low_priority: bool = False,
 ) -> Generator[Event | None, None, None]:
     """Yield what happens to the runs, and None from time to time.
 
     ``federation`` is a parcel. Runs leave their folders in ``folder``, if there is one: those that
     are finished there are not done again, and those that have begun are gone on with. When somebody
     asks to ``stop``, runs come to the end of their rounds, and this ends early. ``track`` are the
-    names of trackers. ``patient`` processes let all other programs go first. All are gone when this
-    ends, when a run fails, and when this is closed.
+    names of trackers. Processes of ``low_priority`` let all other programs go first. All are
+    gone when this ends, when a run fails, and when this is closed.
     """
     stop, waiting = stop or Stop(), deque[Work]()
     for run in runs:
@@ -76,7 +76,7 @@ def carried_out(
         else:
             waiting.append(run)
     give = partial(_given, folder=folder, track=tuple(track))
-    make = partial(Process, patient=patient)
+    make = partial(Process, low_priority=low_priority)
     yield from _shared_out(waiting, jobs, federation, make, give, stop)
 
 

@@ -37,12 +37,12 @@ def cores() -> int:
 class Process:
     """A worker process, and the run that it is doing.
 
-    What it answers goes into the inbox, and None when it is no more. A ``patient`` one lets all
-    other programs go first.
+    What it answers goes into the inbox, and None when it is no more. One of
+    ``low_priority`` lets all other programs go first.
     """
 
     inbox: Inbox
-    patient: bool = False
+    low_priority: bool = False
     run: Work | None = None
     _process: "subprocess.Popen[bytes]" = field(init=False)
     _reader: threading.Thread = field(init=False)
@@ -55,7 +55,7 @@ class Process:
             env=_environment(),
             start_new_session=True,  # Ctrl-C is for the parent alone, which then ends the others
         )
-        if self.patient:
+        if self.low_priority:
             with suppress(OSError):  # it may be gone already, which the inbox will say
                 os.setpriority(os.PRIO_PROCESS, self._process.pid, LOWEST)
         self._reader = threading.Thread(target=self._read, daemon=True)

@@ -114,9 +114,9 @@ def _run(
     words = f"{len(cells)} runs, {before} of them done before" if before else f"{len(cells)} runs"
     tell(f"{words}, {jobs} at a time, in '{folder}'", console)
     advance = Advance(cells, partial(_cost, {cell.folder: cell for cell in cells}))
-    patient = seconds is not None
+    low_priority = seconds is not None
     with listening() as stop, limited(stop, seconds):
-        started = carried_out(cells, jobs, parcel(None), folder, stop, patient=patient)
+        started = carried_out(cells, jobs, parcel(None), folder, stop, low_priority=low_priority)
         with closing(started) as events:
             for run, what in shown(events, cells, console):
                 advance.take((run, what))
@@ -132,7 +132,7 @@ def _cost(cells: Mapping[str, Cell], run: Work) -> float:
 
 def _stopped(advance: Advance, folder: Path, stop: Stop, console: Console) -> None:
     """Say how far the runs are when their time is over, and raise that they were asked to stop."""
-    if stop.in_time:
+    if not stop.timed_out:
         how_far = f"with {advance.done} of {len(advance.runs)} runs complete"
         raise StoppedError(how_far, folder, stop, AGAIN)
     tell(f"The time is over: {advance.words()}. To go on: {AGAIN}", console)
@@ -152,8 +152,8 @@ def _left(asked: Asked, console: Console, folder: Path) -> list[Path]:
     target = target_named(asked.target)
     with loading(console, f"Making {asked.target}"):
         found = Found(asked.rows, asked.data, _results(asked, folder))
-        if not found.results and asked.cells():
-            tell(f"no row of {asked.target} is complete yet", console)
+        if not found.drawn and asked.cells():
+            tell(f"{asked.target}: no row that was asked for is complete yet", console)
             return []
         made = target.make(found)
         results = found.results if made.sheet else found.drawn

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 
 from flexcfl import __version__
-from flexcfl.algorithms import before
+from flexcfl.algorithms import legacy_options
 from flexcfl.data import Federation, IndexLists
 from flexcfl.errors import SettingsError
 from flexcfl.runner.experiment import Experiment
@@ -79,7 +79,7 @@ class Origin:
     def check(self, now: "Origin") -> None:
         """Refuse to let a run go on as one that is made of something else."""
         self.check_own(now.own)
-        changed = {name for name, _ in self._as_meant() ^ set(now.settings)} - FREE
+        changed = {name for name, _ in self._with_legacy_options() ^ set(now.settings)} - FREE
         for name in sorted(changed):
             raise SettingsError(
                 f"{name} is not what it was when this run began: put it back in its "
@@ -91,11 +91,13 @@ class Origin:
                 "folder those are, or start a new run."
             )
 
-    def _as_meant(self) -> set[tuple[str, str]]:
+    def _with_legacy_options(self) -> set[tuple[str, str]]:
         """Return the settings with the options that the algorithm has had since."""
         said = dict(self.settings)
         name = said.get("[algorithm] name", "").strip('"')  # as JSON has it, or whatever it is
-        added = {f"[algorithm] {key}": json.dumps(value) for key, value in before(name).items()}
+        added = {
+            f"[algorithm] {key}": json.dumps(value) for key, value in legacy_options(name).items()
+        }
         return set({**added, **said}.items())
 
     def otherwise(self, now: "Origin") -> str:

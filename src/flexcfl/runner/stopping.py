@@ -27,9 +27,9 @@ class Stop:
     asked: int | None = None
 
     @property
-    def in_time(self) -> bool:
-        """Whether it is not the end of its time that asks."""
-        return self.asked != TIME_OVER
+    def timed_out(self) -> bool:
+        """Whether it is the end of its time that asks."""
+        return self.asked == TIME_OVER
 
 
 class StoppedError(FlexcflError):

@@ -7,7 +7,7 @@ from typing import Any
 
 import tomli_w
 
-from flexcfl.algorithms import before
+from flexcfl.algorithms import legacy_options
 from flexcfl.errors import SettingsError, reason
 from flexcfl.runner.experiment import Experiment
 from flexcfl.settings import excess
@@ -36,15 +36,15 @@ def parsed(content: bytes, name: str) -> dict[str, Any]:
     beyond = excess(said)
     if beyond:
         raise SettingsError(f"The experiment '{name}' holds {beyond}: {MEND}.")
-    return _as_it_was_meant(said)
+    return _with_legacy_options(said)
 
 
-def _as_it_was_meant(said: dict[str, Any]) -> dict[str, Any]:
+def _with_legacy_options(said: dict[str, Any]) -> dict[str, Any]:
     """Add the options that an algorithm has had since the file was written."""
     table = said.get("algorithm")
     if not isinstance(table, dict):
         return said
-    return {**said, "algorithm": {**before(table.get("name")), **table}}
+    return {**said, "algorithm": {**legacy_options(table.get("name")), **table}}
 
 
 def _content(path: Path) -> bytes:
