@@ -106,10 +106,8 @@ def _seeds_of(target: str) -> str:
         for setting in found.rows()
     }
     most = max(numbers.values())
-    fewer = [
-        f"{seeds(number)} on {setting}" for setting, number in numbers.items() if number < most
-    ]
-    return f"seeds 0 to {most - 1}" + (f", {', '.join(fewer)}" if fewer else "")
+    fewer = [f"{setting} ({seeds(each)})" for setting, each in numbers.items() if each < most]
+    return f"seeds 0 to {most - 1}" + (f" (fewer: {', '.join(fewer)})" if fewer else "")
 
 
 def _near() -> Mapping[str, object]:
