@@ -7,7 +7,6 @@ in a group that no longer fits. docs/reliability.md tells what came of it.
 Example: python benchmarks/dropout.py --data DIR
 """
 
-import argparse
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -119,12 +118,7 @@ def _figures(own: Mapping[int, Done], nobody: Mapping[int, Done]) -> Iterator[st
 
 def main() -> None:
     """Run all, two at once, keep a line for each, and print the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--data", type=Path, help="folder of the MNIST files")
-    parser.add_argument("--runs", type=Path, default=FILE, help="the file of all runs")
-    given = parser.parse_args()
+    given = kept.arguments(__doc__, FILE).parse_args()
     more = {} if given.data is None else {"run.data": given.data}
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
         every = [(row, seed) for row in ROWS for seed in range(SEEDS)]

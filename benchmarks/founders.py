@@ -6,7 +6,6 @@ to the geometric median of the others' directions, to a hundredth below.
 Example: python benchmarks/founders.py --data DIR
 """
 
-import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,12 +86,7 @@ def markdown(runs: Sequence[Done]) -> Iterator[str]:
 
 def main() -> None:
     """Run all, keep a line for each, and print what they have in common."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--data", type=Path, help="folder of the MNIST files")
-    parser.add_argument("--runs", type=Path, default=FILE, help="the file of all runs")
-    given = parser.parse_args()
+    given = kept.arguments(__doc__, FILE).parse_args()
     runs = [run(attack, seed, given.data) for attack in ATTACKS for seed in range(SEEDS)]
     kept.write(given.runs, Done, runs)
     print(*markdown(runs), sep="\n")

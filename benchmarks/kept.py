@@ -1,5 +1,6 @@
 """Runs that are kept in a file, a line each, every figure in full."""
 
+import argparse
 import csv
 from collections.abc import Iterable
 from dataclasses import asdict, fields
@@ -8,9 +9,19 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter
 
-__all__ = ["read", "write"]
+__all__ = ["arguments", "read", "write"]
 
 DoneT = TypeVar("DoneT")  # a dataclass of figures; what may be empty has a default
+
+
+def arguments(description: str, file: Path) -> argparse.ArgumentParser:
+    """Return what is asked of whoever fills a file of runs: where MNIST is, and which file."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, help="folder of the MNIST files")
+    parser.add_argument("--runs", type=Path, default=file, help="the file of all runs")
+    return parser
 
 
 def read(file: Path, kind: type[DoneT]) -> list[DoneT]:

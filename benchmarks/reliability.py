@@ -6,7 +6,6 @@ in a file: rows that are in it are not run again, and the tables are made from i
 Example: python benchmarks/reliability.py --data DIR --only failing
 """
 
-import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,12 +84,8 @@ def missing(runs: Sequence[Done], only: str) -> Iterator[tuple[str, str, Setting
 
 def main() -> None:
     """Run what is not in the file, and print all tables."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--data", type=Path, help="folder of the MNIST files")
+    parser = kept.arguments(__doc__, FILE)
     parser.add_argument("--only", default="", help="tables or rows whose name has this in it")
-    parser.add_argument("--runs", type=Path, default=FILE, help="the file of all runs")
     given = parser.parse_args()
     runs: list[Done] = kept.read(given.runs, Done)
     for name, row, settings in list(missing(runs, given.only)):
