@@ -15,11 +15,11 @@ DoneT = TypeVar("DoneT")  # a dataclass of figures; what may be empty has a defa
 
 
 def arguments(description: str, file: Path) -> argparse.ArgumentParser:
-    """Return what is asked of whoever fills a file of runs: where MNIST is, and which file."""
+    """Return what is asked of whoever fills a file of runs: where the data are, and which file."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", type=Path, help="folder of the MNIST files")
+    parser.add_argument("--data", type=Path, help="folder of the data sets' files")
     parser.add_argument("--runs", type=Path, default=file, help="the file of all runs")
     return parser
 

@@ -10,15 +10,14 @@ run; what is in the file already is not run again.
 Example: python benchmarks/reasons.py --data DIR --only newcomers
 """
 
-import argparse
-import csv
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import astuple, dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
 
+import kept
 import numpy as np
 from newcomers import Continuing
 from numpy.typing import NDArray
@@ -35,9 +34,9 @@ from flexcfl.runner.execute import execute
 from flexcfl.runner.experiment import Experiment
 from flexcfl.runner.own import Own
 from flexcfl.runner.prepare import Prepared, prepare
-from flexcfl.runner.tables import written
 from flexcfl.shifts import Holdings, Moment
 
+FILE = Path(__file__).parents[1] / "results" / "reasons.csv"
 LINEAR = ("mnist-mclr", "femnist-mclr", "synthetic-mclr")
 SEED = 748  # of the published sizes of FEMNIST
 EPOCH: Chosen = (("pretraining", "epoch"),)
@@ -50,7 +49,18 @@ NEWCOMERS: Mapping[str, tuple[Chosen, Mapping[str, Any] | None]] = {
     "one epoch, then E - 1 from its own model": (EPOCH, {"begin": "own"}),
 }
 
-COLUMNS = ("variant", "row", "method", "shift", "seed", "best", "final")
+
+@dataclass(frozen=True)
+class Done:
+    """One run, a line of the file: what is otherwise, in which run, and its accuracies."""
+
+    variant: str
+    row: str
+    method: str
+    shift: str
+    seed: int
+    best: float
+    final: float
 
 
 @dataclass(frozen=True)
@@ -62,10 +72,10 @@ class Variant:
     prepare: Callable[[Experiment], Prepared]
 
     @property
-    def key(self) -> tuple[str, ...]:
-        """The first columns of its line."""
+    def key(self) -> tuple[str, str, str, str, int]:
+        """By what its line is known."""
         part = self.cell.part
-        return (self.what, part.row.name, part.method.name, part.shift, str(self.cell.seed))
+        return (self.what, part.row.name, part.method.name, part.shift, self.cell.seed)
 
     @property
     def paper(self) -> float | None:
@@ -176,37 +186,27 @@ KINDS: Mapping[str, Callable[[int, Path | None, int], Iterator[Variant]]] = {
 }
 
 
-def line(variant: Variant) -> list[object]:
-    """Run a variant, and return its line."""
+def run(variant: Variant) -> Done:
+    """Run a variant, and print what came of it."""
     accuracy = execute(variant.prepare(variant.cell.experiment)).summary["accuracy"]
-    figures = f"best {accuracy['best']:.2%}, final {accuracy['final']:.2%}"
-    print(f"{', '.join(variant.key)}: {figures} (paper {variant.paper} %)", flush=True)
-    return [*variant.key, accuracy["best"], accuracy["final"]]
-
-
-def lines(file: Path) -> list[Sequence[object]]:
-    """Return what is in a file from earlier."""
-    if not file.is_file():
-        return []
-    with file.open(newline="", encoding="utf-8") as content:
-        return [*csv.reader(content)][1:]
+    done = Done(*variant.key, best=accuracy["best"], final=accuracy["final"])
+    print(f"{done} (paper {variant.paper} %)", flush=True)
+    return done
 
 
 def main() -> None:
-    """Run all that is not in the file yet, print a line for each, and write them all."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", type=Path, help="where the files of the data sets are")
+    """Run all that is not in the file yet, and keep a line for each."""
+    parser = kept.arguments(__doc__, FILE)
     parser.add_argument("--rounds", type=int, default=300)
     parser.add_argument("--seeds", type=int, default=3, help="how many, counted from 0")
     parser.add_argument("--only", choices=KINDS, help="one of them alone")
-    parser.add_argument("--out", type=Path, default=Path("reasons.csv"), help="the file of all")
-    options = parser.parse_args()
-    done = lines(options.out)
-    for kind, seed in product([options.only] if options.only else KINDS, range(options.seeds)):
-        for variant in KINDS[kind](seed, options.data, options.rounds):
-            if variant.key not in [tuple(each[: len(variant.key)]) for each in done]:
-                done.append(line(variant))
-                options.out.write_text(written([COLUMNS, *done]), encoding="utf-8")
+    given = parser.parse_args()
+    runs = kept.read(given.runs, Done)
+    for kind, seed in product([given.only] if given.only else KINDS, range(given.seeds)):
+        for variant in KINDS[kind](seed, given.data, given.rounds):
+            if variant.key not in [astuple(done)[:-2] for done in runs]:
+                runs.append(run(variant))
+                kept.write(given.runs, Done, runs)
 
 
 if __name__ == "__main__":
