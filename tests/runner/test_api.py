@@ -142,7 +142,15 @@ def test_the_summary_has_all_its_figures(blobs: Federation) -> None:
             "diverged",
         ),
         *("aggregation", "attack", "rejected", "clipped", "privacy"),
-        *("groups", "placed", "clustering", "adjusted_rand_index", "seconds", "versions"),
+        *(
+            "groups",
+            "placed",
+            "clustering",
+            "adjusted_rand_index",
+            "seconds",
+            "versions",
+            "processor",
+        ),
         *("waiting", "traffic", "network", "shifted", "detected", "placed_again", "migrations"),
     }
     assert (summary["groups"], summary["placed"], summary["waiting"]) == (1, 6, 0)

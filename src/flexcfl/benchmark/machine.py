@@ -3,7 +3,8 @@
 import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+
+from flexcfl.runner.origin import processor
 
 __all__ = ["machine", "peak_memory"]
 
@@ -15,7 +16,7 @@ def machine() -> str:
     found = [f"{name} {_version(name)}" for name in PACKAGES]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     system = f"{platform.system()}, Python {platform.python_version()}"
-    return ", ".join([f"{_processor()}, {cores} cores", *_memory(), system, *found])
+    return ", ".join([f"{processor()}, {cores} cores", *_memory(), system, *found])
 
 
 def peak_memory() -> int:
@@ -31,16 +32,6 @@ def _memory() -> list[str]:
         return []
     size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
     return [f"{size:.0f} GiB of memory"]
-
-
-def _processor() -> str:
-    """Return the processor's name, which Python itself does not know on Linux."""
-    cpus = Path("/proc/cpuinfo")
-    if cpus.exists():
-        for line in cpus.read_text("utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
 
 
 def _version(name: str) -> str:

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
@@ -17,7 +18,7 @@ from flexcfl.errors import SettingsError
 from flexcfl.runner.experiment import Experiment
 from flexcfl.runner.prepare import Prepared
 
-__all__ = ["FREE", "Fingerprint", "Origin", "versions"]
+__all__ = ["FREE", "Fingerprint", "Origin", "processor", "versions"]
 
 Pairs: TypeAlias = tuple[tuple[str, str], ...]
 
@@ -114,6 +115,17 @@ def versions() -> dict[str, str]:
     """Return the versions of what computes."""
     libraries = {name: version(name) for name in ("torch", "numpy")}
     return {"flexcfl": __version__, "python": platform.python_version(), **libraries}
+
+
+def processor() -> str:
+    """Return the kind of processor: models of two kinds differ by rounding."""
+    cpus = Path("/proc/cpuinfo")  # Python itself does not know the name on Linux
+    if not cpus.exists():
+        return platform.processor() or platform.machine()
+    lines = (line.partition(":") for line in cpus.read_text("utf-8").split("\n\n")[0].splitlines())
+    told = {key.strip(): value.strip() for key, _, value in lines}
+    numbers = [f"{key} {told[key]}" for key in ("cpu family", "model") if key in told]
+    return " ".join([told.get("model name", platform.machine()), *numbers])
 
 
 def _flat(experiment: Experiment) -> Iterator[tuple[str, str]]:

@@ -12,7 +12,7 @@ from flexcfl.guards import REASONS
 from flexcfl.privacy import epsilon
 from flexcfl.protocol import NO_GROUP, Clustering, Serving
 from flexcfl.runner.figures import Figures, Messages
-from flexcfl.runner.origin import versions
+from flexcfl.runner.origin import processor, versions
 from flexcfl.runner.prepare import Prepared
 
 __all__ = ["of_rounds", "summarised"]
@@ -73,6 +73,7 @@ def summarised(
         ),
         "seconds": round(seconds, 3),
         "versions": versions(),
+        "processor": processor(),
     }
 
 
