@@ -68,7 +68,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "benchmark": BASE | {"protocol", "data", "models", "engine", "runner"},
     "reproduction": BASE
     | {"protocol", "algorithms", "data", "metrics", "shifts", "runner", "comparison"}
-    | {"convergence", "report", "benchmark"},  # for its words on the machine
+    | {"convergence", "disk", "report", "benchmark"},  # for its words on the machine
     "cli": BASE
     | {"protocol", "algorithms", "metrics", "data", "shifts", "drift", "runner", "comparison"}
     | {"reproduction", "benchmark", "flower", "report", "tracking", "history"},

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from flexcfl.reproduction.cells import Cell, Part, Result
+from flexcfl.reproduction.cells import Cell, Part
 from flexcfl.reproduction.methods import METHODS
+from flexcfl.reproduction.results import Result
 from flexcfl.reproduction.rows import ROUNDS, ROWS
 from flexcfl.runner import tables, toml
 from flexcfl.runner.figures import Figures
@@ -48,6 +49,7 @@ def summary(cell: Cell, best: float | None = 0.5) -> dict[str, Any]:
         "placed": 100,
         "seconds": 1.5,
         "versions": {"flexcfl": "0.0", "torch": "2.0"},
+        "processor": "Zeta 9",
     }
 
 
@@ -56,7 +58,7 @@ def result(of: Part, seed: int = 0, rounds: int = ROUNDS, best: float | None = 0
     cell = Cell(of, seed, rounds)
     accuracy = np.full(rounds, np.nan if best is None else best - 0.1)
     accuracy[0] = np.nan if best is None else best
-    return Result(cell, summary(cell, best), {"accuracy": accuracy}, NOWHERE)
+    return Result(cell, summary(cell, best), {"accuracy": accuracy}, path=NOWHERE)
 
 
 def leave(folder: Path, cell: Cell, best: float = 0.5) -> Path:

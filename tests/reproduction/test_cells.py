@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flexcfl.errors import SettingsError
-from flexcfl.reproduction.cells import Cell, Part, finished
+from flexcfl.reproduction.cells import Cell, Part
 from flexcfl.reproduction.choices import CHOICES
 from flexcfl.reproduction.figures import RATES
 from flexcfl.reproduction.methods import METHODS, sharing
+from flexcfl.reproduction.results import finished
 from flexcfl.reproduction.rows import CLASSES, ROWS, motivation
 from flexcfl.reproduction.tables import SHIFTS
 from tests.reproduction.constructed import leave, part
@@ -136,7 +137,7 @@ def test_what_is_finished_of_a_part_is_all_of_it_and_nothing_else(folder: Path) 
     every = confusable()
     assert len({cell.part for cell in every}) == 17
     for each in {cell.part for cell in every}:
-        found = list(finished(folder, each))
+        found = list(finished(folder, [each]))
         mine = {cell: (place + 1) / 100 for place, cell in enumerate(every) if cell.part == each}
         assert len(found) == len(mine) == 4
         assert {one.cell: one.summary["accuracy"]["best"] for one in found} == mine
@@ -144,22 +145,22 @@ def test_what_is_finished_of_a_part_is_all_of_it_and_nothing_else(folder: Path) 
 
 
 def test_of_what_was_never_run_nothing_is_found(folder: Path, tmp_path: Path) -> None:
-    assert not list(finished(folder, part("femnist-mclr")))
-    assert not list(finished(folder, part("mnist-mclr", "ifca")))
-    assert not list(finished(tmp_path, part("mnist-mclr")))
+    assert not list(finished(folder, [part("femnist-mclr")]))
+    assert not list(finished(folder, [part("mnist-mclr", "ifca")]))
+    assert not list(finished(tmp_path, [part("mnist-mclr")]))
 
 
 def test_what_has_no_summary_yet_is_not_finished(tmp_path: Path) -> None:
     for seed in range(2):
         leave(tmp_path, Cell(part(), seed, 3))
     (tmp_path / Cell(part(), 1, 3).folder / "summary.json").unlink()
-    assert [found.cell.seed for found in finished(tmp_path, part())] == [0]
+    assert [found.cell.seed for found in finished(tmp_path, [part()])] == [0]
 
 
 def test_a_result_has_the_figures_of_its_rounds(tmp_path: Path) -> None:
     path = leave(tmp_path, Cell(part(), 0, 4), best=0.8)
     (path / "groups.csv").write_text("round,group,clients\n3,0,9\n4,0,2\n4,1,7\n")
-    (found,) = finished(tmp_path, part())
+    (found,) = finished(tmp_path, [part()])
     expected = [np.nan, 0.4, 0.6, 0.8]
     assert np.allclose(found.rounds["accuracy"], expected, equal_nan=True)
     assert found.rounds["round"].tolist() == [1, 2, 3, 4]
@@ -171,4 +172,4 @@ def test_the_folder_of_another_run_is_refused(tmp_path: Path) -> None:
     file = path / "experiment.toml"
     file.write_text(file.read_text().replace("batch = 10", "batch = 20"))
     with pytest.raises(SettingsError, match=r"is another one \(\[local\] batch is not the same\)"):
-        list(finished(tmp_path, part()))
+        list(finished(tmp_path, [part()]))

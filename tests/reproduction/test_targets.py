@@ -7,11 +7,12 @@ import pytest
 
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.errors import SettingsError
-from flexcfl.reproduction.cells import Cell, Part, finished
+from flexcfl.reproduction.cells import Cell, Part
 from flexcfl.reproduction.choices import CHOICES
 from flexcfl.reproduction.conduct import Asked
 from flexcfl.reproduction.measured_choices import MEASURED
 from flexcfl.reproduction.published import ACCURACY, UNDER_SHIFT
+from flexcfl.reproduction.results import finished
 from flexcfl.reproduction.rows import CLASSES, ROWS, named
 from flexcfl.reproduction.tables import SHIFTS
 from flexcfl.reproduction.targets import TARGETS, Found, Made, target_named
@@ -170,9 +171,7 @@ PANELS = {"motivation": 2 * 4, "accuracy": 3 * 3, "shift": 3 * 2 + 1, "eta": 2 *
 def test_a_figure_has_its_panels_and_can_be_drawn(name: str, folder: Path) -> None:
     target = TARGETS[f"figure-{name}"]
     several = [part for row in target.rows for part in target.parts(ROWS[row])]
-    made = target.make(
-        Found(ALL, None, [found for part in several for found in finished(folder, part)])
-    )
+    made = target.make(Found(ALL, None, list(finished(folder, several))))
     assert made.draw
     picture, content = made.draw(), io.BytesIO()
     panels = [axes for axes in picture.axes if axes.axison]
@@ -187,7 +186,7 @@ def test_a_figure_has_its_panels_and_can_be_drawn(name: str, folder: Path) -> No
 
 def test_one_key_says_which_line_is_which_method(folder: Path) -> None:
     several = [part for name in ROWS for part in TARGETS["figure-shift"].parts(ROWS[name])]
-    results = [found for part in several for found in finished(folder, part)]
+    results = list(finished(folder, several))
     made = TARGETS["figure-shift"].make(Found(ALL, None, results))
     assert made.draw
     (key,) = made.draw().legends
@@ -196,7 +195,7 @@ def test_one_key_says_which_line_is_which_method(folder: Path) -> None:
 
 
 def test_a_picture_has_the_rows_that_were_asked_for_and_a_table_all(folder: Path) -> None:
-    results = [found for part in parts("figure-overhead") for found in finished(folder, part)]
+    results = list(finished(folder, parts("figure-overhead")))
     found = Found([ROWS["mnist-mclr"]], None, results)
     assert len(results) == 2 * 8 * 2
     assert {each.cell.part.row.name for each in found.drawn} == {"mnist-mclr"}
@@ -213,7 +212,7 @@ def test_beyond_holds_our_configuration_against_the_best_of_the_same_rounds(
     for part in several:
         high = {"ours": 0.75, "ifca": 0.5, "ifca-groups20": 0.875}.get(part.method.name, 0.25)
         leave(tmp_path, Cell(part, 0, 4), high)
-    results = [found for part in several for found in finished(tmp_path, part)]
+    results = list(finished(tmp_path, several))
     made = TARGETS["beyond"].make(Found(ALL, None, results))
     assert made.sheet
     margins = [entry for entry in made.sheet.entries if entry.column == "margin"]

@@ -9,6 +9,8 @@ from flexcfl.cli import options
 
 __all__ = ["reproduce"]
 
+MERGE = "merge"
+
 
 def reproduce(
     targets: Annotated[list[str] | None, typer.Argument(metavar="[TARGET]...", hidden=True)] = None,
@@ -78,6 +80,10 @@ def reproduce(
     has every algorithm on the same cohorts, beyond compares one configuration of ours with the best
     of the tables. Several share their runs. Without any, they are listed.
 
+    'flexcfl reproduce merge DIR... --out DIR' joins what several machines have made: it writes a
+    line of figures and curves for each finished run and makes all tables and figures from these
+    lines. A run with such a line is not done again.
+
     Each cell is a run folder, as 'flexcfl run' leaves it; tables and figures share cells, and those
     that are finished are never run again. Ctrl-C, or the end of the time that --for gives, ends the
     rounds that are under way; the same command goes on. A table shows all that is finished in the
@@ -111,6 +117,13 @@ def reproduce(
     if not targets:
         for name, each in TARGETS.items():
             show(Folded(Text(each.summary), Text(f"{name:18}  ")), console)
+        return
+    if targets[0] == MERGE:
+        from flexcfl.reproduction.merging import merge
+
+        if len(targets) == 1:
+            raise SettingsError("There is nothing to merge: name the folders of reproductions.")
+        merge([Path(name) for name in targets[1:]], out, console)
         return
     for name, number in (("seeds", seeds), ("jobs", jobs)):
         if number is not None:

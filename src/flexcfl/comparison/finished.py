@@ -22,7 +22,7 @@ from flexcfl.runner.folder import EXPERIMENT, ROUNDS, SUMMARY, Extent
 from flexcfl.runner.keeping import tidy
 from flexcfl.runner.result import columns
 
-__all__ = ["curves", "is_finished", "read_back"]
+__all__ = ["checked_summary", "curves", "is_finished", "read_back"]
 
 MOST_BYTES = 2**20  # a hundred times what a summary has
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -81,7 +81,7 @@ def read_back(path: Path, experiment: Experiment) -> Done:
             f"The run in '{path}' is another one ({other} is not the same): move its folder away."
         )
     with _damage_told(path, SUMMARY):
-        summary = _summary(disk.read(path / SUMMARY, MOST_BYTES + 1), experiment)
+        summary = checked_summary(disk.read(path / SUMMARY, MOST_BYTES + 1), experiment)
     with _damage_told(path, ROUNDS):
         rounds = _rounds(path, experiment.run.rounds)
         accuracy = _accuracy([each.accuracy for each in rounds])
@@ -118,7 +118,8 @@ def _settings(file: Path) -> dict[str, Any]:
     return toml.read(file)
 
 
-def _summary(content: bytes, experiment: Experiment) -> dict[str, Any]:
+def checked_summary(content: bytes, experiment: Experiment) -> dict[str, Any]:
+    """Return a summary if it has what a comparison needs, and is one of this experiment."""
     if len(content) > MOST_BYTES:
         raise ValueError(len(content))
     needed = TypeAdapter(_Summary).validate_json(content, strict=True)

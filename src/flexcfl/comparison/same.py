@@ -5,7 +5,7 @@ from typing import Any
 
 from flexcfl.runner.origin import FREE
 
-__all__ = ["difference"]
+__all__ = ["difference", "without_free"]
 
 
 def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
@@ -19,6 +19,14 @@ def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
         if name not in FREE and (name not in old or name not in new or old[name] != new[name]):
             return name
     return None
+
+
+def without_free(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return settings without those that make no difference to what is computed."""
+    return {
+        table: {key: value for key, value in keys.items() if f"[{table}] {key}" not in FREE}
+        for table, keys in tables.items()
+    }
 
 
 def _flat(tables: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from flexcfl.reproduction import published
-from flexcfl.reproduction.cells import Part, Result
+from flexcfl.reproduction.cells import Part
 from flexcfl.reproduction.choices import NO_SHIFT
 from flexcfl.reproduction.methods import METHODS
+from flexcfl.reproduction.results import Result
 from flexcfl.reproduction.rows import Row
 from flexcfl.reproduction.sheet import Sheet
 from flexcfl.reproduction.tables import READING, SHIFTS, accuracies

@@ -6,9 +6,10 @@ How it was found, on which seeds, and what else was tried is in docs/replication
 from collections.abc import Iterator, Sequence
 
 from flexcfl.metrics import Figure
-from flexcfl.reproduction.cells import Part, Result
+from flexcfl.reproduction.cells import Part
 from flexcfl.reproduction.choices import NO_SHIFT
 from flexcfl.reproduction.methods import Method
+from flexcfl.reproduction.results import Result
 from flexcfl.reproduction.rows import Row
 from flexcfl.reproduction.sheet import Entry, Sheet
 from flexcfl.reproduction.tables import (

@@ -1,12 +1,13 @@
 """A whole reproduction: the runs that are missing, then the table and the picture of all."""
 
+import math
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 
 from rich.console import Console, Group
@@ -20,9 +21,10 @@ from flexcfl.comparison.process import cores
 from flexcfl.errors import SettingsError
 from flexcfl.lines import Folded, show, tell
 from flexcfl.reproduction import leaving, origin
-from flexcfl.reproduction.cells import Cell, Part, Result, compared, finished
-from flexcfl.reproduction.choices import Chosen
+from flexcfl.reproduction.cells import Cell, Part
+from flexcfl.reproduction.choices import NO_SHIFT, Chosen
 from flexcfl.reproduction.progress import shown
+from flexcfl.reproduction.results import Result, compared, finished
 from flexcfl.reproduction.rows import ROUNDS, Row, named
 from flexcfl.reproduction.sheet import Sheet
 from flexcfl.reproduction.targets import Found, target_named
@@ -32,9 +34,12 @@ from flexcfl.runner.folder import write
 from flexcfl.runner.lock import locked
 from flexcfl.runner.stopping import Stop, StoppedError, limited, listening
 
-__all__ = ["Asked", "conduct"]
+__all__ = ["Asked", "complete_rows", "conduct", "leave", "planned"]
 
 AGAIN = "give the same command again"
+# On these, without a shift and where all data are exchanged, most of the paper's claims rest.
+CENTRAL = ("fedavg", "fedgroup", "flexcfl", "flexcfl-eta0.1", "flexcfl-eta5", "ifca")
+CENTRAL_SHIFTS = (NO_SHIFT, "swap-all")
 
 
 @dataclass(frozen=True)
@@ -89,25 +94,46 @@ def conduct(
     ``seconds`` runs let other programs go first, and what is not finished in time is gone on with
     by the next call.
     """
-    cells = _planned(asked)
+    cells = planned(asked)
     for cell in cells:
         cell.experiment  # noqa: B018  (whatever is wrong with it is told before a run begins)
     made, new = places.entered(folder)
     with _given_back(new), locked(made):
         _run(cells, console, jobs or cores(), folder, seconds)
-        return [path for each in asked for path in _left(each, console, folder)]
+        return [path for each in asked for path in leave(each, console, folder)]
 
 
-def _planned(asked: Sequence[Asked]) -> list[Cell]:
-    """Return all runs, those of the shortest row first, and row by row seed by seed."""
+def planned(asked: Sequence[Asked]) -> list[Cell]:
+    """Return all runs in the order in which they are begun: what says most in least time first.
+
+    Rows that take about as long go together, seed by seed: first the methods and shifts on which
+    most of the paper's claims rest.
+    """
     cells = dict.fromkeys(cell for each in asked for cell in each.cells())
-    return sorted(cells, key=lambda cell: (cell.part.row.seconds, cell.seed))
+    return sorted(cells, key=lambda cell: (_magnitude(cell), cell.seed, _rank(cell.part),
+                                           cell.part.row.seconds))  # fmt: skip
+
+
+def _magnitude(cell: Cell) -> int:
+    """Return how long the row of a cell takes, roughly: in powers of four."""
+    return int(math.log(cell.part.row.seconds, 4))
+
+
+def _rank(part: Part) -> int:
+    """Return how soon a part is to be run among the others of its row."""
+    if part.method.name not in CENTRAL:
+        return 2
+    return 0 if part.shift in CENTRAL_SHIFTS else 1
 
 
 def _run(
     cells: Sequence[Cell], console: Console, jobs: int, folder: Path, seconds: float | None
 ) -> None:
-    missing = [cell for cell in cells if not is_finished(folder / cell.folder)]
+    parts = dict.fromkeys(cell.part for cell in cells)
+    recorded = {each.cell: each for each in finished(folder, parts) if each.path is None}
+    known = [(cell, recorded[cell].done) for cell in cells if cell in recorded]
+    due = [cell for cell in cells if cell not in recorded]
+    missing = [cell for cell in due if not is_finished(folder / cell.folder)]
     if not missing:
         return
     before, jobs = len(cells) - len(missing), min(jobs, len(missing))
@@ -116,9 +142,9 @@ def _run(
     advance = Advance(cells, partial(_cost, {cell.folder: cell for cell in cells}))
     low_priority = seconds is not None
     with listening() as stop, limited(stop, seconds):
-        started = carried_out(cells, jobs, parcel(None), folder, stop, low_priority=low_priority)
+        started = carried_out(due, jobs, parcel(None), folder, stop, low_priority=low_priority)
         with closing(started) as events:
-            for run, what in shown(events, cells, console):
+            for run, what in shown(chain(known, events), cells, console):
                 advance.take((run, what))
                 if isinstance(what, Remark):
                     sys.stderr.write(f"{what.sentence}\n")
@@ -148,7 +174,8 @@ def _given_back(new: Sequence[Path]) -> Iterator[None]:
         raise
 
 
-def _left(asked: Asked, console: Console, folder: Path) -> list[Path]:
+def leave(asked: Asked, console: Console, folder: Path) -> list[Path]:
+    """Write and show a target, made of all of its runs that are finished in ``folder``."""
     target = target_named(asked.target)
     with loading(console, f"Making {asked.target}"):
         found = Found(asked.rows, asked.data, _results(asked, folder))
@@ -178,6 +205,13 @@ def _show(sheet: Sheet, console: Console) -> None:
     show(Group(drawn, "", *notes, ""), console)
 
 
+def complete_rows(asked: Asked, folder: Path) -> tuple[str, ...]:
+    """Return the names of those rows that can be shown."""
+    return tuple(
+        row.name for row in asked.rows if _results(replace(asked, only=(row.name,)), folder)
+    )
+
+
 def _results(asked: Asked, folder: Path) -> list[Result]:
     """Return the finished runs of a target, also of rows and seeds that were not asked for.
 
@@ -187,9 +221,7 @@ def _results(asked: Asked, folder: Path) -> list[Result]:
     target, complete = target_named(asked.target), list[Result]()
     for row in named(target.rows, target.rows):
         parts = dict.fromkeys(asked.parts(row))
-        complete += _complete(
-            [result for part in parts for result in finished(folder, part)], len(parts)
-        )
+        complete += _complete(list(finished(folder, parts)), len(parts))
     return compared(complete)
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexcfl.reproduction.cells import Result
 from flexcfl.reproduction.methods import Method
+from flexcfl.reproduction.results import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from flexcfl.metrics import Figure as Mean
 from flexcfl.reproduction import published
-from flexcfl.reproduction.cells import Part, Result
+from flexcfl.reproduction.cells import Part
 from flexcfl.reproduction.drawing import Panel, curve, cut, grid, key, looks
 from flexcfl.reproduction.methods import METHODS, Method, sharing
+from flexcfl.reproduction.results import Result
 from flexcfl.reproduction.rows import Row
 from flexcfl.reproduction.sheet import Entry, Sheet
 from flexcfl.reproduction.tables import SHIFTS, by_setting, figure, heading, score

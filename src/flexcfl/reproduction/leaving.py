@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from flexcfl.comparison.plot import STYLE
 from flexcfl.report import Book, Table, html
 from flexcfl.reproduction import origin
-from flexcfl.reproduction.cells import Result
+from flexcfl.reproduction.results import Result
 from flexcfl.reproduction.targets import Made
 
 if TYPE_CHECKING:
@@ -27,17 +27,17 @@ def files(
         yield ".csv", made.sheet.csv().encode()
     if results:
         yield "-runs.csv", origin.runs(results).encode()
-        yield ".html", _page(made, by, results, title, folder).encode()
+        paths = [result.path for result in results if result.path]
+        if len(paths) == len(results):  # a record has no more than tables and pictures need
+            yield ".html", _page(made, by, paths, title, folder).encode()
     yield from ((f"-{ending}.csv", text.encode()) for ending, text in made.files.items())
     if made.draw:
         yield from _pictures(made.draw, title, " ".join(by))
 
 
-def _page(
-    made: Made, by: Sequence[str], results: Sequence[Result], title: str, folder: Path
-) -> str:
+def _page(made: Made, by: Sequence[str], runs: Sequence[Path], title: str, folder: Path) -> str:
     """Return a page with the table, and with charts of all runs."""
-    book = Book.of(result.path for result in results)
+    book = Book.of(runs)
     if not made.sheet:
         return html(book, title, beside=folder)
     sheet = made.sheet

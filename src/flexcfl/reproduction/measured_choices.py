@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from flexcfl.reproduction.cells import Part, Result
+from flexcfl.reproduction.cells import Part
 from flexcfl.reproduction.choices import CHOICES, NO_SHIFT
 from flexcfl.reproduction.methods import METHODS
+from flexcfl.reproduction.results import Result
 from flexcfl.reproduction.rows import ROUNDS, Row
 from flexcfl.reproduction.sheet import Entry, Sheet
 from flexcfl.reproduction.tables import READING, SHIFTS, counted, paper, score

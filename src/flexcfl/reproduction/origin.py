@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from flexcfl.metrics import rounds_to
-from flexcfl.reproduction.cells import Result
 from flexcfl.reproduction.choices import Chosen
+from flexcfl.reproduction.results import Result
 from flexcfl.reproduction.rows import ROUNDS, family
 from flexcfl.runner import tables
 
@@ -22,17 +22,26 @@ def told(target: str, rows: Sequence[str], chosen: Chosen, results: Sequence[Res
 
     ``rows`` are those that were asked for by name, which counts where there are no results.
     """
+    commands = _commands(target, chosen, results) or [command(target, rows)]
+    by = f"Made by {' and '.join(f'`{each}`' for each in commands)}."
+    return [by, _computed(results) if results else _this_machine()]
+
+
+def _this_machine() -> str:
     from flexcfl.benchmark.machine import machine  # torch comes along with it
 
-    versions = dict.fromkeys(_versions(result.summary) for result in results)
-    commands = [f"`{each}`" for each in _commands(target, chosen, results)]
-    commands = commands or [f"`{command(target, rows)}`"]
-    by = [f"Computed by {' and by '.join(versions)}."] if versions else []
-    return [f"Made by {' and '.join(commands)}.", *by, f"This machine: {machine()}."]
+    return f"This machine: {machine()}."
 
 
-def _versions(summary: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {version}" for name, version in summary["versions"].items())
+def _computed(results: Sequence[Result]) -> str:
+    """Say by which versions and on which kinds of processor all runs were made."""
+    made = dict.fromkeys(_made_by(result.summary) for result in results)
+    return f"Computed by {' and by '.join(made)}."
+
+
+def _made_by(summary: Mapping[str, Any]) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in summary["versions"].items())
+    return f"{versions} on {summary['processor']}" if "processor" in summary else versions
 
 
 def _commands(target: str, chosen: Chosen, results: Sequence[Result]) -> list[str]:
@@ -91,4 +100,5 @@ def _figures(run: Result) -> dict[str, object]:
         **{name: summary[name] for name in ("shifted", "detected", "migrations")},
         "largest_group": run.largest_group,
         "seconds": summary["seconds"],
+        "processor": summary.get("processor", ""),  # which earlier versions do not tell
     }

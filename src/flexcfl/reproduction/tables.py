@@ -11,9 +11,10 @@ from typing import Any
 
 from flexcfl.metrics import Figure
 from flexcfl.reproduction import published
-from flexcfl.reproduction.cells import Part, Result
+from flexcfl.reproduction.cells import Part
 from flexcfl.reproduction.choices import NO_SHIFT
 from flexcfl.reproduction.methods import METHODS
+from flexcfl.reproduction.results import Result
 from flexcfl.reproduction.rows import CLASSES, ROUNDS, Row, motivation
 from flexcfl.reproduction.sheet import Entry, Sheet
 from flexcfl.shifts import Incremental

@@ -12,8 +12,9 @@ from flexcfl.reproduction.algorithms import algorithms, algorithms_parts
 from flexcfl.reproduction.beyond import ROWS as BEYOND
 from flexcfl.reproduction.beyond import beyond, beyond_parts
 from flexcfl.reproduction.bound_drawing import draw
-from flexcfl.reproduction.cells import Part, Result
+from flexcfl.reproduction.cells import Part
 from flexcfl.reproduction.measured_choices import choices, choices_parts
+from flexcfl.reproduction.results import Result
 from flexcfl.reproduction.rows import ROWS, Row, family
 from flexcfl.reproduction.sheet import Sheet
 from flexcfl.reproduction.sizes import table2
@@ -67,6 +68,11 @@ class Target:
     make: Callable[[Found], Made]
     parts: Callable[[Row], Sequence[Part]] = lambda row: ()
     usual: Sequence[str] | None = None
+
+    @property
+    def has_runs(self) -> bool:
+        """Whether it is made of runs."""
+        return any(self.parts(ROWS[name]) for name in self.rows)
 
 
 def _table(of: Callable[[Sequence[Result]], Sheet]) -> Callable[[Found], Made]:
