@@ -17,11 +17,11 @@ from rich.progress import track
 from rich.table import Table
 
 from flexcfl import disk
+from flexcfl.experiment.layers import spoken
+from flexcfl.experiment.resolve import resolve
+from flexcfl.record.folder import RunFolder
 from flexcfl.runner.execute import execute
-from flexcfl.runner.folder import RunFolder
-from flexcfl.runner.layers import spoken
 from flexcfl.runner.prepare import Prepared, prepare
-from flexcfl.runner.resolve import resolve
 
 ALGORITHMS = ("fedavg", "flexcfl", "fesem")
 WITHOUT = {"run.checkpoint_rounds": 0, "run.checkpoint_seconds": 0}

@@ -20,10 +20,10 @@ from dropout_clients import EVERYTHING, Partial, Tally
 from reliability_rows import TABLES
 from reliability_tables import against, cells, difference, mean
 
+from flexcfl.experiment.layers import Layer, dotted
+from flexcfl.experiment.resolve import resolve
 from flexcfl.runner.execute import execute
-from flexcfl.runner.layers import Layer, dotted
 from flexcfl.runner.prepare import prepare
-from flexcfl.runner.resolve import resolve
 
 SEEDS = TABLES["failing"].seeds  # counted from 0
 FILE = Path(__file__).parents[1] / "results" / "dropout.csv"
@@ -78,7 +78,8 @@ def run(row: str, seed: int, more: Mapping[str, Any]) -> Done:
     prepared = prepare(resolve([Layer("given", dotted(told))]).experiment)
     tally = Tally(prepared.experiment.run.rounds)
     hosting: Any = Partial(missed, tally)
-    accuracy = execute(prepared, hosting=hosting).summary["accuracy"]
+    # Its last rounds are measured, so that there is an accuracy.
+    accuracy: Any = execute(prepared, hosting=hosting).summary["accuracy"]
     (current, old), (examples, outdated) = tally.hits, tally.examples
     return Done(
         row,

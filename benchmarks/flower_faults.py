@@ -31,8 +31,8 @@ from flexcfl.flower.local import Federation, Plan
 from flexcfl.flower.local.commands import WARM
 from flexcfl.flower.local.federation import SUPERLINK
 from flexcfl.protocol import numbers
-from flexcfl.runner.folder import ROUNDS
-from flexcfl.runner.places import CHECKPOINTS
+from flexcfl.record.places import CHECKPOINTS
+from flexcfl.record.tables import ROUNDS
 
 __all__ = [
     "Moment",

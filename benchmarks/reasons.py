@@ -24,15 +24,15 @@ from numpy.typing import NDArray
 
 from flexcfl.aggregation import Weights
 from flexcfl.data import Federation, IndexLists, load_federation
+from flexcfl.experiment.experiment import Experiment
+from flexcfl.experiment.own import Own
+from flexcfl.paper import published
+from flexcfl.paper.cells import Cell, Part
+from flexcfl.paper.choices import NO_SHIFT, Chosen
+from flexcfl.paper.methods import METHODS
+from flexcfl.paper.rows import ROWS
 from flexcfl.protocol import Ids, Vectors
-from flexcfl.reproduction import published
-from flexcfl.reproduction.cells import Cell, Part
-from flexcfl.reproduction.choices import NO_SHIFT, Chosen
-from flexcfl.reproduction.methods import METHODS
-from flexcfl.reproduction.rows import ROWS
 from flexcfl.runner.execute import execute
-from flexcfl.runner.experiment import Experiment
-from flexcfl.runner.own import Own
 from flexcfl.runner.prepare import Prepared, prepare
 from flexcfl.shifts import Holdings, Moment
 
@@ -188,7 +188,8 @@ KINDS: Mapping[str, Callable[[int, Path | None, int], Iterator[Variant]]] = {
 
 def run(variant: Variant) -> Done:
     """Run a variant, and print what came of it."""
-    accuracy = execute(variant.prepare(variant.cell.experiment)).summary["accuracy"]
+    # Its last rounds are measured, so that there is an accuracy.
+    accuracy: Any = execute(variant.prepare(variant.cell.experiment)).summary["accuracy"]
     done = Done(*variant.key, best=accuracy["best"], final=accuracy["final"])
     print(f"{done} (paper {variant.paper} %)", flush=True)
     return done

@@ -26,12 +26,13 @@ from flexcfl.benchmark.machine import peak_memory
 from flexcfl.data import Federation, MadeLists
 from flexcfl.drift import LabelShare, Watch
 from flexcfl.engine import Engine
+from flexcfl.experiment.layers import spoken
+from flexcfl.experiment.own import Own
+from flexcfl.experiment.resolve import resolve
 from flexcfl.protocol import CheckDrift, Ids, Settle
-from flexcfl.runner.layers import spoken
-from flexcfl.runner.loop import Round, train
-from flexcfl.runner.own import Own
+from flexcfl.record.round import Round
+from flexcfl.runner.loop import train
 from flexcfl.runner.prepare import prepare
-from flexcfl.runner.resolve import resolve
 from flexcfl.shifts import SwapAll, Timeline
 from flexcfl.simulation import Simulation
 

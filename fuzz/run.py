@@ -23,7 +23,7 @@ __all__ = ["main"]
 ROOT = Path(__file__).resolve().parents[1]
 # What of Python's own library is parsed with in Python, and our own; torch has no part in it.
 TRACED = [
-    *("flexcfl.checkpoints", "flexcfl.data", "flexcfl.runner", "flexcfl.settings"),
+    *("flexcfl.record.checkpoints", "flexcfl.data", "flexcfl.runner", "flexcfl.settings"),
     *("tomllib", "gzip", "json", "csv"),
 ]
 LONGEST_ENTRY = 64  # of libFuzzer's dictionaries, in bytes

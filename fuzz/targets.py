@@ -19,15 +19,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.checkpoints import UnfitError, flattened, layout, rebuilt
 from flexcfl.data import from_leaf
 from flexcfl.data.idx import read_idx
 from flexcfl.errors import DataError, SettingsError
-from flexcfl.runner import reading, tables, toml
-from flexcfl.runner.figures import Membership, Timing
-from flexcfl.runner.folder import Extent
-from flexcfl.runner.layers import Layer, spoken
-from flexcfl.runner.resolve import resolve
+from flexcfl.experiment import toml
+from flexcfl.experiment.layers import Layer, spoken
+from flexcfl.experiment.resolve import resolve
+from flexcfl.record import csv_lines as tables
+from flexcfl.record import reading
+from flexcfl.record.checkpoints import UnfitError, flattened, layout, rebuilt
+from flexcfl.record.folder import Extent
+from flexcfl.record.tables import Membership, Timing
 from flexcfl.settings import assignments
 from fuzz.harness import MisdeedError, Target
 

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from flexcfl.algorithms.flexcfl import FlexCFL
 from flexcfl.clustering.measures import between, edc, gram
+from flexcfl.experiment.layers import Layer, dotted
+from flexcfl.experiment.resolve import resolve
 from flexcfl.protocol import Ids, Order, Place, drive
-from flexcfl.runner.layers import Layer, dotted
 from flexcfl.runner.prepare import prepare
-from flexcfl.runner.resolve import resolve
 from flexcfl.simulation import Simulation
 
 

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from flexcfl.checkpoints import flattened, rebuilt
 from flexcfl.data import Federation, IndexLists
 from flexcfl.drift import LabelShare, Samples, Watch
 from flexcfl.engine import Engine
@@ -30,10 +29,11 @@ from flexcfl.protocol import (
     Train,
     Trained,
 )
+from flexcfl.record.checkpoints import flattened, rebuilt
 from flexcfl.shifts import Holdings, Incremental, Moment, SwapAll, Timeline
 from flexcfl.simulation import Memory, Simulation
 from flexcfl.simulation.keepsakes import Keepsake, Keepsakes
-from tests.checkpoints.interrupted import check_values
+from tests.record.checkpoints.interrupted import check_values
 
 FEATURES, CLASSES = 4, 3
 LOCAL = Local(epochs=2, batch=3, rate=0.1)

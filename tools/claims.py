@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 
-from flexcfl.reproduction import published
-from flexcfl.reproduction.methods import METHODS
-from flexcfl.reproduction.rows import CLASSES, ROWS
-from flexcfl.reproduction.tables import SHIFTS
+from flexcfl.paper import published
+from flexcfl.paper.methods import METHODS
+from flexcfl.paper.rows import CLASSES, ROWS
+from flexcfl.paper.tables import SHIFTS
 from tools.runs import one, runs
 
 __all__ = ["COMPARED", "Claim", "at", "claims", "label", "lost", "rows", "verdict"]

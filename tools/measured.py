@@ -2,15 +2,17 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from statistics import fmean
 
-from flexcfl.reproduction import published
-from flexcfl.reproduction.algorithms import ALIKE, MEASURED
-from flexcfl.reproduction.choices import NO_SHIFT, applied
-from flexcfl.reproduction.methods import METHODS
-from flexcfl.reproduction.tables import SHIFTS
+from flexcfl.paper import published
+from flexcfl.paper.algorithms import ALIKE, MEASURED
+from flexcfl.paper.choices import NO_SHIFT, applied
+from flexcfl.paper.methods import METHODS
+from flexcfl.paper.tables import SHIFTS
+from flexcfl.record.tables import TABLES
 from tools.runs import one, runs
 
 __all__ = ["filled", "pages"]
@@ -155,10 +157,21 @@ def sent(row: str, shift: str, *methods: str) -> Iterator[str]:
     yield from _table(["", "traffic", "final", "best"], lines)
 
 
+def columns() -> Iterator[str]:
+    """Yield every column of the tables that grow with a run, with what it means."""
+    for name, table in TABLES.items():
+        equal = "" if table.reproducible else "; not the same when the run is repeated"
+        yield f"**`{name}`**: {table.meaning}{equal}.\n"
+        meanings = [[f"`{each.name}`", each.metadata["meaning"]] for each in fields(table.row)]
+        yield from _table(["column", "meaning"], meanings)
+        yield ""
+
+
 REGIONS: Mapping[str, Callable[..., Iterator[str]]] = {
     "moving": readme_moving,
     "static": readme_static,
     "every": every,
     "method": of_method,
     "sent": sent,
+    "columns": columns,
 }

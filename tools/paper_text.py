@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from flexcfl.reproduction import published
-from flexcfl.reproduction.methods import METHODS
-from flexcfl.reproduction.rows import ROWS
+from flexcfl.paper import published
+from flexcfl.paper.methods import METHODS
+from flexcfl.paper.rows import ROWS
 from tools.claims import COMPARED, at, label, lost, rows
 from tools.runs import one, runs
 

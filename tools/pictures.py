@@ -25,12 +25,12 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 import flexcfl
-from flexcfl.charts.palette import COLOURS, NEUTRAL, of_group
-from flexcfl.charts.record import group_matrix, shift_marks
 from flexcfl.clustering import cluster
 from flexcfl.comparison.plot import STYLE
 from flexcfl.data import load_federation
 from flexcfl.protocol import Ids, Local, Train, Vectors
+from flexcfl.record.record import group_matrix, shift_marks
+from flexcfl.report.charts.palette import COLOURS, NEUTRAL, of_group
 from flexcfl.shifts import Timeline
 from flexcfl.simulation import Simulation
 

@@ -11,11 +11,11 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
-from flexcfl.reproduction import published
-from flexcfl.reproduction.beyond import OURS
-from flexcfl.reproduction.methods import METHODS
-from flexcfl.reproduction.rows import ROWS
-from flexcfl.reproduction.tables import SHIFTS, shifted
+from flexcfl.paper import published
+from flexcfl.paper.beyond import OURS
+from flexcfl.paper.methods import METHODS
+from flexcfl.paper.rows import ROWS
+from flexcfl.paper.tables import SHIFTS, shifted
 from tools.claims import at, claims, label, rows, verdict
 from tools.paper_text import averages, drops, speeds
 from tools.runs import RESULTS, one, runs, seeds

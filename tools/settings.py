@@ -12,14 +12,14 @@ from flexcfl.aggregation import RULES
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import DATASETS, PARTITIONS
 from flexcfl.drift import DETECTORS
+from flexcfl.experiment.arrivals import Arrival
+from flexcfl.experiment.defaults import OTHERS, Defaults, defaults
+from flexcfl.experiment.experiment import Model, RunSettings
+from flexcfl.experiment.network import Network
 from flexcfl.faults import ATTACKS, Faults
 from flexcfl.guards import Guards
 from flexcfl.privacy import Privacy
 from flexcfl.protocol import Local
-from flexcfl.runner.arrivals import Arrival
-from flexcfl.runner.defaults import OTHERS, Defaults, defaults
-from flexcfl.runner.experiment import Model, RunSettings
-from flexcfl.runner.network import Network
 from flexcfl.shifts import SHIFTS
 
 __all__ = ["page"]

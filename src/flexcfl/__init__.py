@@ -28,11 +28,11 @@ __version__ = "0.1.0"
 """The version, as the package has it."""
 
 PARTS = (
-    *("aggregation", "algorithms", "benchmark", "charts", "checkpoints", "clustering", "cohorts"),
-    *("comparison", "convergence", "data", "disk", "drift", "engine", "errors", "export"),
-    *("extensions", "faults", "flower", "guards", "history", "lines", "metrics", "models"),
-    *("privacy", "protocol", "report", "reproduction", "runner", "seeds", "settings", "shifts"),
-    *("simulation", "synonyms", "testing", "threads", "tracking"),
+    *("aggregation", "algorithms", "benchmark", "clustering", "cohorts", "comparison", "data"),
+    *("disk", "drift", "engine", "errors", "experiment", "extensions", "faults", "flower"),
+    *("guards", "history", "lines", "metrics", "models", "paper", "privacy", "protocol", "record"),
+    *("report", "runner", "seeds", "settings", "shifts", "simulation", "synonyms", "testing"),
+    *("threads", "tracking"),
 )
 LAZY = {
     **dict.fromkeys(("Comparison", "compare"), "comparison"),

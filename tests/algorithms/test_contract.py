@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flexcfl.algorithms import ALGORITHMS, Entry
-from flexcfl.checkpoints import Checkpoint, Found, Store, UnfitError, flattened, rebuilt
 from flexcfl.errors import FlexcflError, SettingsError
 from flexcfl.protocol import Algorithm, Executor, Order, Welcoming, drive, state_type
+from flexcfl.record.checkpoints import Checkpoint, Found, Store, UnfitError, flattened, rebuilt
 from flexcfl.testing import Check, checks
 from flexcfl.testing.algorithms import (
     CLIENTS,
@@ -24,7 +24,7 @@ from flexcfl.testing.algorithms import (
     started,
 )
 from flexcfl.testing.parabolas import Parabolas
-from tests.checkpoints.interrupted import check_values
+from tests.record.checkpoints.interrupted import check_values
 
 PROMISES = [(name, check) for name in sorted(ALGORITHMS) for check in checks("algorithm", name)]
 

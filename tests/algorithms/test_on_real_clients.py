@@ -43,6 +43,7 @@ def test_auto_finds_how_many_clusters_there_are(clusters: int) -> None:
         set={"data": {"clusters": clusters, "clients": 120}},
         **SHORT,
     )
+    assert run.summary["clustering"] is not None
     assert run.summary["clustering"]["groups"] == clusters
     assert run.summary["adjusted_rand_index"] == 1
 

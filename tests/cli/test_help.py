@@ -19,12 +19,12 @@ from flexcfl.cli import app, main
 from flexcfl.data import DATASETS
 from flexcfl.drift import DETECTORS
 from flexcfl.errors import SettingsError
+from flexcfl.experiment.experiment import Experiment, Model, RunSettings
 from flexcfl.faults import ATTACKS, Faults
 from flexcfl.guards import Guards
 from flexcfl.models.catalogue import NAMES
 from flexcfl.privacy import Privacy
 from flexcfl.protocol import Local
-from flexcfl.runner.experiment import Experiment, Model, RunSettings
 from flexcfl.settings import validated
 from flexcfl.shifts import SHIFTS
 from flexcfl.tracking import TRACKERS

@@ -12,9 +12,9 @@ import pytest
 import typer
 
 from flexcfl.cli import app, main
-from flexcfl.reproduction.choices import CHOICES
-from flexcfl.reproduction.rows import ROUNDS, ROWS
-from flexcfl.reproduction.targets import TARGETS
+from flexcfl.paper.choices import CHOICES
+from flexcfl.paper.rows import ROUNDS, ROWS
+from flexcfl.paper.targets import TARGETS
 from tests.cli.refusals import told
 from tests.comparison.here import all_done_here
 from tests.waiting import PATIENCE

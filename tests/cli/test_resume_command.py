@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import flexcfl
-from flexcfl.checkpoints import saver
 from flexcfl.cli import main
 from flexcfl.data import Federation, IndexLists
+from flexcfl.record.checkpoints import saver
 from tests.cli.refusals import told
 from tests.reliability.faults import AtOnce, Interrupted
 from tests.reliability.small import FLEXCFL, ROUNDS, words

@@ -16,7 +16,7 @@ import pytest
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.cli import main
 from flexcfl.protocol import Executor
-from flexcfl.runner.folder import RunFolder
+from flexcfl.record.folder import RunFolder
 from flexcfl.simulation import Simulation
 from tests.cli.refusals import told
 from tests.waiting import PATIENCE

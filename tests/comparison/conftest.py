@@ -14,7 +14,7 @@ from flexcfl.comparison.messages import Done
 
 
 @pytest.fixture
-def summary() -> Callable[..., dict[str, Any]]:
+def summary() -> Callable[..., Any]:
     def make(algorithm: str, seed: int, best: float | None, cost: float = 1.0) -> dict[str, Any]:
         return {
             "algorithm": algorithm,
@@ -45,7 +45,7 @@ def summary() -> Callable[..., dict[str, Any]]:
 
 
 @pytest.fixture
-def comparison(summary: Callable[..., dict[str, Any]]) -> Comparison:
+def comparison(summary: Callable[..., Any]) -> Comparison:
     """Three seeds of IFCA, FedAvg and FlexCFL, the last of which is measured from round 3 on.
 
     FedAvg has its best round before that, and IFCA swings: of the rounds that all have, its best is

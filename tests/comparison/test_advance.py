@@ -1,6 +1,7 @@
 """How long runs will take, where a round of one takes longer than that of another."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ from hypothesis import strategies as st
 from flexcfl.comparison.advance import Advance, clock
 from flexcfl.comparison.messages import Done, Resumed, RoundDone, Work
 from flexcfl.comparison.plan import Planned, planned
-from flexcfl.runner.layers import spoken
+from flexcfl.experiment.layers import spoken
+
+NOTHING: Any = {}  # of a summary
 
 ROUNDS = 100
 RUNS = planned(["fedavg", "ifca"], 1, spoken({"rounds": ROUNDS}, {}))
@@ -74,7 +77,7 @@ def test_costs_that_are_alike_are_as_none() -> None:
 
 def test_what_was_done_earlier_counts_by_its_cost_but_is_not_judged_by() -> None:
     found, now = advance(1.0, 10.0)
-    found.take((RUNS[0], Done({}, np.full(ROUNDS, 0.5), before=True)))
+    found.take((RUNS[0], Done(NOTHING, np.full(ROUNDS, 0.5), before=True)))
     found.take((RUNS[1], Resumed(50, 0.5)))
     now.time = 1000.0  # until a process had started
     pass_by(found, now, RUNS[1], range(51, 73), 10.0)

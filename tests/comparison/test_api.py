@@ -30,7 +30,7 @@ def test_it_returns_what_every_run_found(compared: Comparison) -> None:
     for name, row in zip(compared.algorithms, compared.table, strict=True):
         assert [run["seed"] for run in compared.runs[name]] == [0, 1]
         assert compared.curves[name].shape == (2, 2)
-        best = [run["accuracy"]["best"] for run in compared.compared[name]]
+        best: list[Any] = [run["accuracy"]["best"] for run in compared.compared[name]]
         assert row.best.mean == pytest.approx(np.mean(best))
         assert compared.curves[name][:, compared.measured].max(axis=1) == pytest.approx(best)
 

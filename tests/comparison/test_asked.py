@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from flexcfl.comparison.asked import FILE, Asked
 from flexcfl.data import Federation, IndexLists
 from flexcfl.errors import SettingsError
-from flexcfl.runner.layers import spoken
+from flexcfl.experiment.layers import spoken
 
 
 def ask(*names: str, seeds: int = 2, **assigned: Any) -> Asked:

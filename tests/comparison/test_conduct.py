@@ -14,7 +14,7 @@ from flexcfl.comparison.messages import Remark
 from flexcfl.comparison.plan import Planned
 from flexcfl.comparison.pool import Event
 from flexcfl.errors import TrainingError
-from flexcfl.runner.layers import spoken
+from flexcfl.experiment.layers import spoken
 
 ASKED = Asked.of(["fedavg", "ifca"], 1, spoken({}, {}))
 

@@ -15,11 +15,11 @@ from flexcfl.comparison.messages import Done, Message, Remark, Resumed, RoundDon
 from flexcfl.comparison.plan import Planned, planned
 from flexcfl.data import Federation
 from flexcfl.errors import SettingsError
-from flexcfl.runner.experiment import Experiment
-from flexcfl.runner.layers import spoken
-from flexcfl.runner.lock import locked
-from flexcfl.runner.loop import Round
-from flexcfl.runner.own import Own
+from flexcfl.experiment.experiment import Experiment
+from flexcfl.experiment.layers import spoken
+from flexcfl.experiment.own import Own
+from flexcfl.record.lock import locked
+from flexcfl.record.round import Round
 from flexcfl.runner.prepare import Prepared, prepare
 from flexcfl.runner.stopping import StoppedError
 from flexcfl.tracking import TRACKERS

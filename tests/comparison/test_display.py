@@ -15,7 +15,7 @@ from flexcfl.comparison import Comparison
 from flexcfl.comparison.display import settings, show_results
 from flexcfl.comparison.messages import Done
 from flexcfl.comparison.plan import planned
-from flexcfl.runner.layers import spoken
+from flexcfl.experiment.layers import spoken
 
 
 def screen_of(comparison: Comparison, **options: Any) -> str:
@@ -78,14 +78,14 @@ def test_training_that_diverged_is_told_with_the_algorithm(comparison: Compariso
     assert "warning" not in screen_of(comparison)
     first, *others = comparison.runs["fedavg"]
     before = {name: value for name, value in first.items() if name != "diverged"}
-    changed = [before, *({**run, "diverged": 7, "attack": None} for run in others)]
+    changed: list[Any] = [before, *({**run, "diverged": 7, "attack": None} for run in others)]
     shown = screen_of(replace(comparison, runs={**comparison.runs, "fedavg": changed}))
     told = "training diverged in most rounds with fedavg (2 of 3 seeds): lower the rate (--rate)"
     assert re.search(rf"^warning +{re.escape(told)}$", shown, re.M)
 
 
 def test_a_single_seed_has_no_spread_and_what_is_not_measured_is_a_dash(
-    summary: Callable[..., dict[str, Any]],
+    summary: Callable[..., Any],
 ) -> None:
     never = Done(summary("ifca", 0, None), np.full(3, np.nan))
     shown = screen_of(Comparison.of({"ifca": [never]}))
@@ -117,7 +117,7 @@ def test_a_single_algorithm_can_be_shown_too() -> None:
 
 
 def test_where_some_attack_the_others_are_told_by_themselves(
-    summary: Callable[..., dict[str, Any]], comparison: Comparison
+    summary: Callable[..., Any], comparison: Comparison
 ) -> None:
     assert "attack" not in screen_of(comparison)
     curves = [np.array([best, *[0.7] * 10]) for best in (0.8, 0.9)]

@@ -9,8 +9,8 @@ from flexcfl.comparison.asked import FILE, Asked
 from flexcfl.comparison.folder import claimed, entered, finished, is_comparison, within
 from flexcfl.comparison.plan import Planned
 from flexcfl.errors import SettingsError
-from flexcfl.runner.experiment import Experiment
-from flexcfl.runner.layers import spoken
+from flexcfl.experiment.experiment import Experiment
+from flexcfl.experiment.layers import spoken
 from flexcfl.runner.stopping import Stop, StoppedError
 
 ASKED = Asked.of(["fedavg", "ifca"], 1, spoken({}, {}))

@@ -7,7 +7,7 @@ import pytest
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.comparison.plan import DEFAULT, Planned, own, planned, shared
 from flexcfl.errors import SettingsError
-from flexcfl.runner.layers import spoken
+from flexcfl.experiment.layers import spoken
 
 
 def plan(*names: str, seeds: int = 1, **assigned: Any) -> dict[str, Planned]:

@@ -38,7 +38,7 @@ def test_it_is_as_wide_as_a_page_and_has_a_colour_for_each_algorithm(
     assert plot.COLOURS[3].lower().encode() not in picture
 
 
-def test_what_was_not_measured_is_left_out(summary: Callable[..., dict[str, Any]]) -> None:
+def test_what_was_not_measured_is_left_out(summary: Callable[..., Any]) -> None:
     nothing = Comparison.of({"ifca": [Done(summary("ifca", 0, None), np.full(4, np.nan))]})
     picture = plot.svg(nothing, "nothing")
     ET.fromstring(picture)
@@ -46,7 +46,7 @@ def test_what_was_not_measured_is_left_out(summary: Callable[..., dict[str, Any]
     assert plot.COLOURS[0].lower().encode() not in picture
 
 
-def test_one_round_of_one_seed_is_drawn(summary: Callable[..., dict[str, Any]]) -> None:
+def test_one_round_of_one_seed_is_drawn(summary: Callable[..., Any]) -> None:
     one = Comparison.of({"ifca": [Done(summary("ifca", 0, 0.5), np.array([0.5]))]})
     picture = plot.svg(one, "one")
     ET.fromstring(picture)

@@ -15,7 +15,7 @@ from flexcfl.comparison.pool import Started, carried_out, parcel
 from flexcfl.comparison.process import LOWEST
 from flexcfl.data import Federation
 from flexcfl.errors import SettingsError, TrainingError
-from flexcfl.runner.layers import spoken
+from flexcfl.experiment.layers import spoken
 from flexcfl.runner.stopping import Stop
 
 

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,9 @@ from flexcfl.comparison.plan import Planned, planned
 from flexcfl.comparison.pool import Event, Started
 from flexcfl.comparison.progress import shown
 from flexcfl.comparison.standing import Standing
-from flexcfl.runner.layers import spoken
+from flexcfl.experiment.layers import spoken
+
+NOTHING: Any = {}  # of a summary
 
 ROUNDS = 4
 
@@ -28,7 +31,7 @@ def events_of(run: Planned, rounds: int = ROUNDS) -> Iterator[Event]:
     for number in range(1, rounds + 1):
         yield run, RoundDone(number, None if number == 3 else number / 10)
     if rounds == ROUNDS:
-        yield run, Done({}, np.zeros(ROUNDS))
+        yield run, Done(NOTHING, np.zeros(ROUNDS))
 
 
 def test_rounds_accuracies_and_times_are_by_algorithm(runs: tuple[Planned, ...]) -> None:
@@ -108,7 +111,7 @@ def test_what_was_done_earlier_is_counted_but_not_judged_by() -> None:
     standing = Standing(many, now=lambda: time)
     late = np.full(100, np.nan)
     late[50] = 0.75
-    standing.take((many[0], Done({}, late, before=True)))
+    standing.take((many[0], Done(NOTHING, late, before=True)))
     standing.take((many[1], Started()))
     standing.take((many[1], Resumed(60, 0.5)))
     assert sum(standing.advance.rounds.values()) == 160
@@ -123,7 +126,7 @@ def test_what_was_done_earlier_is_counted_but_not_judged_by() -> None:
 
 def test_runs_that_were_done_earlier_have_no_line_each(runs: tuple[Planned, ...]) -> None:
     screen = io.StringIO()
-    events: list[Event] = [(run, Done({}, np.ones(ROUNDS), before=True)) for run in runs[:3]]
+    events: list[Event] = [(run, Done(NOTHING, np.ones(ROUNDS), before=True)) for run in runs[:3]]
     events += events_of(runs[3])
     list(shown(iter(events), runs, Console(file=screen, width=90)))
     assert [line[:6] for line in screen.getvalue().splitlines()] == ["4 of 4"]

@@ -14,7 +14,7 @@ from flexcfl.comparison.desk import Desk
 from flexcfl.comparison.messages import Done, Failed, Faulty, RoundDone, Task
 from flexcfl.comparison.plan import planned
 from flexcfl.errors import DiskError, TrainingError
-from flexcfl.runner.layers import spoken
+from flexcfl.experiment.layers import spoken
 
 SHORT: dict[str, Any] = {"rounds": 3, "cohort": 5, "epochs": 1}
 ASSIGNED = {"data.clients": 10, "run.cohorts": "round-robin-then-uniform"}

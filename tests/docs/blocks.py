@@ -29,8 +29,8 @@ from pathlib import Path
 from typing import Any
 
 from flexcfl.cli import main
-from flexcfl.runner.layers import Layer
-from flexcfl.runner.resolve import resolve
+from flexcfl.experiment.layers import Layer
+from flexcfl.experiment.resolve import resolve
 
 __all__ = [
     "INSTEAD",

@@ -24,7 +24,7 @@ def test_a_page_says_what_of_it_is_made(path: Path) -> None:
 def test_every_table_of_an_experiment_has_a_section() -> None:
     from dataclasses import fields
 
-    from flexcfl.runner.experiment import Experiment
+    from flexcfl.experiment.experiment import Experiment
 
     page = next(text for path, text in PAGES.items() if path.name == "settings.md")()
     sections = re.findall(r"^## \[(\w+)\]$", page, re.MULTILINE)

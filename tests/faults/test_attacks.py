@@ -8,8 +8,8 @@ import pytest
 
 from flexcfl.faults import ATTACKS, Attack, Drag, LabelFlip, Noise, SignFlip
 from flexcfl.protocol import Flags, Trained
-from tests.checkpoints.interrupted import check_values
 from tests.faults.honest import Honest, behaviour, ids, orders, received, train, updates
+from tests.record.checkpoints.interrupted import check_values
 
 EVERYBODY = np.arange(40)
 KINDS_OF_ORDER = sorted(orders(EVERYBODY))

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flexcfl.checkpoints import flattened, rebuilt
 from flexcfl.faults import KINDS, Behaviour, Faults, Outdated
 from flexcfl.protocol import Evaluate, Ids, Received, Trained
-from tests.checkpoints.interrupted import check_values
+from flexcfl.record.checkpoints import flattened, rebuilt
 from tests.faults.honest import (
     MODELS,
     PARAMETERS,
@@ -22,6 +21,7 @@ from tests.faults.honest import (
     train,
     updates,
 )
+from tests.record.checkpoints.interrupted import check_values
 
 EVERYBODY = np.arange(40)
 KINDS_OF_ORDER = sorted(orders(EVERYBODY))

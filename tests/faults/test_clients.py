@@ -13,7 +13,7 @@ from flexcfl.faults import Behaviour, Faults, Roles, SignFlip
 from flexcfl.protocol import LOWEST_LOSS, Ids, Keep, Local, Migrate, Place, Received, Train
 from flexcfl.shifts import Timeline
 from flexcfl.simulation import Simulation
-from tests.checkpoints.interrupted import check_values
+from tests.record.checkpoints.interrupted import check_values
 
 CLIENTS, FEATURES, CLASSES = 12, 3, 2
 EVERYBODY, LOCAL = np.arange(CLIENTS), Local(epochs=1, batch=4, rate=0.1)

@@ -246,7 +246,7 @@ def test_the_traffic_is_what_was_handed_over(name: str, updates: str, tmp_path: 
     assert {key: row.tolist() for key, row in found.items()} == {
         key: row.tolist() for key, row in expected.items()
     }
-    network = run.summary["network"]
+    network: Any = run.summary["network"]
     assert [network[each] for each in names] == lines.sum(axis=0).tolist()
     assert network["framing"] == round(lines[:, 3:].sum() / lines[:, 1:3].sum() - 1, 6)
 
@@ -256,7 +256,8 @@ def test_framing_is_small_beside_a_large_model(nodes: int, tmp_path: Path) -> No
     large = {"data.features": 2600, "data.clients": 8, "run.cohort": 4, **SWAPS}
     run, _ = held("flexcfl", tmp_path, large, nodes=nodes)
     assert run.summary["parameters"] * 4 > 100_000
-    assert 0 < run.summary["network"]["framing"] < 0.05
+    network: Any = run.summary["network"]
+    assert 0 < network["framing"] < 0.05
 
 
 @pytest.mark.parametrize("name", slow_but(("flexcfl", "ifca"), sorted(ALGORITHMS)))

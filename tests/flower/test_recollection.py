@@ -20,7 +20,7 @@ from flexcfl.flower.recollection import RUNS
 from flexcfl.flower.records import MalformedError
 from flexcfl.flower.server import serve
 from flexcfl.protocol import CheckDrift, Local, Migrate, Place, Settle
-from flexcfl.runner.lock import locked
+from flexcfl.record.lock import locked
 from tests.flower.inprocess import InProcessGrid, shards
 from tests.flower.nodes import OWN, SESSION, asked, columns, heading, lay, owners, points
 

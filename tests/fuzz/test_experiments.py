@@ -15,9 +15,9 @@ from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import DATASETS
 from flexcfl.drift import DETECTORS
 from flexcfl.errors import SettingsError
+from flexcfl.experiment import toml
+from flexcfl.experiment.experiment import RunSettings
 from flexcfl.protocol import Local
-from flexcfl.runner import toml
-from flexcfl.runner.experiment import RunSettings
 from flexcfl.settings import assignments
 from flexcfl.shifts import SHIFTS
 from fuzz.harness import alarmed

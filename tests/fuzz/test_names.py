@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from flexcfl.comparison import folder
 from flexcfl.comparison.plan import planned
 from flexcfl.errors import FlexcflError
-from flexcfl.runner import claim, places
-from flexcfl.runner.layers import Layer
-from flexcfl.runner.resolve import resolve
+from flexcfl.experiment.layers import Layer
+from flexcfl.experiment.resolve import resolve
+from flexcfl.record import claim, places
 from fuzz.strategies import STRANGE_NAMES
 
 EXPERIMENT = resolve([]).experiment

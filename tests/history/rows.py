@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from flexcfl.history import Row
-from flexcfl.history.figures import FIGURES
+from flexcfl.record.figures import FIGURES
 
 NAMES = st.sampled_from(["flexcfl", "fedavg", "ifca", "my own", "a=b", "0.5", "[x", "none"])
 VALUES: st.SearchStrategy[Any] = st.one_of(

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from flexcfl.errors import SettingsError
 from flexcfl.history import Row
 from flexcfl.history.conditions import asked_for, chosen, conditions
-from flexcfl.history.figures import FIGURES
-from flexcfl.runner.display import plain
+from flexcfl.record.figures import FIGURES
+from flexcfl.report.terminal.settings import plain
 from tests.history.rows import DRAWN, ROWS
 
 RUN = Row(

@@ -12,15 +12,15 @@ import pytest
 import flexcfl
 from flexcfl.errors import SettingsError
 from flexcfl.history import History, runs
-from flexcfl.history.figures import FIGURES, figures_in
 from flexcfl.history.finding import reached
-from flexcfl.report.reading import read
+from flexcfl.record.figures import FIGURES, figures_in
+from flexcfl.record.runs import read
 from tests.report.folders import construct
 from tests.report.runs import ROUNDS, broken_off, copied, made
 
 HOLDER = """
 import sys, pathlib
-from flexcfl.runner.lock import locked
+from flexcfl.record.lock import locked
 with locked(pathlib.Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
@@ -71,7 +71,7 @@ def test_a_finished_run_is_what_its_files_say(folder: Path) -> None:
 def test_the_figures_of_rounds_are_those_of_the_summary(folder: Path) -> None:
     run = read(folder)
     assert run.summary is not None
-    told = figures_in({**run.summary, **reached(run.rounds, run.tables)})
+    told = figures_in({**run.summary, **reached(run.rows["rounds.csv"], run.settings)})
     assert told == figures_in(run.summary)
     assert sum(value is not None for value in told.values()) > len(FIGURES) / 2
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flexcfl.history import Row
-from flexcfl.history.figures import FIGURES
 from flexcfl.history.order import by_time, ordered
+from flexcfl.record.figures import FIGURES
 from tests.history.rows import DRAWN, KEYS, ROWS
 
 ANY = st.sampled_from([*KEYS, *DRAWN, "silhouette", "folder", "state", "when", "seed", "rounds"])

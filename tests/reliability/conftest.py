@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from flexcfl.checkpoints import saver
+from flexcfl.record.checkpoints import saver
 from tests.reliability.children import Children
 from tests.reliability.faults import AtOnce
 from tests.reliability.small import FESEM, FLEXCFL, References, begun, words

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from flexcfl.checkpoints import saver
 from flexcfl.cli import main
+from flexcfl.record.checkpoints import saver
 from tests.reliability.faults import AtOnce, Interrupted
 from tests.reliability.small import (
     FESEM,

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flexcfl.runner import toml
+from flexcfl.experiment import toml
 from tests.reliability.children import Child, Children
 from tests.reliability.small import FLEXCFL, differences, words
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import flexcfl
-from flexcfl.report.writing import write
+from flexcfl.report.page.writing import write
 
 ALGORITHMS = ("fedavg", "flexcfl", "ifca")
 

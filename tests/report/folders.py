@@ -10,8 +10,8 @@ import numpy as np
 import tomli_w
 
 from flexcfl.protocol import spans
-from flexcfl.runner import tables
-from flexcfl.runner.figures import Figures, GroupFigures, Membership, Shifted
+from flexcfl.record import csv_lines as tables
+from flexcfl.record.tables import GroupFigures, Membership, RoundFigures, Shifted
 
 __all__ = ["construct"]
 
@@ -41,7 +41,7 @@ def construct(
     path.mkdir(parents=True)
     group_of = rng.integers(groups, size=clients)
     members = [Membership(0, client, int(group_of[client])) for client in range(clients)]
-    lines: list[Figures] = []
+    lines: list[RoundFigures] = []
     of_groups: list[GroupFigures] = []
     shifts: list[Shifted] = []
     for number in range(1, rounds + 1):
@@ -63,7 +63,7 @@ def construct(
             )
             for group in range(groups)
         ]
-    _write(path / "rounds.csv", Figures, lines)
+    _write(path / "rounds.csv", RoundFigures, lines)
     _write(path / "groups.csv", GroupFigures, of_groups)
     _write(path / "membership.csv", Membership, members)
     _write(path / "shifts.csv", Shifted, shifts)
@@ -90,9 +90,9 @@ def construct(
     return path
 
 
-def _figures(number: int, clients: int, moved: int, accuracy: float | None) -> Figures:
-    figures: dict[str, Any] = {each.name: 0 for each in fields(Figures)}
-    return Figures(**{
+def _figures(number: int, clients: int, moved: int, accuracy: float | None) -> RoundFigures:
+    figures: dict[str, Any] = {each.name: 0 for each in fields(RoundFigures)}
+    return RoundFigures(**{
         **figures,
         "round": number,
         "accuracy": accuracy,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from flexcfl.runner.own import NOTHING
-from tests.checkpoints.interrupted import prepared, stopped, whole
+from flexcfl.experiment.own import NOTHING
+from tests.record.checkpoints.interrupted import prepared, stopped, whole
 
 CLIENTS, ROUNDS = 12, 6
 _made: dict[str, Path] = {}

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from flexcfl.charts import OF_METHODS, OF_RUN
 from flexcfl.errors import SettingsError
-from flexcfl.report import Book, html
-from flexcfl.report.page import state
+from flexcfl.report.charts import OF_METHODS, OF_RUN
+from flexcfl.report.page import Book, html
+from flexcfl.report.page.page import state
 from tests.report.runs import ROUNDS, copied, made
 
 DIGITS = f"digits, mclr, swap-all, {ROUNDS} rounds"

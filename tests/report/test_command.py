@@ -11,7 +11,7 @@ from urllib.request import urlopen
 import pytest
 
 from flexcfl.cli import main
-from flexcfl.report import Book, html
+from flexcfl.report.page import Book, html
 from tests.cli.refusals import told
 from tests.report.runs import made
 from tests.waiting import PATIENCE

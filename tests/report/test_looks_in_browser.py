@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from flexcfl.charts.palette import COLOURS, DARK, MARK, MIDDLING, PALE, of_group
-from flexcfl.report.writing import write
+from flexcfl.report.charts.palette import COLOURS, DARK, MARK, MIDDLING, PALE, of_group
+from flexcfl.report.page.writing import write
 from tests.report.browsing import LOOKS, Theme, choose, opened
 from tests.report.folders import construct
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from flexcfl.report import Book, html
-from flexcfl.report.page import state
+from flexcfl.report.page import Book, html
+from flexcfl.report.page.page import state
 from tests.report.runs import copied, made
 
 HOSTILE = "</script><script>alert(1)</script><b>&amp;'\""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flexcfl.report import Book
-from flexcfl.report.writing import write
+from flexcfl.report.page import Book
+from flexcfl.report.page.writing import write
 from tests.report.browsing import LOOKS, accessible, choose, downloaded, opened, rows
 from tests.report.folders import construct
 

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from flexcfl.errors import SettingsError
-from flexcfl.report import Book, html
-from flexcfl.report.page import state
-from flexcfl.report.serving import address, server
+from flexcfl.report.page import Book, html
+from flexcfl.report.page.page import state
+from flexcfl.report.page.serving import address, server
 from tests.report.runs import ROUNDS, copied, made
 from tests.waiting import PATIENCE
 

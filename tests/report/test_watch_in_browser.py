@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from flexcfl.cli import main
-from flexcfl.report.serving import address, server
+from flexcfl.report.page.serving import address, server
 from tests.report.browsing import PATIENCE, choose, until_drawn
 from tests.report.folders import construct
 from tests.waiting import until

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from flexcfl.algorithms import ALGORITHMS
-from flexcfl.report import Book, html, words
-from flexcfl.report.book import Setting
-from flexcfl.report.page import state
+from flexcfl.report.page import Book, html, words
+from flexcfl.report.page.book import Setting
+from flexcfl.report.page.page import state
 from tests.report.folders import construct
 from tests.report.runs import CLIENTS, ROUNDS, broken_off, made
 
@@ -103,8 +103,8 @@ def test_rounds_in_which_nothing_is_released_are_told(
     tmp_path: Path, schedule: object, told: str
 ) -> None:
     (run,) = Book.of([construct(tmp_path / "run", rounds=12)]).runs
-    tables = {**run.tables, "shift": {"name": ["incremental"], "schedule": schedule}}
-    setting = Setting("one", [replace(run, tables=tables)])
+    settings = {**run.settings, "shift": {"name": ["incremental"], "schedule": schedule}}
+    setting = Setting("one", [replace(run, settings=settings)])
     assert words.facts(setting)["shift"].endswith(told)
 
 

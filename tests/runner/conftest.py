@@ -1,26 +1,3 @@
-"""A federation small enough for many runs."""
+"""The federation that these tests run on."""
 
-import numpy as np
-import pytest
-
-from flexcfl.data import Federation, IndexLists
-
-CLIENTS = 6
-
-
-@pytest.fixture(scope="session")
-def blobs() -> Federation:
-    """Six clients, each with two of three well separated clusters."""
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1, 2], 40)
-    x = (rng.normal(size=(120, 2)) * 0.3 + np.array([[0, 2], [2, 0], [-2, -1]])[y]).astype(
-        np.float32
-    )
-    owned = [
-        np.concatenate(
-            [np.arange(20 * c, 20 * c + 20) % 120, np.arange(20 * c + 40, 20 * c + 50) % 120]
-        )
-        for c in range(CLIENTS)
-    ]
-    train, test = [own[5:] for own in owned], [own[:5] for own in owned]
-    return Federation("blobs", x, y, IndexLists.of(train), IndexLists.of(test), 3)
+from tests.blobs import blobs  # noqa: F401  (a fixture)

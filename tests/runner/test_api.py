@@ -19,10 +19,10 @@ from torch import nn
 
 import flexcfl
 from flexcfl.algorithms import ALGORITHMS, Entry
-from flexcfl.charts import chart
 from flexcfl.data import Federation, IndexLists
 from flexcfl.errors import ModelError, SettingsError, TrainingError
 from flexcfl.protocol import NO_GROUP
+from flexcfl.report.charts import chart
 from tests.runner.parity import Parity
 
 SHORT: dict[str, Any] = {"rounds": 3, "cohort": 3, "epochs": 1}
@@ -67,6 +67,8 @@ def test_fedprox_without_its_term_is_fedavg_and_with_it_is_not(blobs: Federation
     assert not np.array_equal(fedavg.models[0], fedprox.models[0])
     assert fedprox.experiment.local.prox == 1
     held, free = (run.summary["discrepancy"]["mean"] for run in (fedprox, fedavg))
+    assert held is not None
+    assert free is not None
     assert held < free
 
 
@@ -205,8 +207,12 @@ def parity(monkeypatch: pytest.MonkeyPatch) -> str:
     """Register the tiny algorithm of these tests, and return its name."""
     entry = Entry("even and odd", make=lambda options, local: Parity())
     known = {**ALGORITHMS, "parity": entry}
-    for module in ("experiment", "resolve", "prepare", "superseded"):
-        monkeypatch.setattr(f"flexcfl.runner.{module}.ALGORITHMS", known)
+    modules = (
+        *(f"experiment.{name}" for name in ("experiment", "resolve", "superseded")),
+        "runner.prepare",
+    )
+    for module in modules:
+        monkeypatch.setattr(f"flexcfl.{module}.ALGORITHMS", known)
     return "parity"
 
 
@@ -259,6 +265,7 @@ def test_the_auxiliary_model_is_saved_and_summed_up(
     blobs: Federation, parity: str, tmp_path: Path
 ) -> None:
     run = flexcfl.run(dataset=blobs, algorithm=parity, rounds=2, out=tmp_path / "run")
+    assert run.summary["auxiliary"] is not None
     assert set(run.summary["auxiliary"]) == {"best", "final", "median", "first_round"}
     assert run.auxiliary is not None
     saved = load_file(tmp_path / "run" / "models" / "auxiliary.safetensors")
@@ -271,6 +278,7 @@ def test_newcomers_are_summed_up_by_themselves(blobs: Federation) -> None:
     run = flexcfl.run(dataset=blobs, set=later, **FEDAVG)
     curve = run.rounds["newcomers_accuracy"]
     assert np.isnan(curve).tolist() == [True, False, False]
+    assert run.summary["newcomers"] is not None
     assert run.summary["newcomers"]["best"] == curve[1:].max()
     assert run.summary["newcomers"]["first_round"] == 2
     assert run.rounds["placed"].tolist() == [3, 6, 6]

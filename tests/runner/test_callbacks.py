@@ -11,9 +11,9 @@ import pytest
 import flexcfl
 from flexcfl.data import Federation
 from flexcfl.errors import SettingsError
+from flexcfl.record.round import Round
 from flexcfl.runner import Beginning, Run
-from flexcfl.runner.loop import Round
-from tests.checkpoints.interrupted import content
+from tests.record.checkpoints.interrupted import content
 
 ROUNDS, CHECKPOINT = 5, 3
 

@@ -9,10 +9,11 @@ import pytest
 
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.cohorts import Cohorts
+from flexcfl.experiment.experiment import RunSettings
 from flexcfl.protocol import Executor, Ids, Local
-from flexcfl.runner.experiment import RunSettings
-from flexcfl.runner.figures import Membership
-from flexcfl.runner.loop import Round, train
+from flexcfl.record.round import Round
+from flexcfl.record.tables import LEDGER, MEMBERSHIP, Membership
+from flexcfl.runner.loop import train
 from flexcfl.testing.parabolas import Parabolas
 
 ROUNDS, COHORT = 300, 20
@@ -57,7 +58,7 @@ def transfers(done: list[Round]) -> int:
 def by_purpose(done: list[Round]) -> dict[str, int]:
     summed: dict[str, int] = {}
     for each in done:
-        for entry in each.costs:
+        for entry in each.rows[LEDGER]:
             summed[entry.purpose] = summed.get(entry.purpose, 0) + entry.transfers
     return {purpose: count for purpose, count in summed.items() if count}
 
@@ -108,7 +109,7 @@ def test_migrations_are_counted_and_memberships_can_be_followed() -> None:
     done = course("flexcfl", Moving(60, lambda number: np.array([number % 3])), 30, groups=3)
     group_of: dict[int, int | None] = {}
     for each in done:
-        lines: tuple[Membership, ...] = each.members
+        lines: tuple[Membership, ...] = tuple(each.rows[MEMBERSHIP])
         group_of |= {line.client: line.group for line in lines if line.round == 0}
         known = dict(group_of)
         assert all(line.round in (each.figures.round, 0) for line in lines)
@@ -122,11 +123,11 @@ def test_migrations_are_counted_and_memberships_can_be_followed() -> None:
 
 def test_the_ledger_of_a_round_is_its_figures_and_evaluation_beside_them() -> None:
     for each in course("flexcfl", Moving(60), 3, groups=3):
-        counted = [entry for entry in each.costs if entry.purpose != "evaluation"]
+        counted = [entry for entry in each.rows[LEDGER] if entry.purpose != "evaluation"]
         assert sum(entry.transfers for entry in counted) == each.figures.transfers
         assert sum(entry.down_bytes for entry in counted) == each.figures.down_bytes
         assert sum(entry.up_bytes for entry in counted) == each.figures.up_bytes
-        evaluated = any(entry.purpose == "evaluation" for entry in each.costs)
+        evaluated = any(entry.purpose == "evaluation" for entry in each.rows[LEDGER])
         assert evaluated == (each.figures.round == 3)
 
 
@@ -149,7 +150,9 @@ def test_groups_that_did_not_train_or_are_alone_hand_nothing_on() -> None:
             return executor
 
     done = course("flexcfl", Silent(60), 3, groups=3, alpha=4, eta_g=0.1)
-    entries = [entry for each in done for entry in each.costs if entry.purpose == "inter-group"]
+    entries = [
+        entry for each in done for entry in each.rows[LEDGER] if entry.purpose == "inter-group"
+    ]
     assert [(entry.round, entry.transfers) for entry in entries] == [(1, 3), (3, 3)]
     alone = course("flexcfl", Moving(60), 2, groups=1, alpha=4, eta_g=0.1)
     assert "inter-group" not in by_purpose(alone)

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from flexcfl.errors import FlexcflError, TrainingError
+from flexcfl.record.folder import RunFolder
+from flexcfl.record.round import Round
 from flexcfl.runner.execute import execute
-from flexcfl.runner.folder import RunFolder
-from flexcfl.runner.loop import Round
 from flexcfl.runner.stopping import Stop, StoppedError
-from tests.checkpoints.interrupted import CrashError, crashed, prepared, resumed, stopped
+from tests.record.checkpoints.interrupted import CrashError, crashed, prepared, resumed, stopped
 
 NEVER: dict[str, Any] = {"run__checkpoint_rounds": 0, "run__checkpoint_seconds": 0}
 

@@ -19,9 +19,10 @@ import flexcfl
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import DATASETS, Federation
 from flexcfl.errors import FlexcflError, ModelError, SettingsError
+from flexcfl.record.tables import Columns
 from flexcfl.runner import prepare
 from flexcfl.shifts import SHIFTS
-from tests.checkpoints.interrupted import check_values
+from tests.record.checkpoints.interrupted import check_values
 
 SMALL: dict[str, Any] = {
     "dataset": "clusters",
@@ -48,6 +49,13 @@ def small(algorithm: str, **more: Any) -> dict[str, Any]:
     }
 
 
+def check_table(mine: Columns, theirs: Columns, table: str) -> None:
+    assert mine.keys() == theirs.keys()
+    for name in mine:
+        assert mine[name].dtype == theirs[name].dtype, (table, name)
+        np.testing.assert_array_equal(mine[name], theirs[name])
+
+
 def check_same(one: flexcfl.Run, other: flexcfl.Run) -> None:
     """Compare all that two runs have, but for what computes."""
     for each in dataclasses.fields(one):
@@ -58,11 +66,12 @@ def check_same(one: flexcfl.Run, other: flexcfl.Run) -> None:
             mine = tuple(mine) if isinstance(mine, list) else mine
             theirs = tuple(theirs) if isinstance(theirs, list) else theirs
             check_values(mine, theirs)
-        elif isinstance(mine, dict) and each.name != "summary":
+        elif each.name == "tables":
             assert mine.keys() == theirs.keys()
             for name in mine:
-                assert mine[name].dtype == theirs[name].dtype, (each.name, name)
-                np.testing.assert_array_equal(mine[name], theirs[name])
+                check_table(mine[name], theirs[name], name)
+        elif each.name == "labels":
+            check_table(mine, theirs, each.name)
         else:
             assert mine == theirs, each.name
 

@@ -11,6 +11,7 @@ import pytest
 from flexcfl.algorithms import FedAvg
 from flexcfl.cohorts import Cohorts
 from flexcfl.errors import SettingsError
+from flexcfl.experiment.experiment import RunSettings
 from flexcfl.protocol import (
     Algorithm,
     Conversation,
@@ -28,10 +29,10 @@ from flexcfl.protocol import (
     ask,
     of_those,
 )
+from flexcfl.record.round import Round
+from flexcfl.record.tables import LEDGER, MESSAGES, MISSING, TIMINGS, Messages, Missing
 from flexcfl.runner.evaluation import drawn
-from flexcfl.runner.experiment import RunSettings
-from flexcfl.runner.figures import Messages, Missing
-from flexcfl.runner.loop import Round, train
+from flexcfl.runner.loop import train
 from tests.runner.parity import FOUNDERS, Ones, Parity, zeros
 
 CLIENTS = 8
@@ -233,20 +234,20 @@ def test_what_was_trained_to_found_groups_is_no_part_of_the_first_loss() -> None
 def test_evaluation_is_no_traffic_and_takes_its_own_time() -> None:
     every, never = (rounds(Ones(), rounds=2, cohort=2, evaluate_every=n) for n in (1, 2))
     assert every[0].figures.down_bytes == never[0].figures.down_bytes
-    assert all(each.timing.training > 0 for each in every)
-    assert [each.timing.round for each in every] == [1, 2]
+    assert all(each.rows[TIMINGS][0].training > 0 for each in every)
+    assert [each.rows[TIMINGS][0].round for each in every] == [1, 2]
 
 
 def test_what_the_algorithm_asks_is_charged_and_what_the_run_measures_is_not() -> None:
     """Also where both are the same question."""
     plain, asking = (rounds(Ones(), each, rounds=2, cohort=3) for each in (FEDAVG, CURIOUS))
     for one, other in zip(plain, asking, strict=True):
-        assert [cost.purpose for cost in one.costs] == ["training", "evaluation"]
-        assert [cost.purpose for cost in other.costs] == ["training", "query", "evaluation"]
-        assert other.costs[1].transfers == 3
+        assert [cost.purpose for cost in one.rows[LEDGER]] == ["training", "evaluation"]
+        assert [cost.purpose for cost in other.rows[LEDGER]] == ["training", "query", "evaluation"]
+        assert other.rows[LEDGER][1].transfers == 3
         assert other.figures.transfers == one.figures.transfers + 3
         assert other.figures.down_bytes == one.figures.down_bytes + 3 * 8
-        assert other.costs[2] == one.costs[1]
+        assert other.rows[LEDGER][2] == one.rows[LEDGER][1]
 
 
 def test_clients_that_train_twice_are_one_turnout() -> None:
@@ -404,9 +405,9 @@ def test_it_is_written_down_who_was_missing_and_what_went_over_a_network() -> No
 
     one, two = rounds(Lossy(), rounds=2, cohort=3)
     cohort = Cohorts(0, THERE, 3).choose(1)
-    assert one.missing == (Missing(1, "train", str(cohort[0])),)
-    assert one.messages == (Messages(1, "train", 2, 10, 20, 11, 22),)
-    assert two.messages == (Messages(2, "train", 2, 10, 20, 11, 22),)
+    assert one.rows[MISSING] == (Missing(1, "train", str(cohort[0])),)
+    assert one.rows[MESSAGES] == (Messages(1, "train", 2, 10, 20, 11, 22),)
+    assert two.rows[MESSAGES] == (Messages(2, "train", 2, 10, 20, 11, 22),)
     assert one.figures.trained == 2
     # Of the update's numbers, of which there are two, each has travelled as two bytes.
     assert one.figures.up_bytes == 2 * (2 * 2 + 24)

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flexcfl.checkpoints import flattened, rebuilt
 from flexcfl.data import Federation, IndexLists
 from flexcfl.errors import SettingsError
+from flexcfl.record.checkpoints import flattened, rebuilt
 from flexcfl.runner.origin import Fingerprint, Origin, versions
-from tests.checkpoints.interrupted import PICTURES, pictures, prepared
+from tests.record.checkpoints.interrupted import PICTURES, pictures, prepared
 
 
 def of(**settings: Any) -> Origin:

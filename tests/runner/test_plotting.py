@@ -8,10 +8,10 @@ import pytest
 from plotly.graph_objects import Figure
 
 import flexcfl
-from flexcfl.charts import OF_METHODS, OF_RUN
 from flexcfl.data import Federation, IndexLists
 from flexcfl.errors import SettingsError
-from flexcfl.report import Book
+from flexcfl.report.charts import OF_METHODS, OF_RUN
+from flexcfl.report.page import Book
 from tests.comparison.here import all_done_here
 
 

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flexcfl.checkpoints import Found
 from flexcfl.errors import SettingsError
 from flexcfl.protocol import state_type
+from flexcfl.record.checkpoints import Found
 from flexcfl.runner.origin import Origin
 from flexcfl.runner.prepare import Prepared
 from flexcfl.runner.restoring import Restored, restored
-from tests.checkpoints.hostile import at, lay, newest
-from tests.checkpoints.interrupted import check_values, prepared, stopped
+from tests.record.checkpoints.hostile import at, lay, newest
+from tests.record.checkpoints.interrupted import check_values, prepared, stopped
 
 SHIFTING: dict[str, Any] = {"shift": "swap-all", "shift__probability": 0.5}
 

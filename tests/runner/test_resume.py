@@ -13,11 +13,12 @@ from torch import nn
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import Federation, MadeLists
 from flexcfl.drift import DETECTORS, LabelShare
-from flexcfl.runner import toml
-from flexcfl.runner.own import NOTHING, Own
+from flexcfl.experiment import toml
+from flexcfl.experiment.own import NOTHING, Own
 from flexcfl.runner.prepare import Prepared
 from flexcfl.shifts import SHIFTS, SwapAll
-from tests.checkpoints.interrupted import (
+from tests.pairwise import pairwise
+from tests.record.checkpoints.interrupted import (
     CLASSES,
     PICTURES,
     ROUNDS,
@@ -30,7 +31,6 @@ from tests.checkpoints.interrupted import (
     stopped,
     whole,
 )
-from tests.pairwise import pairwise
 
 RELEASES = [{"round": number, "share": share} for number, share in ((0, 0.1), (2, 0.5), (4, 1))]
 MOVING: dict[str, dict[str, Any]] = {name: {"shift__probability": 0.5} for name in SHIFTS}

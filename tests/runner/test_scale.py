@@ -17,12 +17,13 @@ import flexcfl
 from flexcfl.data import Federation, MadeLists
 from flexcfl.drift import Watch
 from flexcfl.errors import SettingsError
+from flexcfl.experiment.layers import spoken
+from flexcfl.experiment.own import Own
+from flexcfl.experiment.resolve import resolve
 from flexcfl.protocol import Ids
-from flexcfl.runner.layers import spoken
-from flexcfl.runner.loop import Round, train
-from flexcfl.runner.own import Own
+from flexcfl.record.round import Round
+from flexcfl.runner.loop import train
 from flexcfl.runner.prepare import prepare
-from flexcfl.runner.resolve import resolve
 from flexcfl.simulation import Simulation
 
 FEW, MANY = 1000, 100_000

@@ -15,14 +15,14 @@ from flexcfl.algorithms import ALGORITHMS
 from flexcfl.cohorts import Policy
 from flexcfl.data import Federation, by_owner, split
 from flexcfl.errors import SettingsError, TrainingError
+from flexcfl.experiment.own import Own
 from flexcfl.faults import ATTACKS, Behaviour, Faults, Roles, SignFlip
 from flexcfl.faults.options import KINDS
 from flexcfl.guards import REASONS
 from flexcfl.protocol import NO_GROUP
 from flexcfl.runner.execute import execute
-from flexcfl.runner.own import Own
 from flexcfl.runner.result import Run
-from tests.checkpoints.interrupted import (
+from tests.record.checkpoints.interrupted import (
     CLIENTS,
     check_same,
     pictures,
@@ -135,7 +135,7 @@ def test_faults_are_the_same_for_every_algorithm() -> None:
 
 def test_a_clean_run_has_neither_attackers_nor_rejections() -> None:
     run = ran()
-    assert run.summary["attack"] is run.summary["privacy"] is run.summary["honest"] is None
+    assert [run.summary[name] for name in ("attack", "privacy", "honest")] == [None] * 3
     assert not sum(run.summary["rejected"].values())
     assert np.isnan(run.rounds["honest_accuracy"]).all()
     assert (run.rounds["trained"] == run.rounds["cohort"]).all()

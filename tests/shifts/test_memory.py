@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from flexcfl.checkpoints import flattened, rebuilt
+from flexcfl.record.checkpoints import flattened, rebuilt
 from flexcfl.shifts import SHIFTS, Timeline, View, World
 from flexcfl.testing.shifts import everybody, of_labels
 from tests.shifts.worlds import LAST, lists, timeline, worlds

@@ -14,8 +14,8 @@ os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 import pytest
 
 import flexcfl
+from flexcfl.record.round import Round
 from flexcfl.runner import Callback, Run
-from flexcfl.runner.loop import Round
 
 ROUNDS, CHECKPOINT, BROKEN = 5, 3, 5
 SETTINGS: dict[str, Any] = {"rounds": ROUNDS, "cohort": 10, "epochs": 1, "shift": "swap-all"}

@@ -13,7 +13,7 @@ from flexcfl.errors import SettingsError
 from flexcfl.runner.stopping import Stop, StoppedError
 from flexcfl.tracking import MLflow
 from flexcfl.tracking.logged import settings, summary_values
-from tests.checkpoints.interrupted import content
+from tests.record.checkpoints.interrupted import content
 from tests.tracking.conftest import ROUNDS, Values, broken_off, figures, run
 
 mlflow = pytest.importorskip("mlflow", reason="needs flexcfl[mlflow]")

@@ -12,7 +12,7 @@ from flexcfl.errors import SettingsError
 from flexcfl.runner.result import Run
 from flexcfl.tracking import TensorBoard
 from flexcfl.tracking.logged import settings, summary_values
-from tests.checkpoints.interrupted import content
+from tests.record.checkpoints.interrupted import content
 from tests.tracking.conftest import BROKEN, CHECKPOINT, ROUNDS, Values, broken_off, figures, run
 
 pytest.importorskip("tensorboard", reason="needs flexcfl[tensorboard]")

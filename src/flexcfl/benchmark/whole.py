@@ -7,11 +7,11 @@ from time import perf_counter
 from typing import Any
 
 from flexcfl.benchmark.machine import peak_memory
+from flexcfl.experiment.layers import spoken
+from flexcfl.experiment.resolve import resolve
+from flexcfl.record.round import Round
 from flexcfl.runner.execute import execute
-from flexcfl.runner.layers import spoken
-from flexcfl.runner.loop import Round
 from flexcfl.runner.prepare import Prepared, prepare
-from flexcfl.runner.resolve import resolve
 
 __all__ = ["Whole", "whole_run"]
 

@@ -11,7 +11,7 @@ import typer
 from flexcfl.cli import completion, options
 
 if TYPE_CHECKING:
-    from flexcfl.runner.layers import Layer
+    from flexcfl.experiment.layers import Layer
 
 __all__ = ["Asked", "asking"]
 
@@ -104,7 +104,7 @@ def asked(
     quiet: options.Quiet = False,
 ) -> Asked:
     """Return what these options ask for."""
-    from flexcfl.runner.layers import spoken
+    from flexcfl.experiment.layers import spoken
     from flexcfl.settings import assignments
 
     number_or_word = assignments([f"groups={groups}"]) if groups is not None else {}

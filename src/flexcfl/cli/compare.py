@@ -96,7 +96,7 @@ def compare(
     from flexcfl.comparison.asked import Asked
     from flexcfl.comparison.conduct import conduct
     from flexcfl.comparison.plan import DEFAULT, check_number
-    from flexcfl.runner.layers import spoken
+    from flexcfl.experiment.layers import spoken
     from flexcfl.settings import assignments
 
     number_or_word = assignments([f"groups={groups}"]) if groups is not None else {}

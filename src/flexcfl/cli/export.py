@@ -36,10 +36,10 @@ def export(
     """
     from rich.console import Console
 
+    from flexcfl.experiment.memory import spelt
     from flexcfl.lines import tell
     from flexcfl.runner import load
     from flexcfl.runner.conduct import loading
-    from flexcfl.runner.memory import spelt
 
     console = Console(quiet=quiet)
     with loading(console, "Reading the run"):

@@ -48,10 +48,10 @@ def report(
     """
     from rich.console import Console
 
+    from flexcfl.experiment.memory import spelt
     from flexcfl.lines import tell
-    from flexcfl.report.writing import write
+    from flexcfl.report.page.writing import write
     from flexcfl.runner.conduct import loading
-    from flexcfl.runner.memory import spelt
 
     console = Console(quiet=quiet)
     with loading(console, "Reading the runs and drawing the page"):
@@ -98,7 +98,7 @@ def watch(
     from rich.console import Console
 
     from flexcfl.lines import tell
-    from flexcfl.report.serving import address, server
+    from flexcfl.report.page.serving import address, server
 
     with server(folders, host, port) as serving:
         where = address(serving)

@@ -107,10 +107,10 @@ def reproduce(
     from flexcfl.comparison.plan import check_number
     from flexcfl.errors import SettingsError
     from flexcfl.lines import Folded, show
-    from flexcfl.reproduction.choices import chosen
-    from flexcfl.reproduction.conduct import Asked, conduct
-    from flexcfl.reproduction.rows import ROUNDS
-    from flexcfl.reproduction.targets import TARGETS
+    from flexcfl.paper.choices import chosen
+    from flexcfl.paper.conduct import Asked, conduct
+    from flexcfl.paper.rows import ROUNDS
+    from flexcfl.paper.targets import TARGETS
     from flexcfl.settings import assignments, seconds_of
 
     console = Console(quiet=quiet)
@@ -119,7 +119,7 @@ def reproduce(
             show(Folded(Text(each.summary), Text(f"{name:18}  ")), console)
         return
     if targets[0] == MERGE:
-        from flexcfl.reproduction.merging import merge
+        from flexcfl.paper.merging import merge
 
         if len(targets) == 1:
             raise SettingsError("There is nothing to merge: name the folders of reproductions.")

@@ -68,12 +68,11 @@ def _go_on_with_run(
     folder: Path, console: "Console", jobs: int | None, data: Path | None, track: list[str]
 ) -> None:
     from flexcfl.errors import SettingsError
+    from flexcfl.experiment.layers import spoken
     from flexcfl.flower.local.conduct import forget, is_local
     from flexcfl.flower.local.conduct import resume as go_on_over_nodes
-    from flexcfl.runner.conduct import is_finished
+    from flexcfl.record.state import is_finished, tidy
     from flexcfl.runner.conduct import resume as go_on
-    from flexcfl.runner.keeping import tidy
-    from flexcfl.runner.layers import spoken
     from flexcfl.tracking import trackers
 
     if jobs is not None:

@@ -94,9 +94,9 @@ def run(asked: Asked) -> None:
     # Late imports: whoever asks for help, or mistypes an option, does not wait for them.
     from rich.console import Console
 
-    from flexcfl.runner import toml
+    from flexcfl.experiment import toml
+    from flexcfl.experiment.layers import Layer
     from flexcfl.runner.conduct import conduct
-    from flexcfl.runner.layers import Layer
     from flexcfl.tracking import trackers
 
     file = [Layer("file", toml.read(asked.file))] if asked.file else []

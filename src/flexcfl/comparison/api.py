@@ -13,7 +13,7 @@ from flexcfl.comparison.plan import DEFAULT, check_number
 from flexcfl.comparison.result import Comparison
 from flexcfl.data import Federation
 from flexcfl.errors import SettingsError
-from flexcfl.runner.layers import assigned, keyword_homes, spoken
+from flexcfl.experiment.layers import assigned, keyword_homes, spoken
 from flexcfl.settings import keywords, shown
 
 __all__ = ["compare"]

@@ -11,12 +11,12 @@ from pydantic import ConfigDict
 
 from flexcfl import __version__
 from flexcfl.comparison.plan import Planned, planned
-from flexcfl.comparison.same import difference
 from flexcfl.data import Federation
 from flexcfl.errors import SettingsError
-from flexcfl.runner import toml
-from flexcfl.runner.experiment import Experiment, Tables
-from flexcfl.runner.layers import Layer
+from flexcfl.experiment import toml
+from flexcfl.experiment.experiment import Experiment, Tables
+from flexcfl.experiment.layers import Layer
+from flexcfl.record.same import difference
 from flexcfl.runner.origin import Fingerprint
 from flexcfl.settings import validated
 

@@ -21,10 +21,10 @@ from flexcfl.comparison.result import Comparison
 from flexcfl.data import Federation
 from flexcfl.errors import FlexcflError
 from flexcfl.lines import tell
+from flexcfl.record.folder import write
+from flexcfl.record.places import command
+from flexcfl.report.terminal.settings import show
 from flexcfl.runner.conduct import loading
-from flexcfl.runner.display import show
-from flexcfl.runner.folder import write
-from flexcfl.runner.places import command
 from flexcfl.runner.stopping import Stop, StoppedError, listening
 from flexcfl.tracking import trackers
 

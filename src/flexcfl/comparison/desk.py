@@ -9,20 +9,21 @@ from threading import Event
 from typing import TypeAlias
 
 from flexcfl import disk
-from flexcfl.comparison.finished import is_finished, read_back
 from flexcfl.comparison.messages import Done, Message, Remark, Resumed, RoundDone, Task
 from flexcfl.data import Federation
 from flexcfl.errors import warnings_told
-from flexcfl.runner.claim import claimed
+from flexcfl.experiment.experiment import Data, Experiment
+from flexcfl.experiment.own import Own
+from flexcfl.record.claim import claimed
+from flexcfl.record.finished import is_finished, read_back
+from flexcfl.record.folder import EXPERIMENT, LABELS, RunFolder, told
+from flexcfl.record.lock import LOCK, locked
+from flexcfl.record.places import CHECKPOINTS
+from flexcfl.record.round import Round
+from flexcfl.record.state import done_with
+from flexcfl.record.tables import ROUNDS
 from flexcfl.runner.execute import execute
-from flexcfl.runner.experiment import Data, Experiment
-from flexcfl.runner.folder import EXPERIMENT, LABELS, ROUNDS, RunFolder, told
-from flexcfl.runner.keeping import done_with
-from flexcfl.runner.lock import LOCK, locked
-from flexcfl.runner.loop import Round
 from flexcfl.runner.origin import Origin
-from flexcfl.runner.own import Own
-from flexcfl.runner.places import CHECKPOINTS
 from flexcfl.runner.prepare import Prepared, prepare
 from flexcfl.runner.restoring import Restored, restored
 from flexcfl.runner.stopping import Stop, listening
@@ -57,7 +58,7 @@ class Desk:
         """
         self.begun = bool(task.folder and is_finished(task.folder))
         if task.folder and self.begun:
-            send(read_back(task.folder, task.experiment))
+            send(Done.earlier(read_back(task.folder, task.experiment)))
             return
         tell = partial(_remark, send)
         callbacks = trackers(task.track, tell)
@@ -74,7 +75,7 @@ class Desk:
             view = partial(self._sent, send, stoppable=folder is not None)
             run = execute(prepared, view, folder, stop, found, callbacks=callbacks, tell=tell)
         rounds = run.rounds
-        send(Done(dict(run.summary), rounds["accuracy"], rounds["honest_accuracy"]))
+        send(Done(run.summary, rounds["accuracy"], rounds["honest_accuracy"]))
         if stop.asked is not None:  # in the last round, when there was nothing left to stop
             raise KeyboardInterrupt
 

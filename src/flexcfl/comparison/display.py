@@ -15,7 +15,8 @@ from flexcfl.comparison.ranking import PLUS_MINUS, reading, results
 from flexcfl.comparison.result import Comparison
 from flexcfl.errors import printable
 from flexcfl.lines import whole
-from flexcfl.runner.display import Rows, advice, diverged, setting, show
+from flexcfl.report.terminal.results import advice, diverged
+from flexcfl.report.terminal.settings import Rows, setting, show
 
 __all__ = ["settings", "show_results"]
 

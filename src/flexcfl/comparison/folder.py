@@ -7,14 +7,14 @@ from pathlib import Path
 
 from flexcfl import disk
 from flexcfl.comparison.asked import FILE, Asked
-from flexcfl.comparison.finished import is_finished
 from flexcfl.comparison.plan import Planned
 from flexcfl.data import Federation
 from flexcfl.errors import SettingsError
-from flexcfl.runner import places
-from flexcfl.runner.experiment import Experiment
-from flexcfl.runner.folder import write
-from flexcfl.runner.lock import LOCK, locked
+from flexcfl.experiment.experiment import Experiment
+from flexcfl.record import places
+from flexcfl.record.finished import is_finished
+from flexcfl.record.folder import write
+from flexcfl.record.lock import LOCK, locked
 from flexcfl.runner.stopping import StoppedError
 
 __all__ = ["claimed", "entered", "finished", "is_comparison", "within"]

@@ -1,7 +1,7 @@
 """What a comparison leaves beside its runs: a table, a description, a picture, a page."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,9 @@ from flexcfl.comparison import plot, table
 from flexcfl.comparison.plan import Planned, own, shared
 from flexcfl.comparison.result import Comparison
 from flexcfl.protocol import Flags
-from flexcfl.report import Book, html
-from flexcfl.report.writing import REPORT
+from flexcfl.record.summary import Summary
+from flexcfl.report.page import Book, html
+from flexcfl.report.page.writing import REPORT
 
 __all__ = ["CSV", "JSON", "REPORT", "SVG", "files"]
 
@@ -32,7 +33,7 @@ def files(
     yield JSON, f"{described}\n".encode()
 
 
-def _title(summaries: Sequence[Mapping[str, Any]]) -> str:
+def _title(summaries: Sequence[Summary]) -> str:
     first, seeds = summaries[0], len({summary["seed"] for summary in summaries})
     words = [first["dataset"], first["model"], first["shift"] or "no shift"]
     return ", ".join([*words, f"{seeds} {'seed' if seeds == 1 else 'seeds'}"])

@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from flexcfl.errors import FlexcflError
-from flexcfl.runner.experiment import Experiment
+from flexcfl.experiment.experiment import Experiment
+from flexcfl.record.finished import FinishedRun
+from flexcfl.record.summary import Summary
 
 __all__ = [
     *("Done", "Failed", "Faulty", "Message", "Remark", "Resumed", "RoundDone", "Task"),
@@ -72,10 +74,15 @@ class Done:
     before anybody asked for it.
     """
 
-    summary: dict[str, Any]
+    summary: Summary
     accuracy: Any
     honest: Any = ()
     before: bool = False
+
+    @classmethod
+    def earlier(cls, run: FinishedRun) -> "Done":
+        """Say that a run had been over before."""
+        return cls(run.summary, run.accuracy, run.honest, before=True)
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from typing import Any
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import Federation
 from flexcfl.errors import SettingsError, nearest, unknown
-from flexcfl.runner.experiment import Experiment, Tables
-from flexcfl.runner.layers import Layer
-from flexcfl.runner.own import Own
-from flexcfl.runner.places import apart
-from flexcfl.runner.resolve import resolve
+from flexcfl.experiment.experiment import Experiment, Tables
+from flexcfl.experiment.layers import Layer
+from flexcfl.experiment.own import Own
+from flexcfl.experiment.resolve import resolve
+from flexcfl.record.places import apart
 
 __all__ = ["DEFAULT", "Planned", "check_number", "own", "planned", "shared"]
 

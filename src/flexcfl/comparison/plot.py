@@ -89,10 +89,12 @@ def _traffic(axes: "Axes", comparison: Comparison, looks: Looks) -> None:
     rows = [row for row in comparison.table if row.final.mean is not None]
     for row in rows:
         runs, colour = comparison.compared[row.algorithm], looks[row.algorithm][0]
-        sent = [run["traffic"]["relative_to_fedavg"] for run in runs]
-        final = [100 * run["accuracy"]["final"] for run in runs]
+        sent = np.array([run["traffic"]["relative_to_fedavg"] for run in runs], dtype=np.float64)
+        final = 100 * np.array([run["accuracy"]["final"] for run in runs], dtype=np.float64)
         axes.plot(sent, final, "o", color=colour, alpha=0.6, markersize=4, markeredgewidth=0)
-        axes.plot(np.mean(sent), np.mean(final), "o", color=colour, fillstyle="none", markersize=10)
+        axes.plot(
+            sent.mean(), np.nanmean(final), "o", color=colour, fillstyle="none", markersize=10
+        )
     axes.set(xlabel="traffic: model transfers, relative to FedAvg's", ylabel="final accuracy in %")
     axes.set_title("each seed, and their mean as a ring", size=10)
     axes.xaxis.set_major_formatter("x{x:g}")

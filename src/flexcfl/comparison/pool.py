@@ -9,7 +9,6 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TypeAlias
 
-from flexcfl.comparison.finished import is_finished, read_back
 from flexcfl.comparison.messages import (
     Done,
     Failed,
@@ -23,6 +22,7 @@ from flexcfl.comparison.messages import (
 from flexcfl.comparison.process import GRACE, Inbox, Process, end, hang_up
 from flexcfl.data import Federation
 from flexcfl.errors import SettingsError, TrainingError
+from flexcfl.record.finished import is_finished, read_back
 from flexcfl.runner.stopping import Stop
 
 __all__ = ["Event", "Started", "carried_out", "parcel"]
@@ -72,7 +72,7 @@ def carried_out(
     stop, waiting = stop or Stop(), deque[Work]()
     for run in runs:
         if folder and is_finished(folder / run.folder):
-            yield run, read_back(folder / run.folder, run.experiment)
+            yield run, Done.earlier(read_back(folder / run.folder, run.experiment))
         else:
             waiting.append(run)
     give = partial(_given, folder=folder, track=tuple(track))

@@ -62,10 +62,9 @@ def _honest(comparison: Comparison, sign: str) -> str:
     """Return the accuracies of clients that do not attack, or nothing where none does."""
     told = []
     for row in ranked(comparison.table):
-        runs = comparison.compared[row.algorithm]
-        final, best = (
-            Figure.of((run["honest"] or {}).get(kind) for run in runs) for kind in ("final", "best")
-        )
+        honest = [run["honest"] for run in comparison.compared[row.algorithm]]
+        final = Figure.of(each["final"] if each else None for each in honest)
+        best = Figure.of(each["best"] if each else None for each in honest)
         if best.mean is not None:
             figures = f"final {_accuracy(final, sign)}, best {_accuracy(best, sign)}"
             told.append(f"{row.algorithm} {figures}")

@@ -3,19 +3,21 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.charts import OF_METHODS, Record
 from flexcfl.comparison import table
 from flexcfl.comparison.messages import Done
 from flexcfl.comparison.table import Row
 from flexcfl.errors import SettingsError, unknown
 from flexcfl.metrics import measured_by_all
 from flexcfl.protocol import Flags
-from flexcfl.report import Book
+from flexcfl.record.record import Record
+from flexcfl.record.summary import Summary
+from flexcfl.report.charts import OF_METHODS
+from flexcfl.report.page import Book
 from flexcfl.runner.result import figure
 
 if TYPE_CHECKING:
@@ -36,8 +38,8 @@ class Comparison:
     """
 
     table: Sequence[Row]
-    runs: Mapping[str, Sequence[Mapping[str, Any]]]
-    compared: Mapping[str, Sequence[Mapping[str, Any]]]
+    runs: Mapping[str, Sequence[Summary]]
+    compared: Mapping[str, Sequence[Summary]]
     curves: Mapping[str, NDArray[np.float64]]
     folder: Path | None
     _paths: tuple[Path, ...] = ()

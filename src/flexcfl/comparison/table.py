@@ -5,9 +5,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from flexcfl.comparison.messages import Done
-from flexcfl.metrics import Accuracy, Figure
+from flexcfl.metrics import Figure
 from flexcfl.protocol import Flags
-from flexcfl.runner import tables
+from flexcfl.record import csv_lines as tables
+from flexcfl.record.summary import Summary, accuracy_of
 
 __all__ = ["COLUMNS", "Row", "compared", "csv", "ranked", "row", "value"]
 
@@ -56,13 +57,13 @@ class Row:
         return {name: figure for name, figure in asdict(self).items() if name != "algorithm"}
 
 
-def compared(done: Done, rounds: Flags) -> dict[str, Any]:
+def compared(done: Done, rounds: Flags) -> Summary:
     """Return the summary of a run with its accuracies over these rounds alone."""
-    honest = Accuracy.of(done.honest, rounds)
+    accuracy, honest = accuracy_of(done.accuracy, rounds), accuracy_of(done.honest, rounds)
     return {
         **done.summary,
-        "accuracy": asdict(Accuracy.of(done.accuracy, rounds)),
-        "honest": asdict(honest) if honest.best is not None else None,
+        "accuracy": accuracy,
+        "honest": None if honest["best"] is None else honest,
     }
 
 
@@ -71,21 +72,21 @@ def ranked(rows: Iterable[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: row.final.rank)
 
 
-def row(algorithm: str, summaries: Sequence[Mapping[str, Any]]) -> Row:
+def row(algorithm: str, summaries: Sequence[Summary]) -> Row:
     """Return the row of an algorithm from the summaries of its runs, one for each seed."""
     names = [name for name in Row.__dataclass_fields__ if name != "algorithm"]
     figures = {name: Figure.of(value(each, name) for each in summaries) for name in names}
     return Row(algorithm, **figures)
 
 
-def csv(summaries: Iterable[Mapping[str, Any]]) -> str:
+def csv(summaries: Iterable[Summary]) -> str:
     """Return a line for each run."""
     return tables.written(
         [list(COLUMNS), *([value(each, name) for name in COLUMNS] for each in summaries)]
     )
 
 
-def value(summary: Mapping[str, Any], name: str) -> Any:
+def value(summary: Summary, name: str) -> Any:
     """Return what a summary has for a column."""
     found: Any = summary
     for key in COLUMNS[name]:

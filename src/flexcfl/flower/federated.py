@@ -11,6 +11,9 @@ from flwr.serverapp import Grid
 from flexcfl.data.blank import stand_in
 from flexcfl.data.skew import UNKNOWN, LabelSkew
 from flexcfl.errors import SettingsError
+from flexcfl.experiment import toml
+from flexcfl.experiment.experiment import Experiment
+from flexcfl.experiment.own import Own
 from flexcfl.flower.joining import Joining
 from flexcfl.flower.network import Memory, Network
 from flexcfl.flower.post import Post
@@ -18,10 +21,7 @@ from flexcfl.flower.records import Heading
 from flexcfl.flower.roster import Roster
 from flexcfl.flower.understanding import check_real
 from flexcfl.privacy import Discretion
-from flexcfl.runner import toml
-from flexcfl.runner.experiment import Experiment
-from flexcfl.runner.own import Own
-from flexcfl.runner.places import LOGS, NODES
+from flexcfl.record.places import LOGS, NODES
 from flexcfl.runner.prepare import Prepared, prepare
 
 __all__ = ["Federated"]

@@ -13,17 +13,17 @@ from pydantic.dataclasses import dataclass as settings
 
 from flexcfl.data.files import cache
 from flexcfl.errors import SettingsError
+from flexcfl.experiment import toml
+from flexcfl.experiment.code import named_code
+from flexcfl.experiment.experiment import Data, Experiment
+from flexcfl.experiment.layers import Layer
+from flexcfl.experiment.own import NOTHING, Own
+from flexcfl.experiment.resolve import resolve
 from flexcfl.flower.files import own_federation
 from flexcfl.flower.records import Heading, Hosts
 from flexcfl.flower.understanding import check_real, own_of
 from flexcfl.protocol import Ids, numbers, spans
-from flexcfl.runner import toml
-from flexcfl.runner.code import named_code
-from flexcfl.runner.experiment import Data, Experiment
-from flexcfl.runner.layers import Layer
-from flexcfl.runner.own import NOTHING, Own
 from flexcfl.runner.prepare import Prepared, prepare
-from flexcfl.runner.resolve import resolve
 from flexcfl.settings import validated
 
 __all__ = ["Hosted", "NodeSettings", "hosted"]

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from flexcfl.errors import TrainingError
+from flexcfl.experiment.network import Network as Settings
 from flexcfl.flower import wire
 from flexcfl.flower.joining import Joining
 from flexcfl.flower.merging import Part, merged, part
@@ -33,7 +34,6 @@ from flexcfl.protocol import (
     among,
     spans,
 )
-from flexcfl.runner.network import Network as Settings
 from flexcfl.simulation import Divergence
 
 __all__ = ["Memory", "Network"]

@@ -14,13 +14,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from flexcfl.checkpoints import Checkpoint, Found, Store, UnfitError, flattened, rebuilt
 from flexcfl.errors import DiskError
 from flexcfl.flower.records import Heading, MalformedError
 from flexcfl.flower.vetting import NAME
 from flexcfl.protocol import Ids
-from flexcfl.runner.folder import told
-from flexcfl.runner.lock import locked
+from flexcfl.record.checkpoints import Checkpoint, Found, Store, UnfitError, flattened, rebuilt
+from flexcfl.record.folder import told
+from flexcfl.record.lock import locked
 from flexcfl.simulation import Memory
 
 __all__ = ["Recollection"]

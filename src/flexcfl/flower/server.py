@@ -10,13 +10,14 @@ from flwr.serverapp import Grid, ServerApp
 from rich.console import Console
 
 from flexcfl.errors import SettingsError
+from flexcfl.experiment import toml
+from flexcfl.experiment.layers import Layer, spoken
 from flexcfl.flower.federated import Federated
 from flexcfl.flower.screen import screen
 from flexcfl.flower.understanding import own_of
 from flexcfl.lines import tell
-from flexcfl.runner import conduct, toml
-from flexcfl.runner.folder import EXPERIMENT
-from flexcfl.runner.layers import Layer, spoken
+from flexcfl.record.folder import EXPERIMENT
+from flexcfl.runner import conduct
 from flexcfl.runner.result import Run
 from flexcfl.settings import assignments
 from flexcfl.tracking import trackers

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from flexcfl.data.blank import stand_in
 from flexcfl.errors import SettingsError
+from flexcfl.experiment.experiment import Experiment
+from flexcfl.experiment.layers import Layer, merged
+from flexcfl.experiment.network import Network
+from flexcfl.experiment.own import NOTHING, Own
 from flexcfl.faults import Faults
-from flexcfl.runner.experiment import Experiment
-from flexcfl.runner.layers import Layer, merged
-from flexcfl.runner.network import Network
-from flexcfl.runner.own import NOTHING, Own
 from flexcfl.settings import validated
 
 __all__ = ["check_real", "own_of"]

@@ -11,9 +11,9 @@ from rich.text import Text
 
 from flexcfl.errors import printable
 from flexcfl.history.difference import Difference
-from flexcfl.history.figures import FIGURES
 from flexcfl.lines import Folded, whole
-from flexcfl.runner.display import named, plain
+from flexcfl.record.figures import FIGURES
+from flexcfl.report.terminal.settings import named, plain
 
 __all__ = ["Beside"]
 

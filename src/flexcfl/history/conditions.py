@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from flexcfl.errors import SettingsError
-from flexcfl.history.figures import FIGURES
+from flexcfl.experiment.layers import OPTIONS
+from flexcfl.experiment.shifts import NONE
 from flexcfl.history.order import key_of
 from flexcfl.history.row import Row, known_key
-from flexcfl.runner.display import plain
-from flexcfl.runner.layers import OPTIONS
-from flexcfl.runner.moving import NONE
+from flexcfl.record.figures import FIGURES
+from flexcfl.report.terminal.settings import plain
 from flexcfl.settings import assignments, shown
 
 __all__ = ["Condition", "asked_for", "chosen", "conditions"]

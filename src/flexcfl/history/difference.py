@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexcfl.errors import SettingsError
-from flexcfl.history.figures import FIGURES
 from flexcfl.history.row import content_of
 from flexcfl.history.whole import Whole
+from flexcfl.record.figures import FIGURES
 from flexcfl.settings import shown
 
 __all__ = ["Curves", "Difference", "difference"]

@@ -1,18 +1,20 @@
 """One run on a screen or two, in words: what was run, what came of it, what it left."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from rich.console import Console
 from rich.text import Text
 
 from flexcfl.errors import printable
+from flexcfl.experiment import memory
 from flexcfl.history.sparkline import sparkline
 from flexcfl.history.whole import Group, Whole
 from flexcfl.lines import whole
-from flexcfl.runner import display, memory
-from flexcfl.runner.display import MANY, Rows, plain
+from flexcfl.record.summary import Summary
+from flexcfl.report.terminal.results import MANY, figures
+from flexcfl.report.terminal.settings import WIDTH, Rows, listed, plain, show
 
 __all__ = ["rows", "show_run"]
 
@@ -32,13 +34,13 @@ def show_run(run: Whole, console: Console) -> None:
     for number, section in enumerate(rows(run, console.width, console.options.ascii_only)):
         if number:
             console.print()
-        display.show(section, console)
+        show(section, console)
 
 
 def rows(run: Whole, width: int = 80, ascii_only: bool = False) -> list[Rows]:
     """Return what is said of a run: what it is, its settings, its figures, its files."""
     what = dict(_head(run))
-    settings = display.listed(_harmless(run.tables), _marks(run))
+    settings = listed(_harmless(run.tables), _marks(run))
     figures = dict(_figures(run, width, ascii_only))
     files = {name: Text(words) for name, words in run.files.items()}
     return [section for section in (what, settings, figures, files) if section]
@@ -81,9 +83,9 @@ def _figures(run: Whole, width: int, ascii_only: bool) -> Iterator[tuple[str, Te
     if not len(run.accuracy):
         yield "rounds", Text("none is done yet")
         return
-    room = width - display.WIDTH - len("  100.0% to 100.0%, rounds 100 to 300") - 2
+    room = width - WIDTH - len("  100.0% to 100.0%, rounds 100 to 300") - 2
     curve = sparkline(run.accuracy, min(LONGEST, max(room, SHORTEST)), ascii_only)
-    words = display.figures(_summary(run), run.accuracy, "", _groups(run.groups))
+    words = figures(_summary(run), run.accuracy, "", _groups(run.groups))
     for name, text in words.items():
         yield name, text
         if name == "accuracy" and curve:
@@ -94,17 +96,13 @@ def _figures(run: Whole, width: int, ascii_only: bool) -> Iterator[tuple[str, Te
         yield "time", Text(f"{run.row.figures['seconds']:,.1f} s")
 
 
-def _summary(run: Whole) -> Mapping[str, Any]:
+def _summary(run: Whole) -> Summary:
     """Return what the rounds tell, and of the rest what has been checked."""
     figures, names = run.row.figures, run.row.settings.get("shift.name")
     clients = figures["clients"]
     placed = run.summary["placed"]
-    return {
-        **run.summary,
-        **UNKNOWN,
-        "shift": names or None,
-        "clients": placed if clients is None else clients,
-    }
+    known = {"shift": names or None, "clients": placed if clients is None else clients}
+    return cast(Summary, {**run.summary, **UNKNOWN, **known})
 
 
 def _extent(run: Whole) -> str:

@@ -3,11 +3,19 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from flexcfl.runner import memory
-from flexcfl.runner.exporting import EXPORT
-from flexcfl.runner.folder import EXPERIMENT, GROUPS, LABELS, LEDGER, ROUNDS, SUMMARY
-from flexcfl.runner.leaving import CLIENTS, FOUNDERS, MODELS, NEWCOMER
-from flexcfl.runner.places import CHECKPOINTS, LOGS, NODES
+from flexcfl.experiment import memory
+from flexcfl.record.folder import (
+    CLIENTS,
+    EXPERIMENT,
+    EXPORT,
+    FOUNDERS,
+    LABELS,
+    MODELS,
+    NEWCOMER,
+    SUMMARY,
+)
+from flexcfl.record.places import CHECKPOINTS, LOGS, NODES
+from flexcfl.record.tables import GROUPS, LEDGER, ROUNDS
 
 __all__ = ["WORDS", "held"]
 

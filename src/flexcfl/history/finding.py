@@ -5,21 +5,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from flexcfl.errors import SettingsError
+from flexcfl.experiment.experiment import Tables
 from flexcfl.history.conditions import chosen, conditions
-from flexcfl.history.figures import figures_in
 from flexcfl.history.order import by_time, key_of, ordered
-from flexcfl.history.row import Row, State, flat_settings, known_key
-from flexcfl.report.reading import damage_told, found, outline
-from flexcfl.runner.experiment import Tables
-from flexcfl.runner.figures import Figures
-from flexcfl.runner.folder import EXPERIMENT, ROUNDS, SUMMARY
-from flexcfl.runner.lock import is_held
-from flexcfl.runner.summary import of_rounds
+from flexcfl.history.row import Row, flat_settings, known_key
+from flexcfl.record.figures import figures_in
+from flexcfl.record.folder import EXPERIMENT, SUMMARY
+from flexcfl.record.lock import is_held
+from flexcfl.record.runs import damage_told, found, outline
+from flexcfl.record.state import state_of
+from flexcfl.record.summary import RoundsSummary, of_rounds
+from flexcfl.record.tables import ROUNDS, RoundFigures
 
-__all__ = ["PLACES", "History", "places", "reached", "runs", "state_of", "when"]
+__all__ = ["PLACES", "History", "places", "reached", "runs", "when"]
 
 PLACES = (Path("runs"), Path("comparisons"))  # where commands leave runs unless told otherwise
 
@@ -110,19 +110,12 @@ def places(folders: Iterable[str | Path]) -> list[Path]:
     return [each for each in there if _has_runs(each)] or there[:1]
 
 
-def reached(rounds: Sequence[Figures], tables: Tables) -> dict[str, Any]:
+def reached(rounds: Sequence[RoundFigures], tables: Tables) -> RoundsSummary:
     """Return what a run reached so far, as its summary will have it."""
     cohort = tables["run"]["cohort"]
     if cohort < 1:
         raise ValueError(f"[run] cohort {cohort}")
     return of_rounds(rounds, cohort)
-
-
-def state_of(finished: bool, held: bool) -> State:
-    """Return how far a run is, by whether it has a summary and whether somebody is at it."""
-    if finished:
-        return "finished"
-    return "running" if held else "interrupted"
 
 
 def when(path: Path) -> datetime:
@@ -143,12 +136,12 @@ def _row(path: Path) -> Row:
     held = is_held(path)  # before it is read: one that is finished meanwhile was not interrupted
     read = outline(path)
     with damage_told(path):
-        known = reached(read.rounds, read.tables) if read.summary is None else read.summary
+        known = reached(read.rounds, read.settings) if read.summary is None else read.summary
         return Row(
             path,
             state_of(read.summary is not None, held),
             when(path),
-            flat_settings(read.tables),
+            flat_settings(read.settings),
             figures_in(known),
             read.summary,
         )

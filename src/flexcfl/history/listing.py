@@ -10,10 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from flexcfl.errors import printable
-from flexcfl.history.figures import FIGURES
 from flexcfl.history.row import Row
 from flexcfl.lines import Folded, whole
-from flexcfl.runner.display import named, plain
+from flexcfl.record.figures import FIGURES
+from flexcfl.report.terminal.settings import named, plain
 
 __all__ = ["Listing", "cell"]
 

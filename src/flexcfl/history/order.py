@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from math import isnan
 from typing import Any
 
-from flexcfl.history.figures import FIGURES
 from flexcfl.history.row import Row
-from flexcfl.runner.display import plain
+from flexcfl.record.figures import FIGURES
+from flexcfl.report.terminal.settings import plain
 
 __all__ = ["by_time", "key_of", "ordered"]
 

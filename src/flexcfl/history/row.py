@@ -5,17 +5,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from math import isfinite
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from flexcfl.errors import SettingsError, nearest
-from flexcfl.history.figures import FIGURES
-from flexcfl.runner.experiment import Tables
-from flexcfl.runner.layers import OPTIONS, spellings
-from flexcfl.runner.named import NAMED
+from flexcfl.experiment.experiment import Tables
+from flexcfl.experiment.layers import OPTIONS, spellings
+from flexcfl.experiment.named import NAMED
+from flexcfl.record.figures import FIGURES
+from flexcfl.record.state import State
+from flexcfl.record.summary import Summary
 
-__all__ = ["SHORT", "Row", "State", "content_of", "flat_settings", "known_key"]
+__all__ = ["SHORT", "Row", "content_of", "flat_settings", "known_key"]
 
-State: TypeAlias = Literal["finished", "running", "interrupted"]
 
 FACTS = ("folder", "state", "when")
 # Settings by the names that options have, and tables that may stand for the name in them.
@@ -35,7 +36,7 @@ class Row:
     when: datetime
     settings: Mapping[str, Any]
     figures: Mapping[str, float | int | None]
-    summary: Mapping[str, Any] | None = None
+    summary: Summary | None = None
 
     def value(self, key: str) -> Any:
         """Return a setting or a figure by its name, or its short one; None where there is none."""

@@ -5,27 +5,29 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from flexcfl.algorithms import ALGORITHMS
-from flexcfl.charts import Columns
 from flexcfl.data import DATASETS
 from flexcfl.errors import SettingsError
-from flexcfl.history.figures import figures_in, versions_in
+from flexcfl.experiment.experiment import Tables
+from flexcfl.experiment.layers import Layer
+from flexcfl.experiment.resolve import resolve
 from flexcfl.history.files import held
-from flexcfl.history.finding import reached, state_of, when
+from flexcfl.history.finding import reached, when
 from flexcfl.history.row import Row, content_of, flat_settings
 from flexcfl.metrics import Cost
-from flexcfl.report.reading import RunRead, damage_told, found, read
-from flexcfl.runner import places
-from flexcfl.runner.experiment import Tables
-from flexcfl.runner.folder import EXPERIMENT
-from flexcfl.runner.layers import Layer
-from flexcfl.runner.lock import is_held
-from flexcfl.runner.resolve import resolve
+from flexcfl.record import places
+from flexcfl.record.figures import figures_in, versions_in
+from flexcfl.record.folder import EXPERIMENT
+from flexcfl.record.lock import is_held
+from flexcfl.record.runs import RunRead, damage_told, found, read
+from flexcfl.record.state import state_of
+from flexcfl.record.summary import Summary
+from flexcfl.record.tables import ROUNDS, Columns
 
 __all__ = ["Group", "Whole", "whole"]
 
@@ -61,7 +63,7 @@ class Whole:
     versions: Mapping[str, str]
     made: str
     again: str
-    summary: Mapping[str, Any]
+    summary: Summary
 
     def content(self) -> dict[str, Any]:
         """Return everything as JSON knows it."""
@@ -84,16 +86,17 @@ def whole(folder: str | Path) -> Whole:
     going_on = is_held(path)
     run = read(path)
     with damage_told(path):
-        known = {**(run.summary or {}), **reached(run.rounds, run.tables)}
-        figures, settings = figures_in(known), flat_settings(run.tables)
+        so_far = reached(run.rows[ROUNDS], run.settings)
+        known = cast(Summary, {**(run.summary or {}), **so_far})
+        figures, settings = figures_in(known), flat_settings(run.settings)
         state = state_of(run.summary is not None, going_on)
         return Whole(
             Row(path, state, when(path), settings, figures, run.summary),
-            run.tables,
-            _defaults(run.tables),
-            run.record.rounds["accuracy"].astype(np.float64),
+            run.settings,
+            _defaults(run.settings),
+            run.rounds["accuracy"].astype(np.float64),
             _groups(run.record.groups, run.record.done),
-            _traffic(run.costs),
+            _traffic(run.ledger),
             held(path),
             versions_in(run.summary),
             _made(run.text),

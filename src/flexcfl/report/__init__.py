@@ -1,6 +1,1 @@
-"""A page to look at: what runs show, in one file or followed while they go on."""
-
-from flexcfl.report.book import Book
-from flexcfl.report.page import Table, html
-
-__all__ = ["Book", "Table", "html"]
+"""What runs show: in a terminal, as charts, and on a page."""

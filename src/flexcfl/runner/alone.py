@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from flexcfl.algorithms import NoOptions
 from flexcfl.data import Federation
+from flexcfl.experiment.experiment import NO_ATTACK, Choice, Data, Experiment, Model
+from flexcfl.experiment.own import Own
 from flexcfl.faults import Faults
-from flexcfl.runner.experiment import NO_ATTACK, Choice, Data, Experiment, Model
-from flexcfl.runner.own import Own
 from flexcfl.runner.prepare import Prepared, prepare
 
 if TYPE_CHECKING:

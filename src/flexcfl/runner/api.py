@@ -10,13 +10,13 @@ from rich.console import Console
 from flexcfl.data import Federation
 from flexcfl.drift import Detector
 from flexcfl.errors import SettingsError
+from flexcfl.experiment import toml
+from flexcfl.experiment.experiment import Experiment
+from flexcfl.experiment.layers import Layer, assigned, keyword_homes, spoken
+from flexcfl.experiment.own import Own
 from flexcfl.runner import conduct as conducting
-from flexcfl.runner import toml
 from flexcfl.runner.callbacks import Callback
 from flexcfl.runner.conduct import conduct
-from flexcfl.runner.experiment import Experiment
-from flexcfl.runner.layers import Layer, assigned, keyword_homes, spoken
-from flexcfl.runner.own import Own
 from flexcfl.runner.result import Run
 from flexcfl.settings import keywords
 from flexcfl.shifts import Shift

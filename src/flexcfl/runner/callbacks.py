@@ -10,13 +10,13 @@ from rich.console import Console
 
 from flexcfl import lines
 from flexcfl.errors import DiskError, FlexcflError, SettingsError
+from flexcfl.experiment.experiment import Experiment
 from flexcfl.extensions import in_short
-from flexcfl.runner.experiment import Experiment
-from flexcfl.runner.figures import Figures, GroupFigures
-from flexcfl.runner.loop import Round
+from flexcfl.record.round import Round
+from flexcfl.record.tables import GroupFigures, RoundFigures
 from flexcfl.runner.result import Run
 
-__all__ = ["Beginning", "Callback", "Tell", "View", "accompanied", "remark"]
+__all__ = ["Beginning", "Callback", "Company", "Tell", "View", "accompanied", "remark"]
 
 View: TypeAlias = Callable[[Iterator[Round]], Iterator[Round]]
 Tell: TypeAlias = Callable[[str], None]
@@ -32,7 +32,7 @@ class Beginning:
 
     experiment: Experiment
     folder: Path | None = None
-    rounds: Sequence[Figures] = ()
+    rounds: Sequence[RoundFigures] = ()
     groups: Sequence[GroupFigures] = ()
 
     @property
@@ -80,29 +80,25 @@ def remark(sentence: str) -> None:
     lines.tell(sentence, Console(stderr=True))
 
 
+@contextmanager
 def accompanied(
-    execute: Callable[[View], Run],
-    callbacks: Iterable[Callback],
-    beginning: Beginning,
-    tell: Tell = remark,
-) -> Run:
-    """Execute a run whose rounds pass through a view, and tell callbacks of everything.
+    callbacks: Iterable[Callback], beginning: Beginning, tell: Tell = remark
+) -> Iterator["Company"]:
+    """Tell callbacks that a run begins, and that it was broken off if it does not come to its end.
 
     ``tell`` is told of those that fail where the run goes on without them.
     """
-    company = _Company(beginning, tell)
+    company = Company(beginning, tell)
     try:
         company.begin(callbacks)
-        run = execute(company.rounds)
-        company.end(run)
+        yield company
     except BaseException as error:
         company.break_off(error)
         raise
-    return run
 
 
 @dataclass(eq=False)
-class _Company:
+class Company:
     """The callbacks that still accompany a run."""
 
     beginning: Beginning
@@ -110,12 +106,14 @@ class _Company:
     members: list[Callback] = field(default_factory=list)
 
     def begin(self, callbacks: Iterable[Callback]) -> None:
+        """Tell all callbacks that the run begins."""
         for each in callbacks:
             self.members.append(each)
             with self._spared(each, SettingsError):
                 each.begin(self.beginning)
 
     def rounds(self, rounds: Iterator[Round]) -> Iterator[Round]:
+        """Hand on the rounds, each once all callbacks have heard of it."""
         for done in rounds:
             for each in tuple(self.members):
                 with self._spared(each):
@@ -123,12 +121,14 @@ class _Company:
             yield done
 
     def end(self, run: Run) -> None:
+        """Tell all callbacks that the run is finished."""
         for each in tuple(self.members):
             with self._spared(each):
                 each.end(run)
             self._leave(each)
 
     def break_off(self, error: BaseException) -> None:
+        """Tell all callbacks that the run did not come to its end."""
         for each in self.members:
             with suppress(Exception):  # it is the first trouble that is told
                 each.break_off(error)

@@ -10,26 +10,30 @@ from rich.console import Console
 from rich.text import Text
 
 from flexcfl.errors import DiskError, FlexcflError, SettingsError
+from flexcfl.experiment import toml
+from flexcfl.experiment.layers import Layer
+from flexcfl.experiment.own import NOTHING, Own
+from flexcfl.experiment.resolve import Resolved, resolve
 from flexcfl.lines import tell
-from flexcfl.runner import display, toml
+from flexcfl.record.claim import claimed
+from flexcfl.record.folder import EXPERIMENT, RunFolder
+from flexcfl.record.lock import locked
+from flexcfl.record.places import check_free, command
+from flexcfl.record.state import check_run, is_finished
+from flexcfl.record.tables import ROUNDS
+from flexcfl.report.terminal.progress import shown
+from flexcfl.report.terminal.results import results
+from flexcfl.report.terminal.settings import Rows, settings, show, sizes
 from flexcfl.runner.callbacks import Callback, remark
-from flexcfl.runner.claim import claimed
 from flexcfl.runner.execute import View, execute
-from flexcfl.runner.folder import EXPERIMENT, ROUNDS, SUMMARY, RunFolder
 from flexcfl.runner.hosting import SIMULATED, Hosting
-from flexcfl.runner.layers import Layer
-from flexcfl.runner.lock import locked
 from flexcfl.runner.origin import Origin
-from flexcfl.runner.own import NOTHING, Own
-from flexcfl.runner.places import check_free, command
 from flexcfl.runner.prepare import Prepared
-from flexcfl.runner.progress import shown
-from flexcfl.runner.resolve import Resolved, resolve
 from flexcfl.runner.restoring import Restored, check_own, restored
 from flexcfl.runner.result import Run
 from flexcfl.runner.stopping import Stop, StoppedError, listening
 
-__all__ = ["Folder", "check_run", "conduct", "is_finished", "loading", "resume"]
+__all__ = ["Folder", "conduct", "loading", "resume", "sizes_of"]
 
 Folder: TypeAlias = Path | Literal["new"] | None  # "new" is one under runs; None writes nothing
 
@@ -64,7 +68,7 @@ def conduct(
         with claim as path, _going_on(path, console, stoppable) as stop:
             view = _view(prepared, console)
             run = execute(prepared, view, RunFolder(path), stop, None, hosting, callbacks)
-    display.show(display.results(run), console)
+    show(results(run), console)
     return run
 
 
@@ -96,26 +100,9 @@ def resume(
         with found.trusted(), _going_on(path, console, stoppable) as stop:
             view = _view(prepared, console, found.number)
             run = execute(prepared, view, RunFolder(path), stop, found, hosting, callbacks)
-            results = display.results(run)
-    display.show(results, console)
+            rows = results(run)
+    show(rows, console)
     return run
-
-
-def is_finished(path: Path) -> bool:
-    """Whether the run in a folder is done: its summary comes last."""
-    return (path / SUMMARY).is_file()
-
-
-def check_run(path: Path) -> None:
-    """Refuse a folder that is none of a run."""
-    file = path / EXPERIMENT
-    if file.is_file() and not file.stat().st_size:  # which is how a folder is claimed
-        raise SettingsError(f"The run in '{path}' never began: remove the folder, and run it anew.")
-    if not file.is_file():
-        raise SettingsError(
-            f"'{path}' is not the folder of a run, which has an {EXPERIMENT} in it: "
-            "name the folder that 'flexcfl run' or 'flexcfl compare' printed."
-        )
 
 
 def _said(file: Path, own: Own) -> dict[str, Any]:
@@ -131,11 +118,23 @@ def _said(file: Path, own: Own) -> dict[str, Any]:
 def _prepared(
     resolved: Resolved, file: Path | None, own: Own, console: Console, hosting: Hosting
 ) -> Prepared:
-    display.show(display.settings(resolved, file), console)
+    show(settings(resolved, file), console)
     with loading(console, hosting.waiting):
         prepared = hosting.prepare(resolved.experiment, own)
-    display.show(display.sizes(prepared, hosting.sizes(prepared)), console)
+    show(sizes_of(prepared, hosting.sizes(prepared)), console)
     return prepared
+
+
+def sizes_of(prepared: Prepared, held: str) -> Rows:
+    """Return how large everything is; ``held`` is what is known of the data."""
+    return sizes(
+        prepared.federation.clients,
+        prepared.engine.parameters,
+        prepared.memory,
+        prepared.experiment.algorithm.name,
+        held,
+        slow=prepared.engine.could_be_compiled,
+    )
 
 
 def _view(prepared: Prepared, console: Console, before: int = 0) -> View:
@@ -145,7 +144,7 @@ def _view(prepared: Prepared, console: Console, before: int = 0) -> View:
 
 def _show_restored(found: Restored, prepared: Prepared, console: Console) -> None:
     after = f"after round {found.number} of {prepared.experiment.run.rounds}"
-    display.show({"resumed": Text(after if found.number else "from the start")}, console)
+    show({"resumed": Text(after if found.number else "from the start")}, console)
     for each in found.remarks:
         remark(each)
 

@@ -1,33 +1,15 @@
 """The models in service, tested by the clients that use them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from flexcfl import metrics, seeds
 from flexcfl.protocol import NO_GROUP, Evaluate, Executor, Flags, Ids, Serving
+from flexcfl.record.tables import Evaluation
 
-__all__ = ["NOT_EVALUATED", "Asked", "Evaluation", "drawn", "evaluate"]
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """Accuracies on test data; None where there is nothing to test or nobody to test it.
-
-    ``accuracy`` is None until everybody present has a group or, where some do not answer, had the
-    occasion to find one; if a sample is tested it is over those of the sample that have one.
-    ``honest`` is the same over clients that mean well, where not all do. ``groups`` has one entry
-    for each group, or none where nothing was evaluated. ``tested`` counts the clients that tested
-    the model of their group.
-    """
-
-    accuracy: float | None
-    honest: float | None
-    newcomers: float | None
-    auxiliary: float | None
-    groups: Sequence[float | None]
-    tested: int
+__all__ = ["NOT_EVALUATED", "Asked", "drawn", "evaluate"]
 
 
 NOT_EVALUATED = Evaluation(None, None, None, None, (), 0)

@@ -1,32 +1,27 @@
 """One run, from a prepared experiment to its result and its folder."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
+from flexcfl.data.skew import LabelSkew
+from flexcfl.experiment.experiment import Experiment
 from flexcfl.guards import Guards
 from flexcfl.protocol import Serving
+from flexcfl.record.folder import RunFolder
+from flexcfl.record.round import Round
+from flexcfl.record.state import done_with
+from flexcfl.record.tables import GROUPS, ROUNDS, TABLES, tabled
 from flexcfl.runner import leaving
 from flexcfl.runner.callbacks import Beginning, Callback, Tell, View, accompanied, remark
-from flexcfl.runner.experiment import Experiment
-from flexcfl.runner.figures import (
-    Entry,
-    Figures,
-    GroupFigures,
-    Membership,
-    Messages,
-    Missing,
-    Shifted,
-    Timing,
-)
-from flexcfl.runner.folder import GROUPS, ROUNDS, TABLES, RunFolder
 from flexcfl.runner.hosting import SIMULATED, Hosting
-from flexcfl.runner.keeping import Running, done_with, keeping
-from flexcfl.runner.loop import Round, World, train
+from flexcfl.runner.keeping import Running, keeping
+from flexcfl.runner.loop import World, train
 from flexcfl.runner.prepare import Prepared
 from flexcfl.runner.restoring import Restored
-from flexcfl.runner.result import Run, columns
+from flexcfl.runner.result import Run
 from flexcfl.runner.stopping import Stop
 from flexcfl.runner.summary import summarised
 
@@ -49,12 +44,32 @@ def execute(
     there is a checkpoint before that. ``hosting`` says where the clients are, and ``callbacks`` are
     told of everything. ``tell`` passes on what a person should know.
     """
+    with accompanied(callbacks, _beginning(prepared, folder, restored), tell) as company:
+        started = perf_counter() - (restored.about.seconds if restored else 0)
+        world, labels = hosting.world(prepared), hosting.labels(prepared)
+        if restored is not None and restored.memory is not None:
+            world.recall(restored.memory)
+        kept = _Kept() if restored is None else _kept(restored)
+        known = (prepared, labels, world.memory, lambda: perf_counter() - started)
+        with _written(folder, Running(*known, stop or Stop()), restored) as written:
+            # The view is outermost so that it can clean up if a callback raises.
+            for done in view(company.rounds(written(_rounds(prepared, world, restored)))):
+                kept.take(done)
+        run = _finished(prepared, kept, labels, world.releases, folder, started)
+        company.end(run)
+    return run
 
-    def executed(heard: View) -> Run:
-        # Who shows rounds tidies up when a callback breaks them off.
-        return _executed(prepared, lambda each: view(heard(each)), folder, stop, restored, hosting)
 
-    return accompanied(executed, callbacks, _beginning(prepared, folder, restored), tell)
+@contextmanager
+def _written(
+    folder: RunFolder | None, running: Running, restored: Restored | None
+) -> Iterator[View]:
+    """Hand out what writes each round down, with checkpoints, where there is a folder."""
+    if folder is None:
+        yield iter
+        return
+    with keeping(folder, running, restored) as keep:
+        yield lambda rounds: keep(folder.record(rounds))
 
 
 def _beginning(
@@ -67,41 +82,24 @@ def _beginning(
     return Beginning(prepared.experiment, path, tuple(rows[ROUNDS]), tuple(rows[GROUPS]))
 
 
-def _executed(
+def _finished(
     prepared: Prepared,
-    view: View,
+    kept: "_Kept",
+    labels: LabelSkew,
+    releases: int,
     folder: RunFolder | None,
-    stop: Stop | None,
-    restored: Restored | None,
-    hosting: Hosting,
+    started: float,
 ) -> Run:
-    started = perf_counter() - (restored.about.seconds if restored else 0)
-    world, labels = hosting.world(prepared), hosting.labels(prepared)
-    if restored is not None and restored.memory is not None:
-        world.recall(restored.memory)
-    rounds = _rounds(prepared, world, restored)
-    kept = _Kept() if restored is None else _kept(restored)
-    if folder is None:
-        kept.collect(view(rounds))
-    else:
-        known = (prepared, labels, world.memory, lambda: perf_counter() - started)
-        with keeping(folder, Running(*known, stop or Stop()), restored) as keep:
-            kept.collect(view(keep(folder.record(rounds))))
+    """Return what came of a run whose rounds are over, once all of it is written."""
     serving, newcomer = kept.last, leaving.newcomer(prepared.algorithm, kept.state)
     seconds = perf_counter() - started
-    summary = summarised(prepared, kept.figures, kept.messages, serving, world.releases, seconds)
+    summary = summarised(prepared, kept.rows, serving, releases, seconds)
     if folder:
         folder.finish(leaving.files(prepared, serving, newcomer, summary), summary)
         done_with(folder)
     return Run(
         experiment=prepared.experiment,
-        rounds=columns(Figures, kept.figures),
-        groups=columns(GroupFigures, kept.groups),
-        ledger=columns(Entry, kept.costs),
-        membership=columns(Membership, kept.members),
-        missing=columns(Missing, kept.missing),
-        messages=columns(Messages, kept.messages),
-        shifts=columns(Shifted, kept.shifts),
+        tables=tabled(kept.rows),
         labels=labels.columns,
         summary=summary,
         models=list(serving.models),
@@ -136,17 +134,11 @@ def _guards(experiment: Experiment) -> Guards:
 
 @dataclass(eq=False)
 class _Kept:
-    """All figures of a run, but only the last models and state, which may be large."""
+    """All rows of a run, but only the last models and state, which may be large."""
 
     serving: Serving | None = None
     state: Any = None
-    figures: list[Figures] = field(default_factory=list)
-    groups: list[GroupFigures] = field(default_factory=list)
-    costs: list[Entry] = field(default_factory=list)
-    members: list[Membership] = field(default_factory=list)
-    missing: list[Missing] = field(default_factory=list)
-    messages: list[Messages] = field(default_factory=list)
-    shifts: list[Shifted] = field(default_factory=list)
+    rows: dict[str, list[Any]] = field(default_factory=lambda: {name: [] for name in TABLES})
 
     @property
     def last(self) -> Serving:
@@ -154,19 +146,12 @@ class _Kept:
         assert self.serving is not None
         return self.serving
 
-    def collect(self, rounds: Iterator[Round]) -> None:
-        for done in rounds:
-            self.serving, self.state = done.serving, done.state
-            self.figures.append(done.figures)
-            self.groups.extend(done.groups)
-            self.costs.extend(done.costs)
-            self.members.extend(done.members)
-            self.missing.extend(done.missing)
-            self.messages.extend(done.messages)
-            self.shifts.extend(done.shifts)
+    def take(self, done: Round) -> None:
+        self.serving, self.state = done.serving, done.state
+        for name, rows in done.rows.items():
+            self.rows[name].extend(rows)
 
 
 def _kept(restored: Restored) -> _Kept:
-    tables = [restored.rows[name] for name in TABLES if TABLES[name] is not Timing]
     state = None if restored.past is None else restored.past.state
-    return _Kept(restored.serving, state, *tables)
+    return _Kept(restored.serving, state, dict(restored.rows))

@@ -10,16 +10,16 @@ import numpy as np
 
 from flexcfl import disk
 from flexcfl.errors import SettingsError
-from flexcfl.export import Facts, Group, card, config
-from flexcfl.runner import leaving, toml
-from flexcfl.runner.folder import told, write
-from flexcfl.runner.places import entered
+from flexcfl.experiment import toml
+from flexcfl.record.export import Facts, Group, card, config
+from flexcfl.record.folder import EXPORT, told, write
+from flexcfl.record.places import entered
+from flexcfl.runner import leaving
 from flexcfl.runner.restoring import WRONG
 from flexcfl.runner.result import Run
 
-__all__ = ["EXPORT", "export"]
+__all__ = ["export"]
 
-EXPORT = "export"  # the folder within that of the run
 CARD, CONFIG, SETTINGS = "README.md", "config.json", "settings.toml"
 MODEL = re.compile(rf"group-[0-9]+\.safetensors|{re.escape(leaving.AUXILIARY)}")
 

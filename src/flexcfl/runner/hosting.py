@@ -5,11 +5,11 @@ from typing import Any, Protocol
 
 from flexcfl.data.skew import LabelSkew, label_skew
 from flexcfl.drift import Watch
+from flexcfl.experiment.experiment import Experiment
+from flexcfl.experiment.own import Own
 from flexcfl.faults import Behaviour, Faults
 from flexcfl.privacy import Discretion
-from flexcfl.runner.experiment import Experiment
 from flexcfl.runner.loop import World
-from flexcfl.runner.own import Own
 from flexcfl.runner.prepare import Prepared, prepare
 from flexcfl.simulation import Memory, Simulation
 

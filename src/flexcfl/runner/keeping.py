@@ -1,27 +1,25 @@
 """A run's checkpoints while it goes on: what they hold, when they are made, how a run stops."""
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
-from flexcfl.checkpoints import Checkpoint, Saver, Store, flattened
 from flexcfl.data.skew import LabelSkew
-from flexcfl.errors import FlexcflError
-from flexcfl.runner import tables, toml
-from flexcfl.runner.folder import LABELS, RunFolder, told
-from flexcfl.runner.lock import LOCK, locked
-from flexcfl.runner.loop import Round
+from flexcfl.experiment import toml
+from flexcfl.record import csv_lines as tables
+from flexcfl.record.checkpoints import Checkpoint, Saver, Store, flattened
+from flexcfl.record.folder import LABELS, RunFolder, told
+from flexcfl.record.places import CHECKPOINTS
+from flexcfl.record.round import Round
 from flexcfl.runner.origin import Origin
-from flexcfl.runner.places import CHECKPOINTS
 from flexcfl.runner.prepare import Prepared
 from flexcfl.runner.restoring import About, Restored, Table
 from flexcfl.runner.stopping import Stop, StoppedError
 
-__all__ = ["Keep", "Running", "done_with", "keeping", "tidy"]
+__all__ = ["Keep", "Running", "keeping"]
 
 Keep: TypeAlias = Callable[[Iterable[Round]], Iterator[Round]]
 
@@ -64,20 +62,6 @@ def keeping(folder: RunFolder, run: Running, restored: Restored | None) -> Itera
             folder.extents = restored.extents
             folder.cut()
         yield keeper.kept
-
-
-def done_with(folder: RunFolder) -> None:
-    """Remove the checkpoints of a run that is finished."""
-    with told(folder.path / CHECKPOINTS) as path:
-        Store(path).clear()
-
-
-def tidy(path: Path) -> None:
-    """Remove what a finished run could not remove any more, if it was killed in that moment."""
-    if any((path / name).exists() for name in (CHECKPOINTS, LOCK)):
-        # Where another process is at work it does so itself, and nobody depends on it.
-        with suppress(FlexcflError), locked(path):
-            done_with(RunFolder(path))
 
 
 def _saving(folder: RunFolder, store: Store) -> Callable[[Checkpoint], None]:

@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save
 
-from flexcfl import checkpoints
-from flexcfl.checkpoints import Checkpoint, flattened
 from flexcfl.protocol import Algorithm, Serving, Vector, Welcoming
-from flexcfl.runner import tables
+from flexcfl.record import checkpoints
+from flexcfl.record import csv_lines as tables
+from flexcfl.record.checkpoints import Checkpoint, flattened
+from flexcfl.record.folder import CLIENTS, FOUNDERS, MODELS, NEWCOMER
+from flexcfl.record.summary import Summary
 from flexcfl.runner.prepare import Prepared
 
 if TYPE_CHECKING:
@@ -23,22 +25,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AUXILIARY",
-    "CLIENTS",
-    "FOUNDERS",
-    "MODELS",
-    "NEWCOMER",
     "files",
     "group",
     "models",
     "newcomer",
 ]
 
-CLIENTS, FOUNDERS, MODELS, NEWCOMER = "clients.csv", "founders.csv", "models", "newcomer"
 AUXILIARY = "auxiliary.safetensors"
 
 
 def files(
-    prepared: Prepared, serving: Serving, newcomer: Any, summary: Mapping[str, Any]
+    prepared: Prepared, serving: Serving, newcomer: Any, summary: Summary
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the names and contents of files, one at a time because models may be large."""
     structure, names = prepared.federation.structure, prepared.federation.names

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,23 +17,28 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as tensors
 
 from flexcfl import disk
-from flexcfl.checkpoints import Found, Store, UnfitError, rebuilt
 from flexcfl.data import Federation
 from flexcfl.data.blank import stand_in
 from flexcfl.errors import SettingsError
+from flexcfl.experiment import toml
+from flexcfl.experiment.experiment import Experiment
+from flexcfl.experiment.layers import Layer
+from flexcfl.experiment.own import NOTHING, Own
+from flexcfl.experiment.resolve import resolve
 from flexcfl.protocol import NO_GROUP, Clustering, Ids, Vector, state_type
-from flexcfl.runner import display, leaving, reading, toml
+from flexcfl.record import reading
+from flexcfl.record.checkpoints import Found, Store, UnfitError, rebuilt
+from flexcfl.record.folder import CLIENTS, EXPERIMENT, FOUNDERS, LABELS, MODELS, NEWCOMER, SUMMARY
+from flexcfl.record.places import command
+from flexcfl.record.state import check_run, is_finished
+from flexcfl.record.summary import Summary
+from flexcfl.record.tables import GROUPS, ROUNDS, tabled
+from flexcfl.report.terminal.results import results
+from flexcfl.runner import leaving
 from flexcfl.runner.alone import alone
-from flexcfl.runner.conduct import check_run, is_finished
-from flexcfl.runner.experiment import Experiment
-from flexcfl.runner.folder import EXPERIMENT, GROUPS, LABELS, ROUNDS, SUMMARY, TABLES
-from flexcfl.runner.layers import Layer
-from flexcfl.runner.own import NOTHING, Own
-from flexcfl.runner.places import command
 from flexcfl.runner.prepare import Prepared
-from flexcfl.runner.resolve import resolve
 from flexcfl.runner.restoring import WRONG, check_arrays, served
-from flexcfl.runner.result import Run, columns
+from flexcfl.runner.result import Run
 from flexcfl.settings import keywords
 
 if TYPE_CHECKING:
@@ -98,7 +103,7 @@ def load(folder: str | Path, *, model: "str | Callable[[], nn.Module] | None" = 
         _check_model(path, about, model)
         experiment = _experiment(path, about)
         run = _run(path, experiment, summary, about, model)
-        display.results(run)  # what cannot be shown is no run
+        results(run)  # what cannot be shown is no run
     return run
 
 
@@ -113,16 +118,17 @@ def _told(path: Path) -> Iterator[None]:
         ) from None
 
 
-def _summary(path: Path) -> dict[str, Any]:
+def _summary(path: Path) -> Summary:
     content = disk.read(path / SUMMARY, MOST_BYTES + 1)
     summary = json.loads(content) if len(content) <= MOST_BYTES else None
     if not isinstance(summary, dict):
         raise ValueError(SUMMARY)
-    return summary
+    return cast(Summary, summary)
 
 
-def _about(path: Path, summary: Mapping[str, Any]) -> _About:
-    if "shape" not in summary and "versions" in summary:
+def _about(path: Path, summary: Summary) -> _About:
+    there = list(summary)
+    if "shape" not in there and "versions" in there:
         raise SettingsError(
             f"The run in '{path}' was made by a flexcfl that did not write down what loading it "
             f"takes: run it again (its settings are in '{path / EXPERIMENT}')."
@@ -168,7 +174,7 @@ def _blank(about: _About) -> Federation:
 def _run(
     path: Path,
     experiment: Experiment,
-    summary: Mapping[str, Any],
+    summary: Summary,
     about: _About,
     model: "str | Callable[[], nn.Module] | None",
 ) -> Run:
@@ -179,13 +185,10 @@ def _run(
         raise ValueError(f"{len(models)} models of {about.groups} groups")
     group_of, names = _clients(path, len(models))
     if len(group_of) < about.clients:
-        raise ValueError(leaving.CLIENTS)
-    rows = _rows(path, about.rounds)
-    tables = {name.removesuffix(".csv"): columns(TABLES[name], rows[name]) for name in rows}
-    del tables["timings"]
+        raise ValueError(CLIENTS)
     return Run(
         experiment=experiment,
-        **tables,
+        tables=tabled(_rows(path, about.rounds)),
         labels=reading.whole(path / LABELS, LABEL_COLUMNS) or _nothing(),
         summary=summary,
         models=models,
@@ -215,7 +218,7 @@ def _nothing() -> dict[str, NDArray[Any]]:
 
 
 def _models(path: Path, engine: "Engine") -> tuple[list[Vector], Vector | None]:
-    folder = path / leaving.MODELS
+    folder = path / MODELS
     files = (folder / leaving.group(number) for number in itertools.count())
     there = list(itertools.takewhile(Path.is_file, files))
     models = [engine.flatten(tensors(disk.read(file))) for file in there]
@@ -225,13 +228,13 @@ def _models(path: Path, engine: "Engine") -> tuple[list[Vector], Vector | None]:
 
 def _newcomer(path: Path, prepared: Prepared, models: list[Vector]) -> tuple[Any, tuple[int, ...]]:
     """Return the state that a newcomer finds, and which models are no groups."""
-    found = next(Store(path / leaving.NEWCOMER).found(), f"'{leaving.NEWCOMER}' is missing")
+    found = next(Store(path / NEWCOMER).found(), f"'{NEWCOMER}' is missing")
     if not isinstance(found, Found):
         raise ValueError(found)
     check_arrays(found, prepared)
     content, arrays = found.checkpoint.content, list(found.checkpoint.arrays)
     if not isinstance(content, dict) or content.keys() != {"state", "models", "waiting"}:
-        raise UnfitError(f"'{leaving.NEWCOMER}' is not of a run")
+        raise UnfitError(f"'{NEWCOMER}' is not of a run")
     waiting: tuple[int, ...] = rebuilt(tuple[int, ...], content["waiting"], [])
     if not set(waiting) <= set(range(len(models))):
         raise UnfitError("a model that is no group is not there")
@@ -248,23 +251,23 @@ def _newcomer(path: Path, prepared: Prepared, models: list[Vector]) -> tuple[Any
 
 def _clients(path: Path, models: int) -> tuple[Ids, tuple[str, ...]]:
     """Return the group of every client, and what clients are called."""
-    table = reading.whole(path / leaving.CLIENTS, ["client"])
+    table = reading.whole(path / CLIENTS, ["client"])
     groups = np.asarray(table["group"], dtype=np.float64)
     group_of = np.where(np.isnan(groups), NO_GROUP, groups).astype(np.int64)
     if not np.array_equal(table["client"], np.arange(len(group_of))):
-        raise ValueError(leaving.CLIENTS)
+        raise ValueError(CLIENTS)
     if group_of.min() < NO_GROUP or group_of.max() >= models:
-        raise ValueError(leaving.CLIENTS)
+        raise ValueError(CLIENTS)
     names = tuple(table["name"].tolist())
     return group_of, names if any(names) else ()
 
 
 def _clustering(path: Path, summed: Mapping[str, Any] | None) -> Clustering | None:
-    table = reading.whole(path / leaving.FOUNDERS, ["client", "group"])
+    table = reading.whole(path / FOUNDERS, ["client", "group"])
     if summed is None:
         return None
     if len(table["client"]) != summed["founders"]:
-        raise ValueError(leaving.FOUNDERS)
+        raise ValueError(FOUNDERS)
     points = [column for name, column in table.items() if name.startswith("x")]
     embedding = np.stack(points, axis=1).astype(np.float64)
     about = (summed["within"], summed["silhouette"])

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from flexcfl import seeds
-from flexcfl.checkpoints import misfit
 from flexcfl.cohorts import Attendance
 from flexcfl.errors import SettingsError
+from flexcfl.experiment.experiment import RunSettings
 from flexcfl.guards import Guards
 from flexcfl.metrics import Ledger, Trainees
 from flexcfl.protocol import (
@@ -28,24 +28,21 @@ from flexcfl.protocol import (
     Trained,
     state_type,
 )
-from flexcfl.runner import figures
-from flexcfl.runner.evaluation import NOT_EVALUATED, Asked, Evaluation, drawn, evaluate
-from flexcfl.runner.experiment import RunSettings
-from flexcfl.runner.figures import (
-    Drift,
-    Entry,
-    Figures,
-    GroupFigures,
+from flexcfl.record.checkpoints import misfit
+from flexcfl.record.round import Round
+from flexcfl.record.tables import (
+    Evaluation,
     Membership,
     Messages,
     Missing,
-    Shifted,
-    Timing,
-    Turnout,
+    RoundFacts,
+    memberships,
+    rows_of,
 )
-from flexcfl.runner.transcript import Held, Refused, Transcript, hold, timed
+from flexcfl.runner.evaluation import NOT_EVALUATED, Asked, drawn, evaluate
+from flexcfl.runner.transcript import Refused, Transcript, hold, timed
 
-__all__ = ["Past", "Round", "World", "train"]
+__all__ = ["Past", "World", "train"]
 
 
 GUARDS = Guards()
@@ -64,32 +61,6 @@ class World(Protocol):
     def shifted(self, number: int) -> Ids | None:
         """Return the clients whose data changed when round ``number`` began, where one can know."""
         ...
-
-
-@dataclass(frozen=True, eq=False)
-class Round:
-    """One finished round: its figures, the models in service and the algorithm's whole state.
-
-    ``present`` counts the clients that have arrived. ``members`` are the clients whose group is
-    not what it was, those that the start placed being in the first round.
-    """
-
-    figures: Figures
-    groups: tuple[GroupFigures, ...]
-    costs: tuple[Entry, ...]
-    members: tuple[Membership, ...]
-    timing: Timing
-    missing: tuple[Missing, ...]
-    messages: tuple[Messages, ...]
-    shifts: tuple[Shifted, ...]
-    present: int
-    serving: Serving
-    state: Any
-
-    def __repr__(self) -> str:
-        known = {"accuracy": self.figures.accuracy, "loss": self.figures.loss}
-        words = [f"{name} {value:.4g}" for name, value in known.items() if value is not None]
-        return f"Round({', '.join([str(self.figures.round), *words])})"
 
 
 def train(
@@ -155,7 +126,7 @@ class _Course:
         held = hold(talk, executor, 0, self.guards)
         _check_state(self.algorithm, held.result)
         model_of = self.algorithm.serving(held.result).model_of
-        members = figures.of_members(0, np.flatnonzero(model_of != NO_GROUP), model_of)
+        members = memberships(0, np.flatnonzero(model_of != NO_GROUP), model_of)
         spent = (held.ledger, held.seconds, tuple(members), held.refused)
         return Past(0, held.result, model_of, *spent, held.missing, held.messages)
 
@@ -168,22 +139,35 @@ class _Course:
         serving = self.algorithm.serving(held.result)
         listening = Transcript(executor, number, self.guards, measuring=True)
         evaluation, seconds = timed(lambda: self._evaluated(serving, present, number, listening))
-        trainees, members = Trainees.of(held.training, serving), _members(serving, present)
+        trainees = Trainees.of(held.training, serving)
         shared = Ledger.between_groups(serving.exchanged if len(trainees.losses) else 0)
-        ledger = past.ledger + held.ledger + shared + listening.ledger
-        moved = np.flatnonzero(past.model_of != serving.model_of)
-        shifted = self.world.shifted(number)
-        drift = _drift(shifted, held, past.model_of, serving.model_of)
-        turnout = _turnout(held.training, past.refused + held.refused)
+        refused, before = past.refused + held.refused, past.model_of
+        moved = np.flatnonzero(before != serving.model_of)
+        again = (before[moved] != NO_GROUP) & (serving.model_of[moved] != NO_GROUP)
+        asked, answered = _turnout(held.training)
+        facts = RoundFacts(
+            number=number,
+            evaluation=evaluation,
+            trainees=trainees,
+            members=_members(serving, present),
+            asked=asked,
+            answered=answered,
+            rejected=refused.rejected,
+            clipped=refused.clipped,
+            shifted=self.world.shifted(number),
+            detected=held.detected,
+            placed_again=int(np.count_nonzero(before[held.placed] != NO_GROUP)),
+            migrated=int(np.count_nonzero(again)),
+            ledger=past.ledger + held.ledger + shared + listening.ledger,
+            moved=moved,
+            group_of=serving.model_of,
+            training_seconds=past.seconds + held.seconds,
+            evaluation_seconds=seconds,
+        )
+        missing = (*past.missing, *held.missing, *listening.missing)
+        messages = (*past.messages, *held.messages, *listening.messages)
         return Round(
-            figures.of_round(number, turnout, members, trainees, evaluation, drift, ledger),
-            figures.of_groups(number, members, trainees, evaluation),
-            figures.of_ledger(number, ledger),
-            (*past.members, *figures.of_members(number, moved, serving.model_of)),
-            Timing(number, past.seconds + held.seconds, seconds),
-            (*past.missing, *held.missing, *listening.missing),
-            (*past.messages, *held.messages, *listening.messages),
-            figures.of_shifts(number, shifted),
+            rows_of(facts, past.members, missing, messages),
             present=int(np.count_nonzero(present)),
             serving=serving,
             state=held.result,
@@ -217,24 +201,11 @@ def _check_state(algorithm: Algorithm[Any], state: Any) -> None:
         raise SettingsError(f"The state of {name} cannot be read back from a checkpoint: {why}.")
 
 
-def _drift(shifted: Ids | None, held: Held[Any], before: Ids, after: Ids) -> Drift:
-    moved = np.flatnonzero(before != after)
-    return Drift(
-        shifted=None if shifted is None else len(shifted),
-        detected=held.detected,
-        placed_again=int(np.count_nonzero(before[held.placed] != NO_GROUP)),
-        migrated=int(np.count_nonzero((before[moved] != NO_GROUP) & (after[moved] != NO_GROUP))),
-    )
-
-
-def _turnout(training: Sequence[Exchange], refused: Refused) -> Turnout:
+def _turnout(training: Sequence[Exchange]) -> tuple[int, int]:
+    """Return how many clients were asked to train, and of how many updates were accepted."""
     pairs = [(order, reply) for order, reply in training if isinstance(order, Train)]
-    return Turnout(
-        asked=_different(order.clients for order, _ in pairs),
-        answered=_different(reply.clients for _, reply in pairs if isinstance(reply, Trained)),
-        rejected=refused.rejected,
-        clipped=refused.clipped,
-    )
+    asked = _different(order.clients for order, _ in pairs)
+    return asked, _different(reply.clients for _, reply in pairs if isinstance(reply, Trained))
 
 
 def _different(clients: Iterable[Ids]) -> int:

@@ -15,18 +15,14 @@ from flexcfl import __version__
 from flexcfl.algorithms import legacy_options
 from flexcfl.data import Federation, IndexLists
 from flexcfl.errors import SettingsError
-from flexcfl.runner.experiment import Experiment
+from flexcfl.experiment.experiment import Experiment
+from flexcfl.record.same import FREE
 from flexcfl.runner.prepare import Prepared
 
-__all__ = ["FREE", "Fingerprint", "Origin", "processor", "versions"]
+__all__ = ["Fingerprint", "Origin", "processor", "versions"]
 
 Pairs: TypeAlias = tuple[tuple[str, str], ...]
 
-# Where the data are and how often is saved makes no difference to what is computed.
-FREE = {
-    *("[run] data", "[data] folder"),
-    *(f"[run] checkpoint_{how}" for how in ("rounds", "seconds", "share")),
-}
 SAMPLE = 256  # of the examples so many are looked at: to go through all of them takes time
 
 

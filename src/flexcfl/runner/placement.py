@@ -11,10 +11,10 @@ from flexcfl.data import Federation
 from flexcfl.data.fitting import fitted
 from flexcfl.data.holdings import Examples, Pair
 from flexcfl.errors import DataError, SettingsError
+from flexcfl.experiment.experiment import RunSettings
 from flexcfl.guards import Guards
 from flexcfl.protocol import NO_GROUP, Evaluate, Ids, Serving
 from flexcfl.runner.alone import alone
-from flexcfl.runner.experiment import RunSettings
 from flexcfl.runner.hosting import simulation
 from flexcfl.runner.restoring import WRONG
 from flexcfl.runner.result import Run

@@ -13,12 +13,12 @@ from flexcfl.data import DATASETS, Federation
 from flexcfl.data.variants import Variants
 from flexcfl.drift import DETECTORS
 from flexcfl.errors import SettingsError
+from flexcfl.experiment import arrivals, memory
+from flexcfl.experiment.experiment import Experiment
+from flexcfl.experiment.own import NOTHING, Own
 from flexcfl.faults import Roles
 from flexcfl.privacy import Discretion, PrivateMean
 from flexcfl.protocol import FIGURE_BYTES, Algorithm, Ids
-from flexcfl.runner import arrivals, memory
-from flexcfl.runner.experiment import Experiment
-from flexcfl.runner.own import NOTHING, Own
 from flexcfl.shifts import Timeline
 
 if TYPE_CHECKING:

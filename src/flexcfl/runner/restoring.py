@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.checkpoints import Found, Store, UnfitError, rebuilt
 from flexcfl.errors import SettingsError
+from flexcfl.experiment.own import Own
 from flexcfl.protocol import NO_GROUP, Serving, state_type
-from flexcfl.runner import reading
-from flexcfl.runner.folder import EXPERIMENT, TABLES, Extent
+from flexcfl.record import reading
+from flexcfl.record.checkpoints import Found, Store, UnfitError, rebuilt
+from flexcfl.record.folder import EXPERIMENT, Extent
+from flexcfl.record.places import CHECKPOINTS
+from flexcfl.record.tables import TABLES
 from flexcfl.runner.hosting import SIMULATED, Hosting
 from flexcfl.runner.loop import Past
 from flexcfl.runner.origin import Origin
-from flexcfl.runner.own import Own
-from flexcfl.runner.places import CHECKPOINTS
 from flexcfl.runner.prepare import Prepared
 
 __all__ = ["WRONG", "About", "Restored", "Table", "check_arrays", "check_own", "restored", "served"]

@@ -1,19 +1,22 @@
 """What a run gives back: its figures and its models."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.charts import Chart, Columns, Record
-from flexcfl.charts import chart as drawn
 from flexcfl.errors import SettingsError
+from flexcfl.experiment.experiment import Experiment
 from flexcfl.metrics import Accuracy
 from flexcfl.protocol import Clustering, Ids, Vector
-from flexcfl.runner.experiment import Experiment
+from flexcfl.record.record import Record
+from flexcfl.record.summary import Summary
+from flexcfl.record.tables import Columns, HasTables
+from flexcfl.report.charts import Chart
+from flexcfl.report.charts import chart as drawn
 from flexcfl.settings import shown
 
 if TYPE_CHECKING:
@@ -24,18 +27,19 @@ if TYPE_CHECKING:
     from flexcfl.engine import Engine
     from flexcfl.runner.placement import Placement
 
-__all__ = ["Run", "columns", "figure"]
+__all__ = ["Run", "figure"]
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class Run(HasTables):
     """A finished run.
 
-    ``rounds``, ``groups``, ``ledger``, ``membership``, ``missing`` (who did not answer),
-    ``messages`` (over a network), ``shifts`` (whose data changed) and ``labels`` (what clients had
-    before) hold one array per column of the files of these names, NaN where there is no figure and
-    empty where there is no file; ``summary`` is ``summary.json``. ``models`` are flat vectors, one
-    per group, ``auxiliary`` the one for everybody beside them, and ``group_of`` is every client's
+    ``rounds``, ``groups``, ``ledger``, ``membership``, ``timings``, ``missing`` (who did not
+    answer), ``messages`` (over a network), ``shifts`` (whose data changed) and ``labels`` (what
+    clients had before) hold one array per column of the files of these names, NaN where there is no
+    figure and empty where there is no file; ``tables`` has all but ``labels`` by the names of their
+    files. ``summary`` is ``summary.json``. ``models`` are flat vectors, one per group,
+    ``auxiliary`` the one for everybody beside them, and ``group_of`` is every client's
     group (-1: none). ``clustering`` is how the groups were found, with the points to draw; it is
     None, like ``auxiliary``, where the algorithm has none. ``folder`` is None where nothing was
     written. ``waiting`` are the numbers of models that are no groups: they serve clients that were
@@ -44,15 +48,9 @@ class Run:
     """
 
     experiment: Experiment
-    rounds: Mapping[str, NDArray[Any]]
-    groups: Mapping[str, NDArray[Any]]
-    ledger: Mapping[str, NDArray[Any]]
-    membership: Mapping[str, NDArray[Any]]
-    missing: Mapping[str, NDArray[Any]]
-    messages: Mapping[str, NDArray[Any]]
-    shifts: Mapping[str, NDArray[Any]]
+    tables: Mapping[str, Columns]
     labels: Mapping[str, NDArray[Any]]
-    summary: Mapping[str, Any]
+    summary: Summary
     models: Sequence[Vector]
     auxiliary: Vector | None
     group_of: Ids
@@ -169,7 +167,7 @@ class Run:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows of the run."""
-        from flexcfl.runner.notebook import html  # which needs this module
+        from flexcfl.report.terminal.notebook import html  # which needs this module
 
         return html(self)
 
@@ -196,17 +194,3 @@ def _founders(clustering: Clustering | None) -> Columns:
         return {}
     points = {f"x{axis}": column for axis, column in enumerate(clustering.embedding.T)}
     return {"client": clustering.clients, "group": clustering.group_of, **points}
-
-
-def columns(kind: type[Any], rows: Sequence[Any]) -> dict[str, NDArray[Any]]:
-    """Return rows of figures of one kind as one array per figure."""
-    return {item.name: _column(rows, item.name) for item in fields(kind)}
-
-
-def _column(rows: Sequence[Any], name: str) -> NDArray[Any]:
-    values = [getattr(row, name) for row in rows]
-    if any(isinstance(value, str) for value in values):
-        # As they are: in an array of fixed width each would take the room of the longest.
-        return np.array(values, dtype=np.object_)
-    whole = all(isinstance(value, int) for value in values)
-    return np.array(values, dtype=np.int64 if whole else np.float64)  # None becomes NaN

@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any
 
 from flexcfl.errors import FlexcflError
-from flexcfl.runner.places import command
+from flexcfl.record.places import command
 
 __all__ = ["SIGNALS", "Stop", "StoppedError", "limited", "listening"]
 

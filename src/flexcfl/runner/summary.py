@@ -1,45 +1,42 @@
 """``summary.json``: a run in a few figures, with what made them."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, fields
-from typing import Any
+from dataclasses import fields
 
 import numpy as np
 
 from flexcfl import metrics
 from flexcfl.cohorts import NEVER
-from flexcfl.guards import REASONS
 from flexcfl.privacy import epsilon
 from flexcfl.protocol import NO_GROUP, Clustering, Serving
-from flexcfl.runner.figures import Figures, Messages
+from flexcfl.record.summary import (
+    AttackSummary,
+    ClusteringSummary,
+    PrivacySummary,
+    Summary,
+    of_rounds,
+)
+from flexcfl.record.tables import MESSAGES, ROUNDS, Messages, Rows
 from flexcfl.runner.origin import processor, versions
 from flexcfl.runner.prepare import Prepared
 
-__all__ = ["of_rounds", "summarised"]
-
-# What rounds tell by curves of figures.
-CURVES = (
-    *("accuracy", "honest", "newcomers", "auxiliary"),
-    *("rounds_to", "discrepancy", "loss", "diverged"),
-)
-HOPELESS = 10.0  # a mean loss: to guess is better, be it among twenty thousand classes
+__all__ = ["summarised"]
 
 
 def summarised(
     prepared: Prepared,
-    rounds: Sequence[Figures],
-    messages: Sequence[Messages],
+    rows: Rows,
     serving: Serving,
     releases: int,
     seconds: float,
-) -> dict[str, Any]:
+) -> Summary:
     """Return the summary of a run that ends with these models in service.
 
     Accuracies are over the rounds that have one; ``loss`` is the mean of the last ten rounds.
     ``releases`` is how many updates left the client of which most did.
     """
     experiment, federation = prepared.experiment, prepared.federation
-    known = of_rounds(rounds, experiment.run.cohort)
+    known = of_rounds(rows[ROUNDS], experiment.run.cohort)
     waiting = np.isin(serving.model_of, serving.waiting)
     return {
         "algorithm": experiment.algorithm.name,
@@ -53,10 +50,20 @@ def summarised(
         "classes": federation.classes,
         "own": list(prepared.own),
         "parameters": prepared.engine.parameters,
-        **{name: known[name] for name in CURVES},
+        "accuracy": known["accuracy"],
+        "honest": known["honest"],
+        "newcomers": known["newcomers"],
+        "auxiliary": known["auxiliary"],
+        "rounds_to": known["rounds_to"],
+        "discrepancy": known["discrepancy"],
+        "loss": known["loss"],
+        "diverged": known["diverged"],
         "traffic": known["traffic"],
-        "network": _network(messages),
-        **{name: known[name] for name in ("shifted", "detected", "placed_again", "migrations")},
+        "network": _network(rows[MESSAGES]),
+        "shifted": known["shifted"],
+        "detected": known["detected"],
+        "placed_again": known["placed_again"],
+        "migrations": known["migrations"],
         "aggregation": experiment.aggregation.name,
         "attack": _attack(prepared),
         "rejected": known["rejected"],
@@ -77,57 +84,12 @@ def summarised(
     }
 
 
-def of_rounds(rounds: Sequence[Figures], cohort: int) -> dict[str, Any]:
-    """Return what the rounds alone tell, all of them or those so far, as the summary has it."""
-    accuracy = [figures.accuracy for figures in rounds]
-    return {
-        "rounds": len(rounds),
-        "accuracy": asdict(metrics.Accuracy.of(accuracy)),
-        "honest": _accuracy([figures.honest_accuracy for figures in rounds]),
-        "newcomers": _accuracy([figures.newcomers_accuracy for figures in rounds]),
-        "auxiliary": _accuracy([figures.auxiliary_accuracy for figures in rounds]),
-        "rounds_to": metrics.rounds_to(accuracy),
-        "discrepancy": asdict(metrics.Spread.of([figures.discrepancy for figures in rounds])),
-        "loss": metrics.final([figures.loss for figures in rounds]),
-        "diverged": sum(map(_diverged, rounds)),
-        "traffic": _traffic(rounds, cohort),
-        "shifted": _shifted([figures.shifted for figures in rounds]),
-        "detected": sum(figures.detected for figures in rounds),
-        "placed_again": sum(figures.placed_again for figures in rounds),
-        "migrations": sum(figures.migrated for figures in rounds),
-        "rejected": {
-            reason: sum(getattr(figures, f"rejected_{reason}") for figures in rounds)
-            for reason in REASONS
-        },
-        "clipped": sum(figures.clipped for figures in rounds),
-        "placed": rounds[-1].placed if rounds else 0,
-    }
-
-
-def _diverged(figures: Figures) -> bool:
-    """Whether training came to nothing for at least half of a cohort, or made all of it useless."""
-    lost = min(figures.rejected_not_finite, figures.cohort - figures.trained)
-    return 2 * lost >= max(figures.cohort, 1) or (figures.loss or 0.0) > HOPELESS
-
-
-def _accuracy(curve: metrics.Curve) -> dict[str, float] | None:
-    """Sum up a curve of accuracies, or return None if there is not one."""
-    summed = metrics.Accuracy.of(curve)
-    return None if summed.best is None else asdict(summed)
-
-
-def _shifted(numbers: Sequence[int | None]) -> int | None:
-    """Return how often clients' data changed, or None where only they know."""
-    known = [number for number in numbers if number is not None]
-    return sum(known) if len(known) == len(numbers) else None
-
-
-def _attack(prepared: Prepared) -> dict[str, Any] | None:
+def _attack(prepared: Prepared) -> AttackSummary | None:
     hostile = int(np.count_nonzero(prepared.roles.hostile))
     return {"name": prepared.experiment.attack.name, "clients": hostile} if hostile else None
 
 
-def _privacy(prepared: Prepared, releases: int) -> dict[str, Any] | None:
+def _privacy(prepared: Prepared, releases: int) -> PrivacySummary | None:
     """Return what one client's updates may have told, at most, or None without a promise."""
     settings = prepared.experiment.privacy
     if settings.level == "none":
@@ -138,17 +100,6 @@ def _privacy(prepared: Prepared, releases: int) -> dict[str, Any] | None:
         "epsilon": epsilon(settings.noise, releases, delta),
         "delta": delta,
         "releases": releases,
-    }
-
-
-def _traffic(rounds: Sequence[Figures], cohort: int) -> dict[str, float | None]:
-    """Sum up what the run sent; FedAvg sends each client of a cohort a model and gets one back."""
-    transfers = sum(figures.transfers for figures in rounds)
-    return {
-        "transfers": transfers,
-        "relative_to_fedavg": transfers / (2 * cohort * len(rounds)) if rounds else None,
-        "down_bytes": sum(figures.down_bytes for figures in rounds),
-        "up_bytes": sum(figures.up_bytes for figures in rounds),
     }
 
 
@@ -166,7 +117,7 @@ def _network(messages: Sequence[Messages]) -> dict[str, float] | None:
     return {**sums, "framing": round(sent / wire - 1, 6) if wire else 0.0}
 
 
-def _clustering(found: Clustering | None) -> dict[str, float | None] | None:
+def _clustering(found: Clustering | None) -> ClusteringSummary | None:
     if found is None:
         return None
     return {

@@ -29,7 +29,7 @@ from flexcfl.protocol import (
     drive,
     spans,
 )
-from flexcfl.runner.figures import Messages, Missing
+from flexcfl.record.tables import Messages, Missing
 
 __all__ = ["Held", "Refused", "Transcript", "hold", "timed"]
 

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexcfl.algorithms import Entry
-from flexcfl.checkpoints import flattened, misfit, rebuilt
 from flexcfl.errors import FlexcflError
 from flexcfl.protocol import (
     NO_GROUP,
@@ -21,6 +20,7 @@ from flexcfl.protocol import (
     drive,
     state_type,
 )
+from flexcfl.record.checkpoints import flattened, misfit, rebuilt
 from flexcfl.testing.check import demand, demand_options, demand_summary
 from flexcfl.testing.parabolas import Parabolas
 

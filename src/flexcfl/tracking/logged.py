@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any, TypeAlias
 
+from flexcfl.experiment.experiment import Experiment
+from flexcfl.record.tables import GroupFigures, RoundFigures
 from flexcfl.runner import Beginning
-from flexcfl.runner.experiment import Experiment
-from flexcfl.runner.figures import Figures, GroupFigures
 
 __all__ = ["Setting", "Values", "past", "round_values", "settings", "summary_values"]
 
@@ -17,7 +17,7 @@ Setting: TypeAlias = bool | int | float | str
 KEYS = {"round", "group"}  # columns that say whose figures a line has
 
 
-def round_values(figures: Figures, groups: Iterable[GroupFigures]) -> Values:
+def round_values(figures: RoundFigures, groups: Iterable[GroupFigures]) -> Values:
     """Return the figures of a round, by names such as ``rounds/loss`` and ``groups/0/clients``.
 
     What there is no figure for is left out.

@@ -11,9 +11,10 @@ from typing import Any, ClassVar
 
 from flexcfl import disk
 from flexcfl.errors import FlexcflError, SettingsError, TrainingError
-from flexcfl.runner import Beginning, Callback, Run, claim
-from flexcfl.runner.folder import write
-from flexcfl.runner.loop import Round
+from flexcfl.record import claim
+from flexcfl.record.folder import write
+from flexcfl.record.round import Round
+from flexcfl.runner import Beginning, Callback, Run
 from flexcfl.runner.stopping import StoppedError
 from flexcfl.tracking import logged
 from flexcfl.tracking.logged import Values

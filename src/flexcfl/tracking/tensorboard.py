@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 from flexcfl import disk
 from flexcfl.errors import SettingsError
+from flexcfl.record.folder import told
+from flexcfl.record.round import Round
 from flexcfl.runner import Beginning, Callback, Run
-from flexcfl.runner.folder import told
-from flexcfl.runner.loop import Round
 from flexcfl.tracking import logged
 from flexcfl.tracking.logged import Values
 from flexcfl.tracking.needing import needed

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import flexcfl
+from flexcfl.experiment import toml
 from flexcfl.flower import APP
-from flexcfl.runner import toml
 
 pytest.importorskip("flwr")
 

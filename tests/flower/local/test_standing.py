@@ -6,7 +6,7 @@ import pytest
 
 import flexcfl
 from flexcfl.flower.local.standing import Standing
-from flexcfl.runner.places import made
+from flexcfl.record.places import made
 
 
 @pytest.fixture(scope="module")

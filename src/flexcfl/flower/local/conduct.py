@@ -16,19 +16,20 @@ from rich.console import Console
 from rich.status import Status
 
 from flexcfl.errors import FlexcflError, SettingsError, TrainingError
+from flexcfl.experiment import toml
+from flexcfl.experiment.code import named_code
+from flexcfl.experiment.experiment import Experiment
+from flexcfl.experiment.layers import Layer
+from flexcfl.experiment.resolve import resolve
 from flexcfl.flower.local import ports
 from flexcfl.flower.local.federation import Federation, Plan, Tick
 from flexcfl.flower.local.standing import Standing
 from flexcfl.lines import tell
-from flexcfl.runner import claim, places, toml
-from flexcfl.runner.code import named_code
-from flexcfl.runner.conduct import is_finished
-from flexcfl.runner.experiment import Experiment
-from flexcfl.runner.folder import EXPERIMENT
-from flexcfl.runner.layers import Layer
-from flexcfl.runner.lock import locked
+from flexcfl.record import claim, places
+from flexcfl.record.folder import EXPERIMENT
+from flexcfl.record.lock import locked
+from flexcfl.record.state import is_finished
 from flexcfl.runner.prepare import prepare
-from flexcfl.runner.resolve import resolve
 from flexcfl.tracking import trackers
 
 __all__ = ["federate", "forget", "is_local", "resume"]

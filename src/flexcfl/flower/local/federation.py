@@ -22,7 +22,7 @@ from flexcfl.flower.local.listening import GONE, Listener
 from flexcfl.flower.local.processes import Process, Processes
 from flexcfl.flower.local.standing import REGISTER, Standing
 from flexcfl.flower.screen import DONE, ERRORS, MISTAKE, OUTPUT, PID, Screen
-from flexcfl.runner import places
+from flexcfl.record import places
 
 __all__ = ["SUPERLINK", "Federation", "Plan"]
 

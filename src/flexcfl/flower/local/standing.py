@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flexcfl.errors import FlexcflError
-from flexcfl.runner import places
-from flexcfl.runner.conduct import is_finished
-from flexcfl.runner.folder import EXPERIMENT, ROUNDS, TABLES
-from flexcfl.runner.lock import locked
-from flexcfl.runner.places import CHECKPOINTS, LOGS, NODES
+from flexcfl.record import places
+from flexcfl.record.folder import EXPERIMENT
+from flexcfl.record.lock import locked
+from flexcfl.record.places import CHECKPOINTS, LOGS, NODES
+from flexcfl.record.state import is_finished
+from flexcfl.record.tables import ROUNDS, TABLES
 
 __all__ = ["REGISTER", "Standing"]
 

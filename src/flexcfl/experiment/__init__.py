@@ -1,0 +1,1 @@
+"""What is to be run: every setting, from defaults, files and options to one experiment."""

@@ -1,0 +1,145 @@
+"""An experiment: every setting of a run, complete, as tables of frozen values."""
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass as settings
+
+from flexcfl.algorithms import ALGORITHMS
+from flexcfl.cohorts import Policy
+from flexcfl.experiment.arrivals import Arrivals
+from flexcfl.experiment.network import Network
+from flexcfl.faults import Attack, Faults
+from flexcfl.guards import Guards
+from flexcfl.privacy import Privacy
+from flexcfl.protocol import Local
+from flexcfl.shifts import Shift
+
+__all__ = ["NO_ATTACK", "Choice", "Data", "Experiment", "Model", "RunSettings", "Tables"]
+
+Tables: TypeAlias = dict[str, dict[str, Any]]
+
+NO_ATTACK = "none"
+
+Positive = Annotated[int, Field(ge=1, le=10**9)]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]  # what TOML promises to read back
+
+
+@dataclasses.dataclass(frozen=True)
+class Data:
+    """A dataset by name, with the options that only it has, and when clients appear later."""
+
+    name: str
+    options: Any
+    arrivals: Arrivals = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """An algorithm, a detector of drift, a rule or an attack by name, with its own options."""
+
+    name: str
+    options: Any
+
+
+@settings(frozen=True, config=ConfigDict(extra="forbid"))
+class Model:
+    """The network: ``mclr``, ``mlp``, ``cnn``, or one's own as ``package.module:factory``."""
+
+    name: str
+
+
+@settings(frozen=True, config=ConfigDict(extra="forbid"))
+class RunSettings:
+    """How long the run is, who takes part in a round, when models are evaluated, and where.
+
+    ``evaluate_clients`` is the size of a sample of clients on which models are evaluated instead of
+    on all of them. It is drawn once from the seed, among all clients. ``data`` is the folder in
+    which the files of a dataset are looked for first. A checkpoint is made after
+    ``checkpoint_rounds`` rounds or ``checkpoint_seconds`` seconds, whichever comes first; 0 turns
+    either off. Those by rounds are put off while they would take more than ``checkpoint_share`` of
+    a processor's time, 1 for never.
+    """
+
+    rounds: Positive = 300
+    cohort: Positive = 20
+    cohorts: Policy = "uniform"
+    seed: Seed = 0
+    evaluate_every: Positive = 1
+    evaluate_clients: Positive | None = None
+    device: str = "cpu"
+    data: Path | None = None
+    checkpoint_rounds: Annotated[int, Field(ge=0, le=10**9)] = 10
+    checkpoint_seconds: Annotated[float, Field(ge=0, le=10**9)] = 60.0
+    checkpoint_share: Annotated[float, Field(gt=0, le=1)] = 0.02
+
+
+@dataclasses.dataclass(frozen=True)
+class Experiment:
+    """What is run, table by table; the shifts act in their order."""
+
+    data: Data
+    model: Model
+    algorithm: Choice
+    local: Local
+    shift: Mapping[str, Shift]
+    drift: Choice
+    aggregation: Choice
+    guards: Guards
+    faults: Faults
+    attack: Choice
+    privacy: Privacy
+    network: Network
+    run: RunSettings
+
+    @property
+    def migrates(self) -> bool:
+        """Whether clients are asked if their data have drifted."""
+        return ALGORITHMS[self.algorithm.name].migrates
+
+    @property
+    def attackers(self) -> Attack | None:
+        """What hostile clients do, where there are any."""
+        return None if self.attack.name == NO_ATTACK else self.attack.options
+
+    def tables(self) -> Tables:
+        """Return all settings as plain values, as TOML knows them; it has no word for None."""
+        tables = {item.name: _table(getattr(self, item.name)) for item in dataclasses.fields(self)}
+        if self.local.steps is not None:  # they take the place of the epochs
+            del tables["local"]["epochs"]
+        idle = {
+            "drift": not self.migrates,  # nobody asks
+            "faults": self.faults == Faults(),
+            "attack": self.attack.name == NO_ATTACK,
+            "privacy": self.privacy.level == "none",
+            "network": self.network == Network(),
+        }
+        return {name: table for name, table in tables.items() if not idle.get(name)}
+
+
+def _table(part: Any) -> dict[str, Any]:
+    if isinstance(part, Mapping):
+        options = [_table(shift) for shift in part.values()]
+        return {"name": list(part), **{key: own[key] for own in options for key in own}}
+    if isinstance(part, Data):
+        arrivals = {"arrivals": _plain(part.arrivals)} if part.arrivals else {}
+        return {**_table(Choice(part.name, part.options)), **arrivals}
+    if isinstance(part, Choice):
+        return {"name": part.name, **_table(part.options)}
+    if not dataclasses.is_dataclass(part):  # a detector of one's own
+        return {}
+    values = {item.name: getattr(part, item.name) for item in dataclasses.fields(part)}
+    return {name: _plain(value) for name, value in values.items() if value is not None}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    return value

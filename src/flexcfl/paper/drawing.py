@@ -1,0 +1,105 @@
+"""What all figures are drawn with: panels, curves over rounds with their spread, and a key."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from flexcfl.paper.methods import Method
+from flexcfl.paper.results import Result
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["LOOKS", "Look", "Panel", "curve", "cut", "grid", "key", "looks"]
+
+Look = tuple[str, str]  # colour and dashes
+MARGIN = 0.2  # below what is drawn, as a part of its height
+
+# A method looks the same in all figures, and FlexCFL is the darkest. The colours are Okabe and
+# Ito's, and two of Tol's, which colour-blind people can tell apart.
+LOOKS: Mapping[str, Look] = {
+    "fedavg": ("#56B4E9", "-"),
+    "fedprox": ("#009E73", "-"),
+    "ifca": ("#E69F00", "-"),
+    "ifca-mig": ("#E69F00", "--"),
+    "fesem": ("#CC79A7", "-"),
+    "fesem-mig": ("#CC79A7", "--"),
+    "fedgroup": ("#0072B2", "-"),
+    "flexcfl": ("#000000", "-"),
+    "flexcfl-eta0.1": ("#D55E00", "-"),
+    "flexcfl-eta1": ("#882255", "-"),
+    "flexcfl-eta5": ("#D55E00", "--"),
+    "flexcfl-eta10": ("#999933", "-"),
+}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A column of ``rounds.csv``, what its axis is called, and what its values are times.
+
+    One that is ``settled`` shows how it goes on, and not how it begins.
+    """
+
+    column: str
+    label: str
+    scale: float = 1.0
+    logarithmic: bool = False
+    settled: bool = False
+
+
+def looks(methods: Sequence[Method]) -> Mapping[str, Look]:
+    """Return the colour and dashes of each method, in the order in which they first come."""
+    return {method.name: LOOKS[method.name] for method in methods}
+
+
+def grid(rows: int, columns: int, width: float = 4.4) -> "tuple[Figure, Any]":
+    """Return a figure with so many panels, as rows of axes."""
+    from matplotlib.figure import Figure
+
+    size = (max(width * columns, 5.0), 2.5 * rows + 0.4)
+    picture = Figure(figsize=size, layout="constrained")
+    return picture, picture.subplots(rows, columns, squeeze=False)
+
+
+def curve(
+    axes: "Axes", results: Sequence[Result], panel: Panel, look: Look, label: str = ""
+) -> None:
+    """Draw the mean over seeds as a line, in a band from the lowest to the highest."""
+    values = np.stack([panel.scale * result.rounds[panel.column] for result in results])
+    known = np.flatnonzero(~np.isnan(values).all(axis=0))
+    if not len(known):
+        return
+    colour, dashes = look
+    low, mean, high = (of(values[:, known], 0) for of in (np.nanmin, np.nanmean, np.nanmax))
+    if len(results) > 1:
+        axes.fill_between(known + 1, low, high, color=colour, alpha=0.18, linewidth=0)
+    axes.plot(known + 1, mean, dashes, color=colour, label=label, linewidth=1.1)
+    axes.set_xlim(0, values.shape[1])
+    if panel.logarithmic:
+        axes.set_yscale("log")
+
+
+def cut(axes: "Axes", results: Sequence[Result], panel: Panel) -> None:
+    """Leave out what lies below all that the second half of the rounds has."""
+    values = [panel.scale * result.rounds[panel.column] for result in results]
+    late = np.concatenate([each[len(each) // 2 :] for each in values])
+    if panel.settled and not np.isnan(late).all():
+        low, high = np.nanmin(late), np.nanmax(np.concatenate(values))
+        if low < high:  # else there is one value, about which axes know better
+            axes.set_ylim(low - MARGIN * (high - low), high + MARGIN * (high - low) / 3)
+
+
+def key(picture: "Figure") -> None:
+    """Say below all panels which line is which method."""
+    lines = [axes.get_legend_handles_labels() for axes in picture.axes]
+    found = {
+        label: handle
+        for handles, labels in lines
+        for handle, label in zip(handles, labels, strict=True)
+    }
+    picture.legend(
+        found.values(), found, loc="outside lower center", ncols=len(found), frameon=False
+    )

@@ -1,0 +1,116 @@
+"""Results of several machines in one folder: their runs as records, and all tables made anew."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from flexcfl.errors import SettingsError
+from flexcfl.lines import tell
+from flexcfl.paper import records
+from flexcfl.paper.cells import RUNS, Cell, Part
+from flexcfl.paper.conduct import Asked, complete_rows, leave
+from flexcfl.paper.results import Result, finished
+from flexcfl.paper.rows import ROWS
+from flexcfl.paper.targets import TARGETS
+from flexcfl.record import places
+from flexcfl.record.finished import is_finished
+from flexcfl.record.folder import write
+from flexcfl.record.lock import locked
+from flexcfl.runner.conduct import loading
+
+__all__ = ["merge"]
+
+
+def merge(sources: Sequence[Path], folder: Path, console: Console) -> list[Path]:
+    """Add the finished runs of ``sources`` to the records of ``folder``, and make its tables anew.
+
+    Nothing is written where two runs of one cell have different figures, or where versions differ.
+    """
+    for source in sources:
+        if not (source / RUNS).is_dir():
+            raise SettingsError(
+                f"'{source}' has no folder '{RUNS}': name the folder of a reproduction."
+            )
+    places.entered(folder)
+    with locked(folder):
+        with loading(console, "Reading runs"):
+            found = _joined([folder, *sources])
+        for source in sources:
+            _tell_left_out(source, found, console)
+        _write([result for result, _ in found.values()], folder, console)
+        return [path for target in TARGETS for path in _made(target, console, folder)]
+
+
+def _joined(folders: Iterable[Path]) -> Mapping[Cell, tuple[Result, Path]]:
+    """Return every run once, with the folder in which it was first found."""
+    found: dict[Cell, tuple[Result, Path]] = {}
+    for folder in folders:
+        for result in finished(folder, _parts()):
+            known, before = found.setdefault(result.cell, (result, folder))
+            if known.record.figures != result.record.figures:
+                raise SettingsError(
+                    f"{result.cell.title} has one result in '{before}' and another in '{folder}': "
+                    "keep one of them."
+                )
+    _check_versions(list(found.values()))
+    return found
+
+
+def _parts() -> list[Part]:
+    """Return everything that a table or a figure has of itself."""
+    every = (
+        part
+        for target in TARGETS.values()
+        for row in target.rows
+        for part in target.parts(ROWS[row])
+    )
+    return list(dict.fromkeys(every))
+
+
+def _check_versions(found: Sequence[tuple[Result, Path]]) -> None:
+    by_versions = {
+        ", ".join(f"{name} {version}" for name, version in result.summary["versions"].items()): at
+        for result, at in found
+    }
+    if len(by_versions) > 1:
+        told = " and ".join(f"{versions} (in '{at}')" for versions, at in by_versions.items())
+        raise SettingsError(
+            f"These results were made by different versions, {told}: make all of them by one."
+        )
+
+
+def _tell_left_out(source: Path, found: Iterable[Cell], console: Console) -> None:
+    """Say how many runs are passed over, such as those with choices of one's own."""
+    number = len(_folders(source) - {cell.folder for cell in found})
+    if number:
+        runs = "1 run" if number == 1 else f"{number} runs"
+        words = "is in no table" if number == 1 else "are in no table"
+        tell(f"{runs} of '{source}' {words} without --choose, and left out", console)
+
+
+def _folders(source: Path) -> set[str]:
+    """Return the run folders in which a run is finished."""
+    return {
+        path.relative_to(source).as_posix()
+        for path in (source / RUNS).glob("*/*")
+        if path.is_dir() and is_finished(path)
+    }
+
+
+def _write(results: Sequence[Result], folder: Path, console: Console) -> None:
+    """Write the records, setting by setting."""
+    by_setting: dict[str, list[Result]] = {}
+    for result in results:
+        by_setting.setdefault(result.cell.part.setting, []).append(result)
+    for setting, mine in by_setting.items():
+        content = records.written([result.record for result in mine])
+        write(folder, records.file(folder, setting).relative_to(folder).as_posix(), content)
+    tell(f"{len(results)} runs in '{folder / RUNS}'", console)
+
+
+def _made(target: str, console: Console, folder: Path) -> list[Path]:
+    """Make a table or a figure of the rows that are complete, or nothing of none."""
+    asked = Asked(target, tuple(TARGETS[target].rows))
+    rows = complete_rows(asked, folder) if TARGETS[target].has_runs else ()
+    return leave(Asked(target, rows), console, folder) if rows else []

@@ -1,0 +1,125 @@
+"""Records: all that tables and figures need of a run, a line each, so that they can be committed.
+
+``runs/SETTING.jsonl`` has the runs of a data set, a model and a shift. A record stands for a run
+folder of many times its size: its run is not done again.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, TypeAdapter
+
+from flexcfl import disk
+from flexcfl.errors import SettingsError
+from flexcfl.paper.cells import RUNS, Cell
+from flexcfl.record.finished import checked_summary
+from flexcfl.record.same import difference, without_free
+from flexcfl.record.summary import Summary
+
+__all__ = ["CURVES", "Record", "file", "recorded", "written"]
+
+CURVES = ("accuracy", "loss", "discrepancy")
+DIGITS = 6  # that count in a loss or a discrepancy: more than a picture can show
+Number = Annotated[float, Field(allow_inf_nan=False)]
+
+
+@dataclass(frozen=True)
+class Record:
+    """A finished run: which it is, its settings, its summary, and its curves over the rounds."""
+
+    method: str
+    seed: int
+    rounds: int
+    settings: dict[str, dict[str, Any]]
+    summary: dict[str, Any]
+    largest_group: int | None
+    curves: dict[str, list[Number | None]]
+
+    @classmethod
+    def of(
+        cls,
+        cell: Cell,
+        summary: Summary,
+        rounds: Mapping[str, NDArray[Any]],
+        largest_group: int | None,
+    ) -> "Record":
+        """Return the record of a cell; an accuracy keeps all its digits."""
+        tables = json.loads(json.dumps(without_free(cell.experiment.tables())))
+        curves = {name: _numbers(rounds[name], name != "accuracy") for name in CURVES}
+        return cls(
+            cell.part.name, cell.seed, cell.rounds, tables, {**summary}, largest_group, curves
+        )
+
+    @property
+    def figures(self) -> Mapping[str, Any]:
+        """All that is the same wherever and whenever the run is made by the same versions."""
+        summary = {
+            name: value
+            for name, value in self.summary.items()
+            if name not in ("seconds", "processor")
+        }
+        return asdict(self) | {"summary": summary}
+
+    def check(self, cell: Cell, folder: Path) -> None:
+        """Refuse a record that is not of a cell, or that is damaged."""
+        other = difference(self.settings, json.loads(json.dumps(cell.experiment.tables())))
+        if other:
+            raise SettingsError(
+                f"The record of {cell.title} in '{file(folder, cell.part.setting)}' is of another "
+                f"run ({other} is not the same): take its line out."
+            )
+        try:
+            checked_summary(json.dumps(self.summary).encode(), cell.experiment)
+            if set(self.curves) != set(CURVES):
+                raise ValueError(self.curves.keys())
+            if any(len(curve) != cell.rounds for curve in self.curves.values()):
+                raise ValueError(cell.rounds)
+            if not all(each is None or 0 <= each <= 1 for each in self.curves["accuracy"]):
+                raise ValueError("accuracy")
+        except ValueError:
+            raise _damaged(file(folder, cell.part.setting), cell.title) from None
+
+
+_RECORD = TypeAdapter(Record)
+
+
+def file(folder: Path, setting: str) -> Path:
+    """Return where the records of a setting are."""
+    return folder / RUNS / f"{setting}.jsonl"
+
+
+def recorded(folder: Path, setting: str) -> list[Record]:
+    """Return the records of a setting, none where there is no file."""
+    path = file(folder, setting)
+    if not path.exists():
+        return []
+    found = []
+    for number, line in enumerate(disk.read(path).splitlines(), start=1):
+        try:
+            found.append(_RECORD.validate_json(line, strict=True))
+        except ValueError:
+            raise _damaged(path, f"line {number}") from None
+    return found
+
+
+def written(records: Sequence[Record]) -> bytes:
+    """Return the lines of records, in an order that does not depend on who was finished first."""
+    ordered = sorted(records, key=lambda each: (each.rounds, each.method, each.seed))
+    lines = [json.dumps(asdict(each), separators=(",", ":"), allow_nan=False) for each in ordered]
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _numbers(curve: NDArray[Any], rounded: bool) -> list[float | None]:
+    numbers = (None if np.isnan(each) else float(each) for each in curve.astype(np.float64))
+    if not rounded:
+        return list(numbers)
+    return [None if each is None else float(f"{each:.{DIGITS}g}") for each in numbers]
+
+
+def _damaged(path: Path, where: str) -> SettingsError:
+    return SettingsError(f"'{path}' is damaged ({where}): take it from where it was written again.")

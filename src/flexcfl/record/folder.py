@@ -1,0 +1,136 @@
+"""The folder that a run leaves: settings, tables that grow with the rounds, and what came of them.
+
+Files are written whole or not at all, and the tables grow by the whole lines of a round.
+``experiment.toml`` has its content once all is there that a run begins with, and ``summary.json``
+comes last: where it is, all is.
+"""
+
+import json
+import os
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import astuple, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from flexcfl import disk
+from flexcfl.errors import DiskError
+from flexcfl.record import csv_lines as tables
+from flexcfl.record.round import Round
+from flexcfl.record.summary import Summary
+from flexcfl.record.tables import TABLES, Rows
+
+__all__ = [
+    *("CLIENTS", "EXPERIMENT", "EXPORT", "FOUNDERS", "LABELS", "MODELS", "NEWCOMER", "SUMMARY"),
+    *("Extent", "RunFolder", "told", "write"),
+]
+
+EXPERIMENT, SUMMARY = "experiment.toml", "summary.json"
+LABELS, CLIENTS, FOUNDERS = "labels.csv", "clients.csv", "founders.csv"
+MODELS, NEWCOMER, EXPORT = "models", "newcomer", "export"  # folders
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How far a table goes: the number of its bytes, and their checksum (CRC-32)."""
+
+    length: int = 0
+    checksum: int = 0
+
+    def plus(self, text: bytes) -> "Extent":
+        """Return how far it goes with some text more."""
+        return Extent(self.length + len(text), zlib.crc32(text, self.checksum))
+
+
+@dataclass
+class RunFolder:
+    """Writes what belongs to one run; ``extents`` says how far each table goes that there is."""
+
+    path: Path
+    extents: dict[str, Extent] = field(default_factory=dict)
+    _named: int = 0  # tables whose names are on the disk
+
+    def begin(self, settings: str, files: Iterable[tuple[str, bytes]] = ()) -> None:
+        """Write files by their names, and then what is run."""
+        for name, content in files:
+            write(self.path, name, content)
+        write(self.path, EXPERIMENT, settings.encode())
+
+    def record(self, rounds: Iterable[Round]) -> Iterator[Round]:
+        """Hand on the rounds, each once it is written down."""
+        for done in rounds:
+            self._grow(done.rows)
+            yield done
+
+    def finish(self, files: Iterable[tuple[str, bytes]], summary: Summary) -> None:
+        """Write files by their names, and then the summary."""
+        self.flush()
+        for name, content in files:
+            write(self.path, name, content)
+        write(self.path, SUMMARY, f"{json.dumps(summary, indent=2, allow_nan=False)}\n".encode())
+
+    def cut(self) -> None:
+        """Take back what tables have beyond their extents, and tables that have none."""
+        for name in TABLES:
+            with told(self.path / name) as path:
+                length = self.extents.get(name, Extent()).length
+                if path.is_symlink() or path.exists():
+                    disk.cut(path, length)
+
+    def flush(self) -> None:
+        """Wait until the tables are on the disk."""
+        names = list(self.extents)
+        for name in names:
+            with told(self.path / name) as path:
+                disk.flush(path)
+        if len(names) > self._named:
+            with told(self.path):
+                disk.flush(self.path)
+            self._named = len(names)
+
+    def _grow(self, rows: Rows) -> None:
+        """Add the lines of a round to all tables, or to none."""
+        lines = {name: self._lines(name, each) for name, each in rows.items() if each}
+        try:
+            for name, text in lines.items():
+                with told(self.path / name) as path:
+                    disk.append(path, text)
+        except BaseException:
+            with suppress(DiskError):  # it is the first trouble that is told
+                self.cut()
+            raise
+        grown = {name: self.extents.get(name, Extent()).plus(text) for name, text in lines.items()}
+        self.extents = {**self.extents, **grown}
+
+    def _lines(self, name: str, rows: Sequence[Any]) -> bytes:
+        head = [] if name in self.extents else [[item.name for item in fields(rows[0])]]
+        return tables.written([*head, *map(astuple, rows)]).encode("ascii")
+
+
+def write(folder: Path, name: str, content: bytes) -> None:
+    """Write a file of a folder, or of one within it, whole or not at all."""
+    with told(folder / name) as path:
+        inner = path.parent != folder
+        if inner:
+            disk.folder(path.parent)
+        try:
+            disk.write(path, [content])
+        except OSError:
+            if inner:
+                _remove_if_empty(path.parent)
+            raise
+
+
+def _remove_if_empty(folder: Path) -> None:
+    with suppress(OSError):
+        os.rmdir(folder)  # noqa: PTH106
+
+
+@contextmanager
+def told(path: Path) -> Iterator[Path]:
+    """Say in a sentence that a file of a run cannot be written."""
+    try:
+        yield path
+    except OSError as error:
+        raise DiskError.of(path, error.strerror) from None

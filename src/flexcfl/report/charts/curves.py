@@ -1,0 +1,185 @@
+"""Methods beside each other: accuracy, loss and discrepancy over rounds, and their traffic."""
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexcfl.record.record import Record, by_method, measured
+from flexcfl.report.charts.chart import Chart, axis, counted, layout, listed, percent, plain
+from flexcfl.report.charts.palette import COLOURS, DASHES, faded
+
+__all__ = ["accuracy", "discrepancy", "loss", "traffic"]
+
+BAND = 0.16
+TOLD = 5  # of more methods only the extremes are told
+NOT_YET = "No round has been measured yet."
+SPREAD = " Lines are means over the seeds, bands go from the lowest to the highest."
+
+
+def accuracy(records: Sequence[Record]) -> Chart:
+    """Return the accuracy over rounds, in percent."""
+    text = f"{_finals(records)}{_spread(records)}"
+    data = _lines(records, "accuracy", 100)
+    shown = layout(yaxis=_percents(data), xaxis=_rounds(records), hovermode="x unified")
+    columns = ("method", "round", "accuracy_percent")
+    return Chart("accuracy", "Accuracy over rounds", text, data, shown, columns)
+
+
+def loss(records: Sequence[Record]) -> Chart:
+    """Return the cohort's training loss over rounds."""
+    ends = _ends(records, "loss")
+    text = f"Mean training loss of the cohort in its last local epoch. {ends}{_spread(records)}"
+    shown = layout(yaxis=axis("training loss"), xaxis=_rounds(records), hovermode="x unified")
+    data = _lines(records, "loss")
+    return Chart("loss", "Loss over rounds", text, data, shown, ("method", "round", "loss"))
+
+
+def discrepancy(records: Sequence[Record]) -> Chart:
+    """Return the discrepancy over rounds (Equation 3 of the paper)."""
+    ends = _ends(records, "discrepancy")
+    what = "How far clients' models are, after local training, from their group's."
+    shown = layout(yaxis=axis("discrepancy"), xaxis=_rounds(records), hovermode="x unified")
+    data, columns = _lines(records, "discrepancy"), ("method", "round", "discrepancy")
+    text = f"{what} {ends}{_spread(records)}"
+    return Chart("discrepancy", "Discrepancy over rounds", text, data, shown, columns)
+
+
+def traffic(records: Sequence[Record]) -> Chart:
+    """Return the accuracy against all bytes sent so far."""
+    data = []
+    for place, (method, runs) in enumerate(by_method(records).items()):
+        sent = np.cumsum(_mean(runs, "down_bytes") + _mean(runs, "up_bytes")) / 1e6
+        reached = 100 * _mean(runs, "accuracy")
+        known = ~np.isnan(reached)
+        data.append(_line(method, place, listed(sent[known]), listed(reached[known])))
+    text = "Traffic is the bytes of the algorithm's own messages, both ways, means over the seeds."
+    shown = layout(xaxis=axis("megabytes sent", rangemode="tozero"), yaxis=_percents(data))
+    columns = ("method", "megabytes", "accuracy_percent")
+    return Chart("traffic", "Accuracy against traffic", text, data, shown, columns)
+
+
+def _rounds(records: Sequence[Record]) -> dict[str, Any]:
+    """Return an axis with room for all rounds, also for those that are still to come."""
+    most = max(record.total for record in records)
+    return counted("round", most, range=[0, most + 1])
+
+
+def _percents(data: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return an axis of accuracies, of which there may be none."""
+    some = any(trace["y"] for trace in data)
+    return axis("accuracy in %", **({} if some else {"range": [0, 100]}))
+
+
+def _lines(records: Sequence[Record], column: str, scale: float = 1) -> list[dict[str, Any]]:
+    data = []
+    for place, (method, runs) in enumerate(by_method(records).items()):
+        values = scale * _stacked(runs, column)
+        known = np.flatnonzero(~np.isnan(values).all(axis=0))
+        values, x = values[:, known], (known + 1).tolist()
+        line = _line(method, place, x, listed(_over_seeds(np.nanmean, values)))
+        if len(runs) > 1:
+            low, high = (listed(_over_seeds(of, values)) for of in (np.nanmin, np.nanmax))
+            data.append(_band(method, place, x, low, high))
+            line["customdata"] = [list(pair) for pair in zip(low, high, strict=True)]
+        data.append(line)
+    return data
+
+
+def _band(
+    method: str, place: int, x: list[int], low: list[float], high: list[float]
+) -> dict[str, Any]:
+    """Return the area between the lowest and the highest of the seeds."""
+    return {
+        "type": "scatter",
+        "x": [*x, *x[::-1]],
+        "y": [*high, *low[::-1]],
+        "fill": "toself",
+        "fillcolor": faded(COLOURS[place % len(COLOURS)], BAND),
+        "line": {"width": 0},
+        "mode": "lines",
+        "hoverinfo": "skip",
+        "showlegend": False,
+        "legendgroup": plain(method),
+        "meta": method,
+        "name": f"{plain(method)}, lowest and highest",
+    }
+
+
+def _line(method: str, place: int, x: list[Any], y: list[Any]) -> dict[str, Any]:
+    dash = DASHES[place // len(COLOURS) % len(DASHES)]
+    return {
+        "type": "scatter",
+        "x": x,
+        "y": y,
+        "mode": "lines" if len(x) > 1 else "markers",
+        "line": {"color": COLOURS[place % len(COLOURS)], "width": 2, "dash": dash},
+        "marker": {"color": COLOURS[place % len(COLOURS)], "size": 8},
+        "name": plain(method),
+        "legendgroup": plain(method),
+        "meta": method,
+    }
+
+
+def _stacked(runs: Sequence[Record], column: str) -> NDArray[np.float64]:
+    """Return a figure of all seeds by rounds, NaN where a run is not as far as others."""
+    longest = max(run.done for run in runs)
+    values = np.full((len(runs), longest), np.nan)
+    for place, run in enumerate(runs):
+        values[place, : run.done] = run.rounds[column]
+    return values
+
+
+def _mean(runs: Sequence[Record], column: str) -> NDArray[np.float64]:
+    return _over_seeds(np.nanmean, _stacked(runs, column))
+
+
+def _over_seeds(what: Callable[..., Any], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    with warnings.catch_warnings():  # a round that no seed has measured has no figure
+        warnings.simplefilter("ignore", RuntimeWarning)
+        found: NDArray[np.float64] = what(values, axis=0)
+    return found
+
+
+def _last(values: NDArray[np.float64]) -> float | None:
+    known = values[~np.isnan(values)]
+    return float(known[-1]) if len(known) else None
+
+
+def _finals(records: Sequence[Record]) -> str:
+    """Return the final accuracies in words, over the rounds in which every method is measured."""
+    rounds = measured(records)
+    finals = _told(records, lambda record: record.scored(rounds).final, percent)
+    if finals:
+        return f"Final accuracy, the mean of the last ten rounds: {finals}"
+    some = any(record.scored().best is not None for record in records)
+    return "There is no round yet in which every method is measured." if some else NOT_YET
+
+
+def _ends(records: Sequence[Record], column: str) -> str:
+    """Return in words where the curves of a column end."""
+    ends = _told(records, lambda record: _last(record.rounds[column]), "ends at {:.3g}".format)
+    return ends or NOT_YET
+
+
+def _told(
+    records: Sequence[Record], of: Callable[[Record], float | None], spoken: Callable[[float], str]
+) -> str:
+    """Return one figure of each method in words, the mean over the seeds that have it."""
+    means = {}
+    for method, runs in by_method(records).items():
+        known = [value for value in map(of, runs) if value is not None]
+        if known:
+            means[method] = float(np.mean(known))
+    if not means:
+        return ""
+    least, most = (end(means, key=means.__getitem__) for end in (min, max))
+    named = list(means) if len(means) <= TOLD else [most, least]
+    told = ", ".join(f"{method} {spoken(means[method])}" for method in named)
+    return f"{told}." if len(means) <= TOLD else f"The extremes of {len(means)} methods: {told}."
+
+
+def _spread(records: Sequence[Record]) -> str:
+    return SPREAD if len(records) > len(by_method(records)) else ""

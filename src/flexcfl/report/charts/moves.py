@@ -1,0 +1,237 @@
+"""Who moved where and when: every client's group over time, with shifts and migrations marked."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexcfl.protocol import NO_GROUP, Ids
+from flexcfl.record.record import Changes, Record, changes_of, group_matrix, shift_marks
+from flexcfl.report.charts.chart import Chart, axis, counted, layout, listed, plain
+from flexcfl.report.charts.palette import (
+    COLOURS,
+    MARK,
+    MIDDLING,
+    NEUTRAL,
+    PALE,
+    SHADE,
+    faded,
+    of_group,
+)
+
+__all__ = ["MOST", "changes", "flows", "moves"]
+
+MOST, MOST_GROUPS = 1000, 40  # so many clients, and groups between which they move, are drawn
+TALLEST, LEAST, ROW = 900, 320, 6  # pixels of the picture, and of a client in it
+MARKED = 0.6
+LABELS = 20  # so many groups are named beside the colours, and have numbers in their cells
+WIDTHS = (6, 3.5, 1.5)  # of lines that often lie on each other
+
+
+def moves(record: Record) -> Chart:
+    """Return clients by rounds, coloured by group; where a client's data changed is marked."""
+    changes = changes_of(record)
+    order = _order(changes, record.clients)
+    groups = group_matrix(record, order)
+    names = [plain(record.name_of(client)) for client in order.tolist()]
+    rounds = list(range(groups.shape[1]))
+    data = [_groups(groups, rounds, names)]
+    marks = _marks(record, order)
+    if marks.any():
+        data.append(_shifted(marks, groups != NO_GROUP, rounds, names))
+    shown = layout(
+        xaxis=counted("round (0 is the start)", record.done, showgrid=False),
+        yaxis=axis(
+            "client",
+            type="category",
+            autorange="reversed",
+            showticklabels=False,
+            ticks="",
+            showgrid=False,
+        ),
+        height=min(max(LEAST, ROW * len(order) + 90), TALLEST),
+    )
+    text = f"{_moved(changes, record.clients)} {_drawn(record, order)}"
+    columns = ("what", "round", "client", "group")
+    return Chart("moves", "Who moved where and when", text, data, shown, columns)
+
+
+def changes(record: Record) -> Chart:
+    """Return how many clients changed and moved in each round."""
+    kinds = {
+        "shifted": "data changed",
+        "detected": "drift noticed",
+        "migrated": "moved to another group",
+    }
+    x = record.rounds["round"].tolist()
+    known = [name for name in kinds if not np.isnan(record.rounds[name].astype(float)).all()]
+    data = [
+        {
+            "type": "scatter",
+            "mode": "lines" if len(x) > 1 else "markers",
+            "line": {"shape": "hvh", "width": WIDTHS[place], "color": COLOURS[place]},
+            "marker": {"color": COLOURS[place], "size": 3 * WIDTHS[place]},
+            "x": x,
+            "y": listed(record.rounds[name]),
+            "name": kinds[name],
+        }
+        for place, name in enumerate(known)
+    ]
+    sums = [f"{kinds[name]} {np.nansum(record.rounds[name]):,.0f} times" for name in known]
+    text = f"How many clients were touched by change. In all: {', '.join(sums)}."
+    most = max((float(np.nanmax(record.rounds[name])) for name in known), default=0)
+    shown = layout(
+        xaxis=counted("round", record.total, range=[0, record.total + 1]),
+        yaxis=counted("clients", most, rangemode="tozero"),
+        hovermode="x unified",
+    )
+    columns = ("what", "round", "clients")
+    return Chart("changes", "Shifts and migrations by round", text, data, shown, columns)
+
+
+def flows(record: Record) -> Chart:
+    """Return how often clients went from one group to another.
+
+    Of very many groups these are the ones that most clients left or came into.
+    """
+    changes = changes_of(record)
+    chosen = _busiest(changes, record.group_count)
+    counts = _counts(changes, chosen)
+    names = [str(group) for group in chosen.tolist()]
+    gap = 2 if len(counts) <= LABELS else 0  # pixels, where cells are larger than that
+    few = {"texttemplate": "%{text}", "textfont": {"color": MARK}} if len(counts) <= LABELS else {}
+    data = [
+        {
+            "type": "heatmap",
+            "x": names,
+            "y": names,
+            "z": counts.tolist(),
+            "text": [[str(count) if count else "" for count in line] for line in counts.tolist()],
+            **few,
+            "zmin": 0,
+            "zmax": max(int(counts.max()), 1),
+            "colorscale": [[0, PALE], [1, MIDDLING]],
+            "showscale": False,
+            "xgap": gap,
+            "ygap": gap,
+            "hovertemplate": "from group %{y} to group %{x}: %{z}<extra></extra>",
+        }
+    ]
+    shown = layout(
+        xaxis=axis("to group", type="category", showgrid=False),
+        yaxis=axis("from group", type="category", autorange="reversed", showgrid=False),
+    )
+    some = f" {len(chosen)} of {record.group_count:,} groups are drawn." if _some(record) else ""
+    text = f"How often clients went from one group to another. {_largest(counts, chosen)}{some}"
+    columns = ("what", "to", "from", "moves")
+    return Chart("flows", "Moves between groups", text, data, shown, columns)
+
+
+def _order(changes: Changes, clients: int) -> Ids:
+    """Return clients by their last group and by when they came into it, those of a sample."""
+    last, since = np.full(clients, NO_GROUP), np.zeros(clients, np.int64)
+    last[changes.client], since[changes.client] = changes.after, changes.round
+    order = np.lexsort((np.arange(clients), since, last))
+    if clients <= MOST:
+        return order
+    return order[np.linspace(0, clients - 1, MOST).round().astype(np.int64)]
+
+
+def _groups(groups: Ids, rounds: list[int], names: list[str]) -> dict[str, Any]:
+    # One step of the scale for each group, such that a whole number lies in the middle of its own.
+    number = max(int(groups.max(initial=0)) + 1, 1)
+    edges = [(group / number, (group + 1) / number) for group in range(number)]
+    scale = [[edge, of_group(group)] for group, pair in enumerate(edges) for edge in pair]
+    named = list(range(0, number, -(-number // LABELS)))
+    return {
+        "type": "heatmap",
+        "name": "group",
+        "x": rounds,
+        "y": names,
+        "z": [[None if group == NO_GROUP else group for group in line] for line in groups.tolist()],
+        "zmin": -0.5,
+        "zmax": number - 0.5,
+        "colorscale": scale,
+        "colorbar": {
+            "tickvals": named,
+            "ticktext": [f"group {group}" for group in named],
+            "thickness": 12,
+            "outlinewidth": 0,
+        },
+        "hovertemplate": "client %{y}, round %{x}: group %{z}<extra></extra>",
+        "hoverongaps": False,
+    }
+
+
+def _shifted(
+    marks: NDArray[np.bool_], placed: NDArray[np.bool_], rounds: list[int], names: list[str]
+) -> dict[str, Any]:
+    """Return marks that darken a group's colour, and stand out from paper where there is none."""
+    values = np.where(marks, np.where(placed, 1.0, 0.0), np.nan)
+    return {
+        "type": "heatmap",
+        "name": "data changed",
+        "x": rounds,
+        "y": names,
+        "meta": "mark",
+        "z": [[None if np.isnan(mark) else int(mark) for mark in line] for line in values.tolist()],
+        "zmin": 0,
+        "zmax": 1,
+        "colorscale": [[0, faded(NEUTRAL, MARKED)], [1, faded(SHADE, MARKED)]],
+        "showscale": False,
+        "hovertemplate": "client %{y}, round %{x}: its data changed<extra></extra>",
+        "hoverongaps": False,
+    }
+
+
+def _marks(record: Record, order: Ids) -> NDArray[np.bool_]:
+    marks = np.zeros((len(order), record.done + 1), dtype=np.bool_)
+    for number, clients in enumerate(shift_marks(record)):
+        marks[:, number] = np.isin(order, clients)
+    return marks
+
+
+def _some(record: Record) -> bool:
+    return record.group_count > MOST_GROUPS
+
+
+def _busiest(changes: Changes, groups: int) -> Ids:
+    moved = changes.moved
+    touched = np.concatenate([changes.before[moved], changes.after[moved]])
+    number = max(groups, int(touched.max(initial=0)) + 1)
+    often = np.bincount(touched, minlength=number)
+    return np.sort(np.argsort(-often, kind="stable")[:MOST_GROUPS])
+
+
+def _counts(changes: Changes, groups: Ids) -> Ids:
+    """Return how often clients went from one of these groups (rows) to another (columns)."""
+    shown = changes.moved & np.isin(changes.before, groups) & np.isin(changes.after, groups)
+    pairs = (np.searchsorted(groups, each[shown]) for each in (changes.before, changes.after))
+    counts = np.zeros((len(groups), len(groups)), dtype=np.int64)
+    np.add.at(counts, tuple(pairs), 1)
+    return counts
+
+
+def _moved(changes: Changes, clients: int) -> str:
+    moved = changes.client[changes.moved]
+    if not len(moved):
+        return f"No client has left its first group; there are {clients:,} clients."
+    who = len(np.unique(moved))
+    return f"{who:,} of {clients:,} clients moved to another group, {len(moved):,} times in all."
+
+
+def _drawn(record: Record, order: Ids) -> str:
+    told = "Colours are groups, one line for each client"
+    marked = "; marks are rounds before which its data changed" if record.shifts else ""
+    some = (
+        f" ({len(order):,} of {record.clients:,} are drawn)" if len(order) < record.clients else ""
+    )
+    return f"{told}{some}{marked}."
+
+
+def _largest(counts: Ids, groups: Ids) -> str:
+    if not counts.any():
+        return "Nobody has moved."
+    source, target = np.unravel_index(np.argmax(counts), counts.shape)
+    between = f"from group {groups[source]} to group {groups[target]}"
+    return f"Most often {between}, {counts.max():,} times."

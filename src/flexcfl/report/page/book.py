@@ -1,0 +1,199 @@
+"""Runs put in order: those of one setting together, and in it those of one method."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from flexcfl.errors import SettingsError
+from flexcfl.experiment.experiment import Tables
+from flexcfl.protocol import Flags
+from flexcfl.record.record import Record, measured
+from flexcfl.record.runs import RunRead, found, read
+from flexcfl.report.charts import OF_METHODS
+from flexcfl.report.charts.catalogue import of_run
+
+__all__ = ["Book", "Setting"]
+
+# What may differ between runs of one method: whose seed it is, and where and how it is computed.
+APART = {"run": {"seed", "data", "device", "rounds"}, "network": {"nodes", "patience"}}
+CHECKPOINTS = "checkpoint_"
+ALIKE = ("data", "model", "shift")  # the tables that are the same for all runs of a setting
+MOST_DETAILED = 40  # runs whose own charts are shown: each takes about a tenth of a megabyte
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """Runs on the same data with the same model, shifts and rounds, which can be compared."""
+
+    name: str
+    runs: Sequence[RunRead]
+
+    @property
+    def records(self) -> list[Record]:
+        """The figures of all runs."""
+        return [run.record for run in self.runs]
+
+    @property
+    def measured(self) -> Flags:
+        """For each round whether all runs are measured: over these they are compared."""
+        return measured(self.records)
+
+    @property
+    def methods(self) -> dict[str, list[RunRead]]:
+        """The runs of each method, one for each seed."""
+        found: dict[str, list[RunRead]] = {}
+        for run in self.runs:
+            found.setdefault(run.record.method, []).append(run)
+        return found
+
+    @property
+    def titles(self) -> list[str]:
+        """What each run is called: its folder, too, where one was run twice."""
+        names = [f"{run.record.method}, seed {run.record.seed}" for run in self.runs]
+        return [
+            f"{name} ({run.path.name})" if names.count(name) > 1 else name
+            for name, run in zip(names, self.runs, strict=True)
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class Book:
+    """All that a page shows: settings with their runs, in the order in which they were found.
+
+    ``left_out`` says in sentences which runs cannot be shown, and why.
+    """
+
+    settings: Sequence[Setting]
+    left_out: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, paths: Iterable[Path], read: Callable[[Path], RunRead] = read) -> "Book":
+        """Return the runs in these folders, or within them.
+
+        A run that cannot be shown is an error where it was named, and left out where it is one of
+        those in a folder.
+        """
+        paths, runs, refused = list(paths), [], []
+        for path in found(paths):
+            try:
+                runs.append(read(path))
+            except SettingsError as error:
+                if path in paths:
+                    raise
+                refused.append(error)
+        if not runs:
+            raise refused[0]
+        return cls(_settings(runs), [str(error) for error in refused])
+
+    @property
+    def runs(self) -> list[RunRead]:
+        """All runs."""
+        return [run for setting in self.settings for run in setting.runs]
+
+    @property
+    def finished(self) -> bool:
+        """Whether all runs are done."""
+        return all(run.summary is not None for run in self.runs)
+
+    def detailed(self, setting: Setting) -> list[int]:
+        """Return the runs of a setting whose own charts are shown, by their places.
+
+        Of very many runs it is the first seed of each method, or one run of each setting that has
+        groups, for a page with all of them would be too large to open.
+        """
+        if len(self.runs) <= MOST_DETAILED:
+            return list(range(len(setting.runs)))
+        methods = [run.record.method for run in setting.runs]
+        firsts = [place for place, method in enumerate(methods) if method not in methods[:place]]
+        if sum(len(each.methods) for each in self.settings) <= MOST_DETAILED:
+            return firsts
+        grouped = [place for place in firsts if setting.runs[place].record.group_count > 1]
+        return (grouped or firsts)[:1]
+
+    def chapters(self) -> list[str]:
+        """Return the names of what ``chapter`` gives: of each setting, and of runs in it."""
+        names = []
+        for place, setting in enumerate(self.settings):
+            names.append(f"{place}")
+            names += [f"{place}-{run}" for run in self.detailed(setting)]
+        return names
+
+    def chapter(self, name: str) -> list[dict[str, Any]]:
+        """Return the charts of a setting or of a run, as JSON knows them."""
+        setting, _, run = name.partition("-")
+        chosen = self.settings[int(setting)]
+        if not run:
+            begun = [record for record in chosen.records if record.done]
+            return [of(begun).content() for of in OF_METHODS.values()] if begun else []
+        record = chosen.runs[int(run)].record
+        return [chart.content() for chart in of_run(record)] if record.done else []
+
+
+def _settings(runs: Sequence[RunRead]) -> list[Setting]:
+    """Return runs by what they are run on, in the order in which that appears."""
+    found: dict[frozenset[tuple[str, str]], list[RunRead]] = {}
+    for run in runs:
+        found.setdefault(frozenset(_ground(run.settings).items()), []).append(run)
+    firsts = [each[0].settings for each in found.values()]
+    names = _told_apart([_plain(each) for each in firsts], [_ground(each) for each in firsts])
+    return [Setting(name, _named(each)) for name, each in zip(names, found.values(), strict=True)]
+
+
+def _ground(tables: Tables) -> dict[str, str]:
+    """Return what must be the same for runs to be compared."""
+    alike = {key: each for key, each in _flat(tables).items() if key.split(".")[0] in ALIKE}
+    return {**alike, "run.rounds": str(tables["run"]["rounds"])}
+
+
+def _plain(tables: Tables) -> str:
+    shift = " and ".join(tables.get("shift", {}).get("name", [])) or "no shift"
+    rounds = tables["run"]["rounds"]
+    length = f"{rounds} {'round' if rounds == 1 else 'rounds'}"
+    return f"{tables['data']['name']}, {tables['model']['name']}, {shift}, {length}"
+
+
+def _named(runs: Sequence[RunRead]) -> list[RunRead]:
+    """Return the runs with names for their methods, which say what differs where an algorithm's do.
+
+    Those of one method stand together, by seed.
+    """
+    names = _told_apart([run.record.method for run in runs], [_flat(run.settings) for run in runs])
+    order = list(dict.fromkeys(names))
+    renamed = [
+        replace(run, record=replace(run.record, method=name))
+        for run, name in zip(runs, names, strict=True)
+    ]
+    return sorted(renamed, key=lambda run: (order.index(run.record.method), run.record.seed))
+
+
+def _told_apart(names: Sequence[str], settings: Sequence[Mapping[str, str]]) -> list[str]:
+    """Return names with the settings in which those of the same name differ."""
+    alike: dict[str, list[Mapping[str, str]]] = {}
+    for name, own in zip(names, settings, strict=True):
+        alike.setdefault(name, []).append(own)
+    differing = {name: _differing(each) for name, each in alike.items()}
+    made = []
+    for name, own in zip(names, settings, strict=True):
+        words = [f"{_short(key)} {own[key]}" for key in differing[name] if key in own]
+        made.append(f"{name} ({', '.join(words)})" if words else name)
+    return made
+
+
+def _differing(settings: Sequence[Mapping[str, str]]) -> list[str]:
+    keys = dict.fromkeys(key for each in settings for key in each)
+    return [key for key in keys if len({each.get(key) for each in settings}) > 1]
+
+
+def _short(key: str) -> str:
+    table, _, name = key.partition(".")
+    return name if table == "algorithm" else f"{table} {name}" if name != "name" else table
+
+
+def _flat(tables: Tables) -> dict[str, str]:
+    return {
+        f"{table}.{key}": str(value)
+        for table, keys in tables.items()
+        for key, value in keys.items()
+        if key not in APART.get(table, ()) and not key.startswith(CHECKPOINTS)
+    }

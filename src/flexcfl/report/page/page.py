@@ -1,0 +1,168 @@
+"""The page: one file that needs nothing else, or the same served while runs go on.
+
+All that it loads lies in it, and its policy forbids the browser to fetch, or to run, anything else.
+"""
+
+import base64
+import gzip
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+
+from flexcfl import __version__
+from flexcfl.errors import SettingsError
+from flexcfl.metrics import over
+from flexcfl.report.charts.palette import DARK
+from flexcfl.report.page import words
+from flexcfl.report.page.book import Book, Setting
+
+__all__ = ["Table", "html", "state"]
+
+PACKED = 6  # how hard is tried to make the page small: more takes longer for little
+
+
+@dataclass(frozen=True)
+class Table:
+    """A further table of a page: its title, its head, its lines and notes on how to read it."""
+
+    title: str
+    head: Sequence[str]
+    lines: Sequence[Sequence[str]]
+    notes: Sequence[str] = ()
+
+
+def html(
+    book: Book,
+    name: str | None = None,
+    *,
+    live: bool = False,
+    table: Table | None = None,
+    beside: Path | None = None,
+) -> str:
+    """Return the page; a ``live`` one asks its server for what it shows, again and again.
+
+    Where it will lie ``beside`` its runs, in that folder, commands name them from there, so that
+    the folder may be moved and sent to others.
+    """
+    chapters = {} if live else {each: _packed(book.chapter(each)) for each in book.chapters()}
+    script, plotly = _asset("page.js"), _plotly()
+    made: str = _template("page.html.jinja").render(
+        title=name or words.title(book),
+        table=table,
+        version=__version__,
+        live=live,
+        policy=_policy([script, plotly], live),
+        style=_asset("page.css"),
+        script=script,
+        plotly=_plotly_packed(),
+        state=json.dumps(state(book, live=live), allow_nan=False).replace("<", "\\u003c"),
+        chapters=chapters,
+        words=_filled("words.html.jinja", book),
+        commands=_filled("again.html.jinja", book, beside),
+    )
+    return made
+
+
+def state(book: Book, *, live: bool) -> dict[str, Any]:
+    """Return what the page's script knows from the start: settings, methods and runs by name."""
+    return {
+        "live": live,
+        "finished": book.finished,
+        "status": words.state(book),
+        "words": _filled("words.html.jinja", book) if live else "",
+        "commands": _filled("again.html.jinja", book) if live else "",
+        "dark": {light.lower(): dark for light, dark in DARK.items()},
+        "settings": [
+            {
+                "name": setting.name,
+                "methods": list(setting.methods),
+                "first": _telling(setting, book.detailed(setting)),
+                "runs": [
+                    {"name": setting.titles[place], "chapter": place}
+                    for place in book.detailed(setting)
+                ],
+            }
+            for setting in book.settings
+        ],
+    }
+
+
+def _telling(setting: Setting, shown: Sequence[int]) -> int:
+    """Return which of the runs shown comes first: of those with groups the most accurate."""
+    runs, measured = [setting.runs[place].record for place in shown], setting.measured
+    grouped = [place for place, record in enumerate(runs) if record.group_count > 1]
+    return max(grouped or [0], key=lambda place: runs[place].scored(measured).final or 0.0)
+
+
+def _filled(template: str, book: Book, beside: Path | None = None) -> str:
+    """Return what stands on the page in words and tables."""
+    settings = [
+        {
+            "name": setting.name,
+            "facts": words.facts(setting),
+            "over": over(setting.measured, len(setting.methods)),
+            "lines": words.lines(setting),
+            "again": words.again(setting, beside),
+        }
+        for setting in book.settings
+    ]
+    return str(_template(template).render(settings=settings, left_out=book.left_out, beside=beside))
+
+
+def _policy(scripts: list[str], live: bool) -> str:
+    """Return what a browser may do on the page: run these scripts, and reach nobody."""
+    hashes = (hashlib.sha256(script.encode()).digest() for script in scripts)
+    allowed = " ".join(f"'sha256-{base64.b64encode(each).decode()}'" for each in hashes)
+    reach = "'self'" if live else "'none'"
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
+        f"img-src data: blob:; connect-src {reach}; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _packed(content: object) -> str:
+    text = json.dumps(content, allow_nan=False, separators=(",", ":"))
+    return _text(text.encode())
+
+
+def _text(content: bytes) -> str:
+    # Without a time, so that the same runs give the same page.
+    return base64.b64encode(gzip.compress(content, PACKED, mtime=0)).decode()
+
+
+@cache
+def _plotly() -> str:
+    try:
+        from plotly.offline import get_plotlyjs  # here, because it takes a while to import
+    except ImportError:
+        raise SettingsError(
+            "Plotly, which draws the charts, is missing: pip install plotly"
+        ) from None
+    # A browser reads a line's end as one character, which is what the hash is taken of.
+    source: str = get_plotlyjs()
+    return source.replace("\r\n", "\n")
+
+
+@cache
+def _plotly_packed() -> str:
+    return _text(_plotly().encode())
+
+
+@cache
+def _asset(name: str) -> str:
+    return (resources.files("flexcfl.report.page") / "assets" / name).read_text("utf-8")
+
+
+@cache
+def _template(name: str) -> Any:
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.from_string(_asset(name))

@@ -1,0 +1,205 @@
+"""What a page says in words and tables: what was run, what came of it, how to run it again."""
+
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from flexcfl.experiment.experiment import Tables
+from flexcfl.metrics import Figure
+from flexcfl.protocol import Flags
+from flexcfl.record.folder import EXPERIMENT
+from flexcfl.record.runs import RunRead
+from flexcfl.report.page.book import Book, Setting
+
+__all__ = ["Again", "Line", "again", "facts", "lines", "state", "title"]
+
+UNKNOWN = "-"
+NAMED = 4  # more methods are only counted where the table of results names them
+
+
+@dataclass(frozen=True)
+class Line:
+    """A method in the table of results, each figure as it is printed."""
+
+    method: str
+    seeds: str
+    rounds: str
+    final: str
+    best: str
+    traffic: str
+    megabytes: str
+    migrations: str
+    is_first: bool = False
+
+
+@dataclass(frozen=True)
+class Again:
+    """How a run is run again: a command, and the file of its settings."""
+
+    method: str
+    command: str
+    seeds: str
+    text: str
+
+
+def title(book: Book) -> str:
+    """Return what a page is called."""
+    methods = list(dict.fromkeys(method for each in book.settings for method in each.methods))
+    several = f"{len(methods)} methods" if len(methods) > NAMED else ", ".join(methods)
+    where = list(dict.fromkeys(run.settings["data"]["name"] for run in book.runs))
+    return f"{several} on {', '.join(where)}"
+
+
+def state(book: Book) -> str:
+    """Return how far the runs are."""
+    done = sum(run.summary is not None for run in book.runs)
+    if len(book.runs) == 1 and not done:
+        record = book.runs[0].record
+        return f"round {record.done} of {record.total}"
+    if done < len(book.runs):
+        rounds = sum(run.record.done for run in book.runs)
+        total = sum(run.record.total for run in book.runs)
+        return f"{done} of {len(book.runs)} runs finished, round {rounds:,} of {total:,}"
+    return "finished"
+
+
+def facts(setting: Setting) -> dict[str, str]:
+    """Return what the runs of a setting have in common, in words; where they differ, all of it."""
+    first = setting.runs[0].settings
+    largest = max(setting.runs, key=lambda run: run.record.clients)  # some may not know all yet
+    finished = next((run for run in setting.runs if run.summary), setting.runs[0])
+    found = {
+        "data": f"{first['data']['name']}, {largest.record.clients:,} clients{_examples(largest)}",
+        "model": f"{first['model']['name']}{_parameters(finished)}",
+        "shift": _shift(first),
+        "rounds": _either(_rounds(run) for run in setting.runs),
+        "local training": _either(_local(run) for run in setting.runs),
+        "methods": _methods(setting),
+        "seeds": ", ".join(str(seed) for seed in sorted({run.record.seed for run in setting.runs})),
+        "made by": _either(_versions(run) for run in setting.runs),
+    }
+    return {name: words for name, words in found.items() if words}
+
+
+def lines(setting: Setting) -> list[Line]:
+    """Return the table of results: means over seeds, with their standard deviations.
+
+    It is ranked by final accuracies, over the rounds in which all runs of the setting are measured.
+    """
+    measured = setting.measured
+    made = [_line(method, runs, measured) for method, runs in setting.methods.items()]
+    made.sort(key=lambda each: each[1].rank)
+    known = [final for _, final in made if final.mean is not None]
+    return [
+        replace(line, is_first=bool(known) and final.rank == known[0].rank) for line, final in made
+    ]
+
+
+def again(setting: Setting, beside: Path | None = None) -> list[Again]:
+    """Return how each method is run again, from the folder in which one is or from ``beside``."""
+    return [
+        Again(
+            method,
+            f"flexcfl run {shlex.quote(str(_from(beside, runs[0].path) / EXPERIMENT))}",
+            ", ".join(str(run.record.seed) for run in runs),
+            runs[0].text,
+        )
+        for method, runs in setting.methods.items()
+    ]
+
+
+def _from(folder: Path | None, path: Path) -> Path:
+    return path if folder is None else path.relative_to(folder)
+
+
+def _line(method: str, runs: Sequence[RunRead], measured: Flags) -> tuple[Line, Figure]:
+    """Return a method's line and its final accuracy, by which lines are ranked."""
+    accuracies = [run.record.scored(measured) for run in runs]
+    final = Figure.of(each.final for each in accuracies)
+    sent = [_sum(run, "down_bytes") + _sum(run, "up_bytes") for run in runs]
+    done, total = min(run.record.done for run in runs), runs[0].record.total
+    line = Line(
+        method,
+        ", ".join(str(run.record.seed) for run in runs),
+        str(total) if done == total else f"{done} of {total}",
+        _shown(final, 100, "{:.1f}"),
+        _shown(Figure.of(each.best for each in accuracies), 100, "{:.1f}"),
+        _shown(Figure.of(map(_relative, runs)), 1, "x{:.2f}", spread=False),
+        _shown(Figure.of(sent), 1e-6, "{:,.1f}", spread=False),
+        _shown(Figure.of(_sum(run, "migrated") for run in runs), 1, "{:,.0f}", spread=False),
+    )
+    return line, final
+
+
+def _sum(run: RunRead, column: str) -> float:
+    return float(run.record.rounds[column].sum())
+
+
+def _relative(run: RunRead) -> float | None:
+    """Return the model transfers so far, as a multiple of FedAvg's."""
+    fedavg = 2 * run.settings["run"]["cohort"] * run.record.done
+    return _sum(run, "transfers") / fedavg if fedavg else None
+
+
+def _shown(figure: Figure, scale: float, form: str, spread: bool = True) -> str:
+    if figure.mean is None:
+        return UNKNOWN
+    mean = form.format(scale * figure.mean)
+    if not spread or figure.spread is None:
+        return mean
+    return f"{mean} ± {form.format(scale * figure.spread)}"
+
+
+def _shift(tables: Tables) -> str:
+    """Return how data change, and say so where the rounds end before any have been released."""
+    shift = tables.get("shift", {})
+    chance = f", probability {shift['probability']}" if "probability" in shift else ""
+    names = " and ".join(shift.get("name", [])) or "none"
+    return f"{names}{chance}{_unreleased(shift.get('schedule'), tables['run']['rounds'])}"
+
+
+def _unreleased(schedule: object, rounds: int) -> str:
+    """Return a remark where data are released only after the last round; files say anything."""
+    releases = schedule[1:2] if isinstance(schedule, list) else []
+    later = [each.get("round") for each in releases if isinstance(each, dict)]
+    idle = [number for number in later if isinstance(number, int) and number > rounds]
+    return f" (nothing is released before round {idle[0]})" if idle else ""
+
+
+def _methods(setting: Setting) -> str:
+    methods = list(setting.methods)
+    return str(len(methods)) if len(methods) > NAMED else ", ".join(methods)
+
+
+def _examples(run: RunRead) -> str:
+    labels = run.record.labels
+    if not labels:
+        return ""
+    return f", {labels['train'].sum():,} training and {labels['test'].sum():,} test examples"
+
+
+def _parameters(run: RunRead) -> str:
+    number: object = run.summary.get("parameters") if run.summary else None  # or whatever it has
+    return f", {number:,} parameters" if isinstance(number, int) else ""
+
+
+def _versions(run: RunRead) -> str:
+    versions: object = run.summary.get("versions") if run.summary else None
+    told = versions.items() if isinstance(versions, dict) else ()
+    return ", ".join(f"{name} {version}" for name, version in told if isinstance(version, str))
+
+
+def _rounds(run: RunRead) -> str:
+    return f"{run.record.total} with {run.settings['run']['cohort']} clients each"
+
+
+def _local(run: RunRead) -> str:
+    local = run.settings["local"]
+    length = f"{local['epochs']} epochs" if "epochs" in local else f"{local['steps']} steps"
+    return f"{length}, mini-batches of {local['batch']}, rate {local['rate']}"
+
+
+def _either(told: Iterable[str]) -> str:
+    """Return the different ones of some words."""
+    return " or ".join(dict.fromkeys(filter(None, told)))

@@ -1,0 +1,92 @@
+"""A run while it goes on: a bar on a terminal, plain lines elsewhere."""
+
+from collections.abc import Iterator
+from math import inf
+from time import monotonic
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Column
+
+from flexcfl.lines import tell
+from flexcfl.record.round import Round
+
+__all__ = ["shown"]
+
+NARROW = 72  # below so many columns a terminal has no room for words around the figures
+STEPS = 10  # without a terminal, a line at each tenth of the rounds
+SILENCE = 10.0  # or after so many seconds without one
+
+
+def shown(
+    rounds: Iterator[Round], total: int, console: Console, before: int = 0
+) -> Iterator[Round]:
+    """Hand on the rounds, each once it is shown; a quiet console leaves even the output alone.
+
+    ``before`` is how many of the rounds were done before, at whatever speed.
+    """
+    if console.quiet:
+        return rounds
+    if console.is_terminal:
+        return _bar(rounds, total, console, before)
+    return _lines(rounds, total, console)
+
+
+def _bar(rounds: Iterator[Round], total: int, console: Console, before: int) -> Iterator[Round]:
+    columns = _columns(console.width, total)
+    # The speed is that of all rounds so far: by default those of the last 30 seconds count, and
+    # where a round takes longer there would never be a time left.
+    with Progress(*columns, console=console, expand=True, speed_estimate_period=inf) as progress:
+        task = progress.add_task("", total=total, completed=before, accuracy="", loss="")
+        for done in rounds:
+            # What a round does not have is not updated: an accuracy stays until the next one.
+            progress.update(task, completed=done.figures.round, **_figures(done))
+            yield done
+
+
+def _columns(width: int, total: int) -> list[ProgressColumn]:
+    # Without its width the count would be cut short before the bar is.
+    count = MofNCompleteColumn(table_column=Column(min_width=2 * len(str(total)) + 1))
+    bar, left = BarColumn(bar_width=None), TimeRemainingColumn()
+    accuracy, loss = TextColumn("{task.fields[accuracy]}"), TextColumn("{task.fields[loss]}")
+    if width < NARROW:
+        return [count, bar, accuracy, left]
+    before, after = TextColumn("round"), TextColumn("left")
+    return [before, count, bar, accuracy, loss, TimeElapsedColumn(), left, after]
+
+
+def _lines(rounds: Iterator[Round], total: int, console: Console) -> Iterator[Round]:
+    tell(f"training, {total} {'round' if total == 1 else 'rounds'}", console)
+    last = monotonic()
+    for done in rounds:
+        number = done.figures.round
+        step = number * STEPS // total > (number - 1) * STEPS // total
+        if number == 1 or step or monotonic() - last > SILENCE:
+            last = monotonic()
+            tell(_line(done, total), console)
+        yield done
+
+
+def _line(done: Round, total: int) -> str:
+    width = len(str(total))
+    return "  ".join([f"round {done.figures.round:{width}}/{total}", *_figures(done).values()])
+
+
+def _figures(done: Round) -> dict[str, Any]:
+    figures, known = done.figures, {}
+    if figures.accuracy is not None:
+        known["accuracy"] = f"accuracy {figures.accuracy:.1%}"
+    elif figures.placed < done.present:  # until all are placed there is no accuracy
+        known["accuracy"] = f"placed {figures.placed}/{done.present}"
+    if figures.loss is not None:
+        known["loss"] = f"loss {figures.loss:.3f}"
+    return known

@@ -1,1 +1,0 @@
-"""The paper's evidence, made again: every table and figure by one command."""

@@ -1,0 +1,80 @@
+"""Layers of settings: the later one wins."""
+
+import pytest
+
+from flexcfl.errors import SettingsError
+from flexcfl.experiment.layers import Layer, dotted, merged, spoken
+
+
+def test_the_later_layer_wins_and_is_named_as_the_source() -> None:
+    given = merged(
+        [
+            Layer("a.toml", {"local": {"rate": 0.1, "batch": 5}}),
+            Layer("given", {"local": {"rate": 0.2}, "run": {"seed": 3}}),
+        ]
+    )
+    assert given.tables["local"] == {"rate": 0.2, "batch": 5}
+    assert given.tables["run"] == {"seed": 3}
+    assert given.tables["data"] == {}
+    assert given.sources == {"local.rate": "given", "local.batch": "a.toml", "run.seed": "given"}
+
+
+def test_what_is_set_aside_has_no_source_either() -> None:
+    file = Layer("file", {"data": {"name": "mnist", "seed": 5}, "run": {"rounds": 7}})
+    given = merged([file, Layer("given", {"data": {"name": "digits"}})])
+    assert given.tables["data"] == {"name": "digits"}
+    assert given.sources == {"data.name": "given", "run.rounds": "file"}
+
+
+def test_options_find_their_tables_and_none_was_not_given() -> None:
+    given = {"rate": 0.1, "dataset": "mnist", "rounds": None, "groups": 2}
+    assert spoken(given, {}).tables == {
+        "local": {"rate": 0.1},
+        "data": {"name": "mnist"},
+        "algorithm": {"groups": 2},
+    }
+
+
+def test_an_assignment_overrides_an_option_and_stands_in_the_same_layer() -> None:
+    said = spoken({"rate": 0.1, "epochs": 3}, {"local.rate": 0.2, "local.steps": 5})
+    assert said == Layer("given", {"local": {"rate": 0.2, "epochs": 3, "steps": 5}})
+    assert merged([said]).tables["local"] == {"rate": 0.2, "epochs": 3, "steps": 5}
+
+
+def test_dotted_names() -> None:
+    assert dotted({"local.rate": 1, "local.prox": 2, "run.seed": 3}) == {
+        "local": {"rate": 1, "prox": 2},
+        "run": {"seed": 3},
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("rate", "local.rate"),
+        ("seed", "run.seed"),
+        ("arrivals", "data.arrivals"),
+        ("eta_g", "algorithm.eta_g"),
+        ("alpha", "data.alpha or algorithm.alpha"),
+        ("x", "local.rate"),
+        (".x", ""),
+    ],
+)
+def test_a_name_without_a_table_is_told_where_it_belongs(name: str, hint: str) -> None:
+    with pytest.raises(SettingsError, match=rf"'{name}' does not say which table.*{hint}"):
+        dotted({name: 1})
+
+
+def test_an_unknown_table_is_told_with_the_nearest() -> None:
+    with pytest.raises(SettingsError, match="no table 'locl': did you mean 'local'"):
+        merged([Layer("file", {"locl": {"rate": 1}})])
+
+
+def test_a_setting_outside_a_table_is_told_where_it_belongs() -> None:
+    with pytest.raises(SettingsError, match=r"'rounds' stands outside a table: .*run\.rounds\."):
+        merged([Layer("file", {"rounds": 5})])
+
+
+def test_assignments_may_be_nested() -> None:
+    nested: dict[str, object] = {"local": {"prox": 2}, "local.rate": 1}
+    assert dotted(nested) == {"local": {"prox": 2, "rate": 1}}

@@ -1,0 +1,26 @@
+"""What a command asks of a reproduction, as the command line understands it."""
+
+import shlex
+from typing import Any
+
+import pytest
+
+from flexcfl.cli import main
+from flexcfl.paper import conduct
+from flexcfl.paper.conduct import Asked
+
+
+def asked_by(line: str) -> Asked:
+    """Return what a command asks for; nothing is run."""
+    taken: list[Asked] = []
+
+    def take(asked: list[Asked], *_: Any, **__: Any) -> None:
+        taken.extend(asked)
+
+    first, *words = shlex.split(line)
+    assert first == "flexcfl"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(conduct, "conduct", take)
+        assert main(words) == 0
+    (asked,) = taken
+    return asked
