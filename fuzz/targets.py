@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from flexcfl.checkpoints import UnfitError, flattened, layout, rebuilt
 from flexcfl.data import from_leaf
-from flexcfl.data.idx import read_idx
+from flexcfl.data.images import read_idx
 from flexcfl.errors import DataError, SettingsError
 from flexcfl.runner import reading, tables, toml
 from flexcfl.runner.figures import Membership, Timing

@@ -1,6 +1,11 @@
-"""A federation on a terminal: its figures, and a picture of which labels its clients have."""
+"""Data on a terminal: the list of datasets, and a federation's figures and picture of its labels.
+
+Each is drawn as a table where that fits, and else as lines that break between words.
+"""
 
 import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,14 +14,24 @@ from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from flexcfl.data.describe import LEVELS, Description, Spread, describe, picture
-from flexcfl.data.distances import Distances, distances
+from flexcfl.data.describe import (
+    LEVELS,
+    Description,
+    Distances,
+    Spread,
+    describe,
+    distances,
+    picture,
+)
 from flexcfl.data.federation import Federation
 from flexcfl.errors import printable
 from flexcfl.lines import Folded, whole
 
-__all__ = ["report"]
+__all__ = ["Listing", "Row", "report"]
 
+# On a terminal narrower than this not even the first three columns may fit.
+TABLE_WIDTH = 80
+INDENT = Text("  ")
 # Darker is more, so that the picture can be read without its colours too.
 SHADES = "·░▒▓█"
 ASCII_SHADES = " .:*#"
@@ -31,6 +46,62 @@ MEANING = Text(
     "clients of one pool. By class it is the same among examples of one class: about 1.0 where "
     "clients differ in their labels alone."
 )
+
+
+@dataclass(frozen=True)
+class Row:
+    """What the list says of one dataset; ``clients`` is None where any number is possible."""
+
+    name: str
+    what: str
+    clients: int | None
+    files: str
+
+    @property
+    def number(self) -> str:
+        """The number of clients, in words."""
+        return "any" if self.clients is None else f"{self.clients:,}"
+
+    @property
+    def told(self) -> Text:
+        """Where its files are; after the first word comes what may be copied."""
+        word, _, rest = self.files.partition(" ")
+        return Text(f"{word} ") + whole(printable(rest))
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Datasets that can be printed, in the form that suits the width."""
+
+    rows: Sequence[Row]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Draw a table, or put below each other what does not fit beside each other."""
+        if options.max_width >= TABLE_WIDTH:
+            yield from _table(self.rows, options.max_width)
+            return
+        for row in self.rows:
+            yield Text(row.name, style="bold")
+            for line in (Text(row.what), Text(f"{row.number} clients"), row.told):
+                yield Folded(line, INDENT)
+
+
+def _table(rows: Sequence[Row], width: int) -> RenderResult:
+    """Yield the rows with their files beside them, or below where there is no room for them."""
+    cells = [("name", "what it is", "clients"), *((row.name, row.what, row.number) for row in rows)]
+    name, what, number = (max(map(len, column)) for column in zip(*cells, strict=True))
+    heads = [Text(f"{a:{name}}  {b:{what}}  {c:>{number}}  ") for a, b, c in cells]
+    for head in heads:
+        head.stylize("bold", 0, name)
+    heads[0].append("files").stylize("bold")
+    yield heads[0]
+    for head, row in zip(heads[1:], rows, strict=True):
+        if head.cell_len + row.told.cell_len <= width:
+            yield Folded(row.told, head)
+        else:
+            head.rstrip()
+            yield head
+            yield Folded(row.told, INDENT)
 
 
 def report(federation: Federation, options: Any) -> Group:

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from flexcfl.data.datasets import by_client, from_dataset
 from flexcfl.data.federation import Federation
+from flexcfl.data.torch_datasets import by_client, from_dataset
 from flexcfl.errors import DataError, reason
 from flexcfl.settings import keywords, shown
 

@@ -1,4 +1,4 @@
-"""The settings that datasets share: a folder of one's own, or a partition and what it takes."""
+"""The settings that datasets share: the user's own folder, or a partition and what it takes."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,9 +7,9 @@ from typing import Annotated, Any, ClassVar, TypeAlias
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-from flexcfl.data.federation import IndexLists
+from flexcfl.data.client_lists import IndexLists
 from flexcfl.data.partition import Indices, split
-from flexcfl.data.partitions import PARTITIONS, Partition, divided
+from flexcfl.data.partition_registry import PARTITIONS, Partition, divided
 from flexcfl.seeds import generator
 from flexcfl.settings import shown, validated
 

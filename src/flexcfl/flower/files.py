@@ -7,8 +7,7 @@ import numpy as np
 
 from flexcfl.data import Federation, IndexLists
 from flexcfl.data.files import barred, forbidden, is_file
-from flexcfl.data.fitting import fitted
-from flexcfl.data.holdings import Examples, Holding, Pair
+from flexcfl.data.user_data import Examples, Holding, Pair, fitted
 from flexcfl.errors import DataError
 from flexcfl.flower.formats import is_idx, read_idx_folder, read_leaf, read_npz
 from flexcfl.protocol import Ids

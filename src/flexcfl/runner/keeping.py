@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from numpy.typing import NDArray
 
 from flexcfl.checkpoints import Checkpoint, Saver, Store, flattened
-from flexcfl.data.skew import LabelSkew
+from flexcfl.data.describe import LabelSkew
 from flexcfl.errors import FlexcflError
 from flexcfl.runner import tables, toml
 from flexcfl.runner.folder import LABELS, RunFolder, told

@@ -19,7 +19,7 @@ from safetensors.numpy import load as tensors
 from flexcfl import disk
 from flexcfl.checkpoints import Found, Store, UnfitError, rebuilt
 from flexcfl.data import Federation
-from flexcfl.data.blank import stand_in
+from flexcfl.data.federation import stand_in
 from flexcfl.errors import SettingsError
 from flexcfl.protocol import NO_GROUP, Clustering, Ids, Vector, state_type
 from flexcfl.runner import display, leaving, reading, toml

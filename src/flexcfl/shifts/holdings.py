@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.data.federation import Federation, IndexLists
+from flexcfl.data import Federation, IndexLists
 from flexcfl.protocol import Flags, Ids
 from flexcfl.shifts.slots import NOBODY, Slots
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.data.federation import IndexLists
+from flexcfl.data.client_lists import IndexLists
 from flexcfl.protocol import Ids
 from flexcfl.shifts.holdings import Holdings, Moves
 from flexcfl.shifts.slots import Slots

@@ -8,9 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from flexcfl.data.federation import IndexLists
-from flexcfl.data.lists import ranges
-from flexcfl.data.made import MadeLists
+from flexcfl.data.client_lists import IndexLists, MadeLists, ranges
 from flexcfl.errors import TrainingError
 from flexcfl.protocol import Flags, Ids
 

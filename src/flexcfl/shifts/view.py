@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.data.federation import Federation, IndexLists
-from flexcfl.data.lists import DerivedLists
+from flexcfl.data import Federation, IndexLists
+from flexcfl.data.client_lists import DerivedLists
 from flexcfl.data.variants import Variants
 from flexcfl.protocol import Flags, Ids
 from flexcfl.shifts.holdings import Holdings

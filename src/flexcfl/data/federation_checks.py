@@ -1,7 +1,6 @@
 """What must hold of a federation, with sentences that say which client it does not hold for.
 
-To look for the client takes as long as the check itself, so that it is done only once something
-is known to be wrong.
+The search for that client takes as long as the check, so it begins only when something is wrong.
 """
 
 from collections.abc import Sequence
@@ -12,8 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from flexcfl.data.lists import IndexLists
-from flexcfl.data.made import MadeLists
+from flexcfl.data.client_lists import IndexLists, MadeLists
 from flexcfl.errors import DataError, reason
 from flexcfl.settings import shown
 
