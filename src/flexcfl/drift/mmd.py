@@ -14,9 +14,8 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from flexcfl.drift.detector import FORBID, Fraction, Level, Profiles, Samples
-from flexcfl.drift.embedding import embedded
-from flexcfl.drift.label_share import LabelShare
-from flexcfl.drift.moments import Moments, moments
+from flexcfl.drift.label_counts import LabelShare
+from flexcfl.drift.mmd_profile import Moments, embedded, moments
 from flexcfl.protocol import Flags
 from flexcfl.threads import one_thread
 

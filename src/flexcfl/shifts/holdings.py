@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexcfl.data import Federation, IndexLists
+from flexcfl.data.client_lists import offsets_of
 from flexcfl.protocol import Flags, Ids
 from flexcfl.shifts.slots import NOBODY, Slots
 
@@ -128,7 +129,7 @@ class Holdings:
         priority = np.zeros(len(position)) if drawn is None else drawn[lists.indices]
         released = places(position, priority) < number[position]
         sizes = np.bincount(position[released], minlength=len(clients))
-        return IndexLists(lists.indices[released], np.concatenate([[0], np.cumsum(sizes)]))
+        return IndexLists(lists.indices[released], offsets_of(sizes))
 
     @property
     def busy(self) -> Ids:

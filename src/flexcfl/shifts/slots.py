@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from flexcfl.data.client_lists import IndexLists, MadeLists, ranges
+from flexcfl.data.client_lists import IndexLists, MadeLists, offsets_of, ranges
 from flexcfl.errors import TrainingError
 from flexcfl.protocol import Flags, Ids
 
@@ -86,7 +86,7 @@ class Slots:
                 "mend it so that it gives only what is there, as holdings.slots_of says."
             )
         owner[place] = np.searchsorted(affected, taker)
-        offsets = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(affected)))])
+        offsets = offsets_of(np.bincount(owner, minlength=len(affected)))
         # Stable, so that the slots of each owner stay in their order.
         after = IndexLists(all_slots[np.argsort(owner, kind="stable")], offsets)
         return self._with(affected, after)
