@@ -5,7 +5,7 @@ labels. It is given in multiples of what chance alone would make of it: about 1 
 from one pool, as the root of the F-ratio of an analysis of variance is.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,7 +171,7 @@ class LabelSkew:
     @property
     def columns(self) -> dict[str, NDArray[np.int64]]:
         """The arrays by their names."""
-        return {item.name: getattr(self, item.name) for item in fields(self)}
+        return dict(vars(self))
 
 
 UNKNOWN = LabelSkew(*(np.empty(0, dtype=np.int64) for _ in range(4)))

@@ -13,14 +13,7 @@ import numpy as np
 from pydantic.dataclasses import dataclass
 
 from flexcfl.data.federation import Federation
-from flexcfl.data.options import (
-    FORBID,
-    Defaults,
-    PoolOptions,
-    Seed,
-    own_partitions,
-    repartition,
-)
+from flexcfl.data.options import FORBID, Defaults, PoolOptions, Seed, own_partitions, repartition
 
 __all__ = ["DigitsOptions", "load_digits"]
 

@@ -4,7 +4,7 @@ Each is drawn as a table where that fits, and else as lines that break between w
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,11 +106,13 @@ def _table(rows: Sequence[Row], width: int) -> RenderResult:
 
 def report(federation: Federation, options: Any) -> Group:
     """Return all that is to be said of a federation that was loaded with these settings."""
-    described, apart = describe(federation), distances(federation)
+    described = describe(federation)
+    pairs = zip(DISTANCES, distances(federation), strict=True)
+    apart = {name: each for name, each in pairs if not np.isnan(each.all)}
     known: list[Text | str] = []
     if described.structure is not None:
         known.append(_structure(described.structure))
-    if any(map(_is_known, apart)):
+    if apart:
         known += ["", MEANING]
     return Group(
         _headline(federation.name, described),
@@ -143,15 +145,12 @@ def _headline(name: str, described: Description) -> Text:
 class _Figures:
     """The spread over clients of their sizes and numbers of classes: a table where it fits."""
 
-    def __init__(self, described: Description, apart: tuple[Distances, Distances]) -> None:
-        known = [
-            (name, each) for name, each in zip(DISTANCES, apart, strict=True) if _is_known(each)
-        ]
+    def __init__(self, described: Description, apart: Mapping[str, Distances]) -> None:
         self.rows = (
             ("training examples", *_cells(described.train), f"{described.train_total:,}"),
             ("test examples", *_cells(described.test), f"{described.test_total:,}"),
             ("classes", *_cells(described.classes_per_client), f"{described.classes:,}"),
-            *((name, *_decimals(each), f"{each.all:,.1f}") for name, each in known),
+            *((name, *_decimals(each), f"{each.all:,.1f}") for name, each in apart.items()),
         )
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -233,10 +232,6 @@ def _legend(shades: str) -> Text:
 def _counted(count: int, noun: str) -> str:
     plural = "" if count == 1 else "es" if noun.endswith("s") else "s"
     return f"{count:,} {noun}{plural}"
-
-
-def _is_known(apart: Distances) -> bool:
-    return not np.isnan(apart.all)
 
 
 def _decimals(apart: Distances) -> tuple[str, str, str, str]:

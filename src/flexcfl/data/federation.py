@@ -36,8 +36,7 @@ class Federation:
     def __post_init__(self) -> None:
         checks.check_name_and_classes(self.name, self.classes)
         object.__setattr__(self, "x", checks.numbers(self.name, self.x))
-        object.__setattr__(self, "y", checks.labels(self.name, self.y))
-        checks.check_lengths(self.name, self.x, self.y)
+        object.__setattr__(self, "y", checks.labels(self.name, self.y, len(self.x)))
         for part in ("train", "test"):
             lists = getattr(self, part)
             if not isinstance(lists, IndexLists | MadeLists):

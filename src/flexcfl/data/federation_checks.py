@@ -19,7 +19,6 @@ __all__ = [
     "NUMBERED",
     "Whose",
     "check_labels",
-    "check_lengths",
     "check_lists",
     "check_name_and_classes",
     "check_numbers",
@@ -79,14 +78,6 @@ def check_name_and_classes(name: object, classes: object) -> None:
         )
 
 
-def check_lengths(name: str, x: NDArray[np.float32], y: NDArray[np.int64]) -> None:
-    """Demand one label for each example."""
-    if len(x) != len(y):
-        raise DataError(
-            f"'{name}' has {len(x)} examples but {len(y)} labels: every example needs one label."
-        )
-
-
 def numbers(name: str, x: ArrayLike) -> NDArray[np.float32]:
     """Return examples as they are stored."""
     try:
@@ -105,13 +96,18 @@ def numbers(name: str, x: ArrayLike) -> NDArray[np.float32]:
     return array
 
 
-def labels(name: str, y: ArrayLike) -> NDArray[np.int64]:
-    """Return labels as they are stored."""
+def labels(name: str, y: ArrayLike, examples: int) -> NDArray[np.int64]:
+    """Return labels as they are stored, one for each example."""
     array = np.asarray(y)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise DataError(
             f"The labels of '{name}' are of type {array.dtype} and shape {array.shape}: "
             f"give one whole number for each example, and {NUMBERED}."
+        )
+    if len(array) != examples:
+        raise DataError(
+            f"'{name}' has {examples} examples but {len(array)} labels: every example needs one "
+            "label."
         )
     return np.ascontiguousarray(array, dtype=np.int64)
 

@@ -98,20 +98,18 @@ def _holdings(
     train: Mapping[Any, Any], tests: Mapping[Any, Any] | None, name: str
 ) -> Iterator[tuple[Any, Holding]]:
     for client, dataset in train.items():
-        where = f"Client {shown(client)} of '{name}'"
-        own = Examples(where, *_read(dataset, _always(where)))
+        own = _examples(f"Client {shown(client)} of '{name}'", dataset)
         if tests is None:
             yield client, Holding(own, whole=True)
         elif client not in tests:
             yield client, Holding(own)
         else:
             where = f"The test set of client {shown(client)} of '{name}'"
-            part = Examples(where, *_read(tests[client], _always(where)))
-            yield client, Holding(own, part)
+            yield client, Holding(own, _examples(where, tests[client]))
 
 
-def _always(where: str) -> Subject:
-    return lambda index: where
+def _examples(where: str, dataset: Any) -> Examples:
+    return Examples(where, *_read(dataset, lambda index: where))
 
 
 def _read(dataset: Any, subject: Subject) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
