@@ -27,7 +27,7 @@ def from_arrays(
     seed: int = 0,
     classes: int | None = None,
 ) -> Federation:
-    """Return a federation of examples that belong to somebody.
+    """Return a federation of examples whose owners are known.
 
     Clients are the owners in sorted order. They are called what their owners are called, unless
     these are the numbers from 0.

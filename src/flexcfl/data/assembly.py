@@ -37,7 +37,7 @@ FEW_EXAMPLES, MOST_SHARE = 20, 0.5
 
 @dataclass(frozen=True, config=FORBID)
 class Division:
-    """How a client's examples are divided where nobody has done so: what share is to test with."""
+    """The share of a client's examples to test with, and the seed by which they are drawn."""
 
     test_share: Share = 0.2
     seed: Seed = 0

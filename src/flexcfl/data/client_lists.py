@@ -1,6 +1,6 @@
 """Which examples each client has: lists of indices into the pool, stored or made on demand.
 
-``MadeLists`` take no room for clients that nobody asks for, so that there may be very many.
+``MadeLists`` take no room for clients that are not asked for, so that there may be very many.
 Example: a million clients with ten neighbouring examples each, of a pool of 60,000.
 
 >>> import numpy as np
@@ -127,7 +127,8 @@ class MadeLists(DerivedLists):
 
     ``make(clients)`` returns the indices of some clients, list after list in the order asked, below
     ``examples``, the size of the pool. Client ``c`` has ``offsets[c + 1] - offsets[c]`` of them,
-    always the same, whoever else is asked for. Only the offsets are stored: 8 bytes a client.
+    always the same ones, whatever other clients are asked for. Only the offsets are stored, 8 bytes
+    for each client.
     """
 
     make: Callable[[NDArray[np.int64]], ArrayLike]

@@ -1,8 +1,8 @@
 """What a federation looks like: sizes, which labels its clients have, and how far they are apart.
 
-A distance is how far the mean of a client's examples is from that of everybody's, whatever their
-labels. It is given in multiples of what chance alone would make of it: about 1 where clients draw
-from one pool, as the root of the F-ratio of an analysis of variance is.
+A distance is how far the mean of a client's examples is from the mean of all examples. It is given
+in multiples of what chance alone would make of it: about 1 where clients draw from one pool, as the
+root of the F-ratio of an analysis of variance is.
 """
 
 from dataclasses import dataclass
@@ -180,8 +180,8 @@ UNKNOWN = LabelSkew(*(np.empty(0, dtype=np.int64) for _ in range(4)))
 def label_skew(federation: Federation) -> LabelSkew:
     """Count the labels of every client in all its data, also in those that it may use only later.
 
-    Lists that are made on demand are not made for it, and nobody looks at the rows of more than
-    ``MOST_CLIENTS_COUNTED``: of these nothing is known.
+    Nothing is known of lists that are made on demand, which are not made for it, and of more than
+    ``MOST_CLIENTS_COUNTED`` clients, whose rows are too many to look at.
     """
     made = any(isinstance(lists, MadeLists) for lists in (federation.train, federation.test))
     if made or federation.clients > MOST_CLIENTS_COUNTED:

@@ -13,7 +13,7 @@ __all__ = ["Federation", "stand_in"]
 
 @dataclass(frozen=True, eq=False)
 class Federation:
-    """Clients and their data: a pool ``x``, ``y``, and whose is what in ``train`` and ``test``.
+    """Clients and their data: a pool ``x``, ``y``, and client by client ``train`` and ``test``.
 
     ``x`` has the shape ``(examples, *shape of one example)``, ``y`` holds labels in
     ``range(classes)``. Every client has at least one training example. Arrays of other types are
@@ -74,7 +74,7 @@ class Federation:
 def stand_in(name: str, clients: int, shape: tuple[int, ...], classes: int) -> Federation:
     """Return a federation in the place of one whose examples are elsewhere.
 
-    One blank example stands for those of everybody.
+    One blank example stands for the examples of all clients.
     """
     lists = IndexLists(np.zeros(clients, dtype=np.int64), np.arange(clients + 1))
     x, y = np.zeros((1, *shape), dtype=np.float32), np.zeros(1, dtype=np.int64)

@@ -53,7 +53,7 @@ class Whose:
         return f"Client {own} of '{self.name}'"
 
     def example(self, index: int) -> str:
-        """Return how a sentence on an example's owner begins; nobody is made to find out."""
+        """Return how a sentence on an example's owner begins, without making any list."""
         for lists in (self.train, self.test):
             if isinstance(lists, IndexLists):
                 places = np.flatnonzero(lists.indices == index)

@@ -53,7 +53,7 @@ def from_leaf(folder: Path | str, shape: tuple[int, ...] | None = None) -> Feder
 
 
 def load_leaf(options: LeafOptions, folder: Path | None = None) -> Federation:
-    """Read the users of both folders; the data ``folder`` of other sets has no part in it.
+    """Read the users of both folders; the data ``folder`` of other sets is not used.
 
     Clients are the users of the training files in their order. One without test data is no
     mistake, one without training data is.

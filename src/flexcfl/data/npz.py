@@ -69,7 +69,7 @@ def from_folder(
 
 
 def load_npz(options: NpzOptions, folder: Path | None = None) -> Federation:
-    """Read the folder of the settings; the data ``folder`` of other sets has no part in it."""
+    """Read the folder of the settings; the data ``folder`` of other sets is not used."""
     return from_folder(options.root(), test_share=options.test_share, seed=options.seed)
 
 

@@ -51,7 +51,7 @@ def own_partitions(clients: int, skew: float = 2.0, test_share: float = 0.1) -> 
 
 @dataclass(frozen=True, config=FORBID)
 class FolderOptions:
-    """A dataset of one's own, in a ``folder`` that must be given; ``content`` is what it holds."""
+    """The user's own dataset, in a ``folder`` that must be given; ``content`` is what it holds."""
 
     content: ClassVar[str] = ""
 

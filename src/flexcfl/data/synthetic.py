@@ -50,7 +50,7 @@ class SyntheticOptions:
 
 
 def load_synthetic(options: SyntheticOptions, folder: Path | None = None) -> Federation:
-    """Draw the federation; it needs no files, so ``folder`` has no part in it."""
+    """Draw the federation; it needs no files, so ``folder`` is not used."""
     rng = np.random.RandomState(options.seed)
     sizes = rng.lognormal(4, 2, options.clients).astype(np.int64) + 50
     model_means = rng.normal(0, options.alpha, options.clients)
@@ -109,7 +109,7 @@ class ClustersOptions:
 
 
 def load_clusters(options: ClustersOptions, folder: Path | None = None) -> Federation:
-    """Draw the federation; it needs no files, so ``folder`` has no part in it."""
+    """Draw the federation; it needs no files, so ``folder`` is not used."""
     rng = generator(options.seed, "clusters")
     structure = rng.permutation(np.arange(options.clients) % options.clusters)
     spread = np.exp(options.skew * rng.standard_normal(options.clients))

@@ -79,8 +79,8 @@ def fitted(
 ) -> Pair:
     """Return examples of that ``shape`` with labels of so many ``classes``.
 
-    Sentences call those who want this ``wanting``, and name the ``table`` of the experiment that
-    says so.
+    If they have not, the sentence is that they do not fit ``wanting``, and it names the setting of
+    the experiment's ``table`` that asks for this.
     """
     said = {name: f" ({table} {name})" if table else "" for name in ("shape", "classes")}
     where, (x, y) = examples.where, checked(examples)

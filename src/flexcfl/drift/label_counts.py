@@ -44,7 +44,7 @@ class LabelShare:
         return samples.counts.astype(np.float64)
 
     def drifted(self, kept: Profiles, now: Profiles) -> Flags:
-        """Return who changed by more than ``fraction``, and by more than sampling explains."""
+        """Return which clients changed by more than ``fraction``, and more than by chance."""
         growth, sizes = _crossed(kept, now)
         changed: Flags = np.abs(growth).sum(axis=-1) / (2 * sizes) > self.fraction
         changed[changed] = homogeneity(kept[changed], now[changed]) < self.level

@@ -1,4 +1,4 @@
-"""Who holds what: every place of a federation's lists has one owner at any time.
+"""Which client holds what: every place of a federation's lists has one owner at any time.
 
 A *slot* is a place in the lists ``federation.train`` of all clients, one after the other; the slots
 of ``federation.test`` are numbered on from there. Shifts give slots to other owners, or change how
@@ -61,7 +61,7 @@ class Holdings:
 
     @classmethod
     def of(cls, federation: Federation) -> "Holdings":
-        """Return what the federation's lists say: everybody sees all of its own, as it is."""
+        """Return what the federation's lists say: each client sees all of its own, as it is."""
         return cls(
             train=Slots(federation.train).rested(),
             test=Slots(federation.test).rested(),
@@ -133,7 +133,7 @@ class Holdings:
 
     @property
     def busy(self) -> Ids:
-        """The clients in the middle of an exchange, who give or receive slots later."""
+        """The clients in the middle of an exchange, which give or receive slots later."""
         moves = self.pending
         if not len(moves.slot):
             return NOBODY

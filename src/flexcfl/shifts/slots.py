@@ -1,4 +1,4 @@
-"""Who owns which slots: the federation's own lists, and beside them the lists of who has others.
+"""The owners of slots: the federation's own lists, and other lists for clients that changed.
 
 A *slot* is a place in the lists of all clients, one list after the other. Only clients whose slots
 ever changed are listed, so that those at rest cost nothing, however many there are.
@@ -96,7 +96,7 @@ class Slots:
         offsets = np.concatenate([self.lists.offsets, lists.offsets[1:] + self.lists.offsets[-1]])
         both = IndexLists(np.concatenate([self.lists.indices, lists.indices]), offsets)
         rows = np.concatenate([self.others, clients])
-        others, last = np.unique(rows[::-1], return_index=True)  # the new list of who has two
+        others, last = np.unique(rows[::-1], return_index=True)  # of two lists the new one
         touched = None if self.touched is None else union(self.touched, clients)
         return Slots(self.home, others, both.gathered(len(rows) - 1 - last), touched)
 

@@ -40,7 +40,7 @@ class Pairing:
     probability: Probability = 0.05
 
     def check(self, federation: Federation) -> None:
-        """Refuse a federation in which nobody has a partner."""
+        """Refuse a federation of a single client, which has no partner."""
         if federation.clients < 2:
             raise SettingsError(
                 f"Shifts between clients need at least two clients, and '{federation.name}' has "
@@ -160,7 +160,7 @@ class Recurring(Pairing):
 
 
 def _members(ones: Ids, others: Ids) -> tuple[Ids, Ids]:
-    """Return all who are in a pair, and the partner of each."""
+    """Return all clients that are in a pair, and the partner of each."""
     return np.concatenate([ones, others]), np.concatenate([others, ones])
 
 

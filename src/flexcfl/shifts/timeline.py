@@ -25,7 +25,7 @@ __all__ = ["Timeline", "World"]
 
 @dataclass(frozen=True, eq=False)
 class Moved:
-    """Who owns other slots than at home: ``others`` as ``Slots`` has them, and their lists."""
+    """Clients with other slots than at home, ``others`` as in ``Slots``, and their lists."""
 
     others: Ids
     slots: Ids
@@ -91,7 +91,7 @@ class Timeline:
     """The shifts of a federation, one after the other in every round; ``at(round)`` shows it.
 
     Without shifts all stays as it is. The world depends on the seed and the round alone.
-    ``visited(round)`` says which clients may change, which at the start is nobody. After the shifts
+    ``visited(round)`` says which clients may change; at the start there are none. After the shifts
     come all moves that are due in the round.
     """
 
@@ -167,13 +167,13 @@ class Timeline:
             moment = Moment(number, visited, *pool, rng)
             after = shift.apply(holdings, moment)
             if after is not holdings:
-                self._check_everybody_has_data(name, after, number)
+                self._check_all_have_data(name, after, number)
             holdings = after
         # Last, so that clients whose exchange ends now are in no other pair in this round.
         return holdings.advanced(number)
 
-    def _check_everybody_has_data(self, name: str, holdings: Holdings, number: int) -> None:
-        """Refuse what the shifts of this package never do, but one of somebody's own may."""
+    def _check_all_have_data(self, name: str, holdings: Holdings, number: int) -> None:
+        """Refuse what the shifts of this package never do, but a shift of the user's own may."""
         train = holdings.train
         empty = train.others[train.lists.sizes == 0]
         if len(empty):

@@ -98,9 +98,9 @@ def _changed(way: NDArray[Way], ways: int, probability: float, moment: Moment) -
     """Return every client's way, of which ``ways`` exist, after some went to another one.
 
     Each eligible client changes with ``probability``, to all other ways with the same chance. Where
-    nobody does, what is returned is what was given.
+    none does, what is returned is what was given.
     """
-    # Drawn for all clients, so that a client's change does not depend on who else is eligible.
+    # Drawn for all clients, so that a client's change does not depend on which others are eligible.
     goes = moment.rng.random(moment.clients) < probability
     steps = moment.rng.integers(1, ways, size=moment.clients)
     eligible = np.zeros(moment.clients, dtype=np.bool_)
