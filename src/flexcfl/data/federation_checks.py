@@ -182,7 +182,12 @@ def check_lists(whose: Whose, examples: int) -> None:
 
 def _check_indices(whose: Whose, lists: Lists, examples: int) -> None:
     if isinstance(lists, MadeLists):
-        _check_made(whose.name, lists, examples)
+        if lists.examples != examples:
+            raise DataError(
+                f"The lists of '{whose.name}' are made for a pool of {lists.examples} examples, "
+                f"and there are {examples}: correct that number."
+            )
+        lists.gathered(np.unique([0, len(lists) - 1]))  # two lists for a try
         return
     indices = lists.indices
     strange = np.flatnonzero((indices < 0) | (indices >= examples))
@@ -191,13 +196,3 @@ def _check_indices(whose: Whose, lists: Lists, examples: int) -> None:
             f"{whose.client(_holder(lists, strange[0]))} lists the example {indices[strange[0]]}, "
             f"but the pool has 0 to {examples - 1}: correct its index."
         )
-
-
-def _check_made(name: str, lists: MadeLists, examples: int) -> None:
-    """Check what can be known before clients are asked for, and make two lists for a try."""
-    if lists.examples != examples:
-        raise DataError(
-            f"The lists of '{name}' are made for a pool of {lists.examples} examples, and there "
-            f"are {examples}: correct that number."
-        )
-    lists.gathered(np.unique([0, len(lists) - 1]))

@@ -93,7 +93,11 @@ class PoolOptions:
 
     def __post_init__(self) -> None:
         if self.partition not in self.defaults and self.partition not in PARTITIONS:
-            raise ValueError(_no_partition(self.partition, self.defaults))
+            known = ", ".join(f"'{each}'" for each in self.defaults)
+            raise ValueError(
+                f"partition must be {known} or one of your own, package.module:Class, not "
+                f"{shown(self.partition)}."
+            )
         takes = self.takes(self.partition)
         for name in PARTICULAR:
             if getattr(self, name) is None:
@@ -126,11 +130,6 @@ def repartition(labels: Indices, options: PoolOptions) -> tuple[IndexLists, Inde
     taken = options.taken()
     lists = divided(options.made(), labels, taken["clients"], rng)
     return split(lists, taken["test_share"], rng)
-
-
-def _no_partition(name: str, defaults: Defaults) -> str:
-    known = ", ".join(f"'{each}'" for each in defaults)
-    return f"partition must be {known} or one of your own, package.module:Class, not {shown(name)}."
 
 
 def _does_not_apply(name: str, partition: str, defaults: Defaults) -> str:
