@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexcfl.data import from_leaf
-from flexcfl.data.idx import read_idx
+from flexcfl.data.images import read_idx
 from flexcfl.errors import DataError, SettingsError
 from flexcfl.experiment import toml
 from flexcfl.experiment.layers import Layer, spoken

@@ -7,7 +7,8 @@ import torch
 from contestants.pytorch import network
 from contestants.task import Floats, Serve, Task
 
-from flexcfl.data import IndexLists, aligned
+from flexcfl.data import IndexLists
+from flexcfl.data.images import aligned_empty
 from flexcfl.engine import Engine
 from flexcfl.protocol import Local
 from flexcfl.seeds import generator
@@ -22,7 +23,7 @@ class Ours:
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        x = aligned.empty(task.x.shape)  # as flexcfl's own loaders make it
+        x = aligned_empty(task.x.shape)  # as flexcfl's own loaders make it
         x[:] = task.x
         self.engine = Engine(partial(network, task), x, task.y, int(task.y.max()) + 1)
         self.model = self.engine.initial(generator(0, "initial"))

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexcfl.data import load_federation
-from flexcfl.data.federation import IndexLists
+from flexcfl.data.client_lists import IndexLists
 from flexcfl.engine import Engine
 from flexcfl.models import build
 from flexcfl.protocol import Ids, Local, Vectors

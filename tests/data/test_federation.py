@@ -2,8 +2,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from flexcfl.data import Federation, IndexLists, MadeLists
 from flexcfl.errors import DataError
@@ -12,20 +10,6 @@ X = np.zeros((4, 2), dtype=np.float32)
 Y = np.array([0, 1, 1, 0])
 BOTH = IndexLists.of([np.array([0, 1]), np.array([2])])
 NONE = IndexLists.of([np.array([3]), np.array([], dtype=np.int64)])
-
-
-@given(st.lists(st.lists(st.integers(0, 100), max_size=5), max_size=8))
-def test_flat_lists_hold_what_separate_lists_held(lists: list[list[int]]) -> None:
-    flat = IndexLists.of(np.array(part, dtype=np.int64) for part in lists)
-    assert [part.tolist() for part in flat] == lists
-    assert flat.sizes.tolist() == [len(part) for part in lists]
-    assert len(flat) == len(lists)
-
-
-@pytest.mark.parametrize("client", [-1, 2])
-def test_a_client_that_does_not_exist_has_no_list(client: int) -> None:
-    with pytest.raises(IndexError):
-        BOTH[client]
 
 
 def test_a_federation_knows_its_clients_and_shape() -> None:
@@ -69,15 +53,6 @@ def test_both_splits_must_name_the_same_clients() -> None:
 def test_every_client_needs_a_training_example() -> None:
     with pytest.raises(DataError, match="Client 1 of 'tiny' has no training example"):
         Federation("tiny", X, Y, NONE, BOTH, classes=2)
-
-
-@pytest.mark.parametrize(
-    ("indices", "offsets"),
-    [([0, 1, 2], [0, 2]), ([0, 1], [1, 2]), ([0, 1], [0, 2, 1, 2]), ([0], [])],
-)
-def test_offsets_must_fit_their_indices(indices: list[int], offsets: list[int]) -> None:
-    with pytest.raises(DataError, match=r"IndexLists\.of"):
-        IndexLists(np.array(indices), np.array(offsets, dtype=np.int64))
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ from threadpoolctl import threadpool_limits
 
 from flexcfl.data import load_federation
 from flexcfl.drift import MMD, LabelShare, Samples
-from flexcfl.drift.embedding import embedded
-from flexcfl.drift.moments import traces
+from flexcfl.drift.mmd_profile import embedded, traces
 
 Side = list[tuple[NDArray[np.float32], NDArray[np.int64]]]
 LABELS = 4

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from flexcfl.data.federation import IndexLists
+from flexcfl.data.client_lists import IndexLists
 from flexcfl.engine import Engine, PathName
 from flexcfl.protocol import Local
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, log_loss
 from torch import Tensor, nn
 
-from flexcfl.data.federation import IndexLists
+from flexcfl.data.client_lists import IndexLists
 from flexcfl.engine import Engine
 from flexcfl.engine.known import linear_layers
 from flexcfl.engine.paths import STACK_CLIENTS

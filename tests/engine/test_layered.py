@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from flexcfl.data.federation import IndexLists
+from flexcfl.data.client_lists import IndexLists
 from flexcfl.engine import Engine, PathName
 from flexcfl.engine.known import convolutional_layers
 from flexcfl.engine.layered import LayeredPath

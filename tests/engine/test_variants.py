@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from flexcfl.data.federation import IndexLists
+from flexcfl.data.client_lists import IndexLists
 from flexcfl.engine import Engine, PathName
 from flexcfl.protocol import Local
 from tests.engine.cohorts import MODULES

@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits
 
 pytest.importorskip("flwr")
 
-from flexcfl.data.blank import stand_in
+from flexcfl.data.federation import stand_in
 from flexcfl.errors import DataError, SettingsError
 from flexcfl.flower import certificates
 from flexcfl.flower.files import own_federation

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flexcfl.data import Federation
-from flexcfl.data.blank import stand_in
+from flexcfl.data.federation import stand_in
 from flexcfl.errors import DataError
 from flexcfl.flower.files import own_federation
 from tests.flower.nodes import CLASSES, CLIENTS, SHAPE, lay, points

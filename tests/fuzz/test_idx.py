@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from flexcfl.data import files
-from flexcfl.data.idx import read_idx
+from flexcfl.data.images import read_idx
 from flexcfl.data.sources import SOURCES
 from flexcfl.errors import DataError
 from fuzz.harness import alarmed

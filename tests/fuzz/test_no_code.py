@@ -59,7 +59,7 @@ TREES = {file: ast.parse(path.read_text("utf-8")) for file, path in FILES.items(
 
 
 def test_the_source_is_read() -> None:
-    assert {"data/idx.py", "experiment/toml.py", "cli/__init__.py"} <= FILES.keys()
+    assert {"data/images.py", "experiment/toml.py", "cli/__init__.py"} <= FILES.keys()
 
 
 def test_no_text_is_executed() -> None:

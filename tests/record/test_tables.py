@@ -4,7 +4,7 @@ import csv
 
 import numpy as np
 
-from flexcfl.data.skew import LabelSkew
+from flexcfl.data.describe import LabelSkew
 from flexcfl.protocol import NO_GROUP, Clustering
 from flexcfl.record import csv_lines as tables
 

@@ -16,17 +16,7 @@ from flexcfl.data import Federation
 from flexcfl.data.variants import Variants
 from flexcfl.errors import SettingsError, TrainingError
 from flexcfl.protocol import Ids
-from flexcfl.shifts import (
-    SHIFTS,
-    Holdings,
-    Moment,
-    Moves,
-    Rotation,
-    Shift,
-    SwapAll,
-    Timeline,
-    View,
-)
+from flexcfl.shifts import SHIFTS, Holdings, Moment, Moves, Rotation, Shift, SwapAll, Timeline, View
 from flexcfl.shifts.view import Held
 from flexcfl.testing.shifts import of_labels
 from tests.shifts.worlds import LAST, apart, lists, moment, timeline, worlds

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from flexcfl.data import Federation, aligned, load_federation
+from flexcfl.data import Federation, load_federation
+from flexcfl.data.images import aligned_empty
 from flexcfl.data.mnist import CLASSES, MnistOptions, published_mnist
 from flexcfl.protocol import Local
 
@@ -50,7 +51,7 @@ def noise() -> Federation:
     """
     rng = np.random.default_rng(0)
     y = rng.permutation(np.repeat(np.arange(CLASSES), 7000))
-    x = aligned.empty((len(y), 1, 28, 28))
+    x = aligned_empty((len(y), 1, 28, 28))
     rng.standard_normal(dtype=np.float32, out=x)
     train, test = published_mnist(y, MnistOptions().seed, classes_per_client=2)
     return Federation("mnist", x, y, train, test, CLASSES)

@@ -46,7 +46,7 @@ DataFolder = Annotated[
 def list_(data: DataFolder = None) -> None:
     """Show every dataset, what it is, and where its files are."""
     from flexcfl.data.catalogue import DATASETS
-    from flexcfl.data.listing import Listing, Row
+    from flexcfl.data.display import Listing, Row
 
     rows = [
         Row(each.name, each.what, each.clients, _whereabouts(each, data))

@@ -1,15 +1,22 @@
-"""Federations: real datasets, one's own, partitions, and where their files come from."""
+"""Federations: real datasets, the user's own data, partitions, and where files come from."""
 
 from flexcfl.data.arrays import from_arrays
 from flexcfl.data.catalogue import DATASETS, Dataset, dataset_named, load_federation
-from flexcfl.data.datasets import from_dataset
-from flexcfl.data.federation import Federation, IndexLists
-from flexcfl.data.folder import from_folder
+from flexcfl.data.client_lists import IndexLists, MadeLists
+from flexcfl.data.federation import Federation
 from flexcfl.data.huggingface import from_partitions
 from flexcfl.data.leaf import from_leaf
-from flexcfl.data.made import MadeLists
+from flexcfl.data.npz import from_folder
 from flexcfl.data.partition import by_classes, by_owner, dirichlet, iid, split
-from flexcfl.data.partitions import PARTITIONS, ByClasses, Dirichlet, Iid, Partition, PartitionEntry
+from flexcfl.data.partition_registry import (
+    PARTITIONS,
+    ByClasses,
+    Dirichlet,
+    Iid,
+    Partition,
+    PartitionEntry,
+)
+from flexcfl.data.torch_datasets import from_dataset
 
 __all__ = [
     "DATASETS",

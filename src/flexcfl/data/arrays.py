@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from flexcfl.data.division import Division, drawn, names_of, pooled
-from flexcfl.data.examples import NUMERIC, label_of, stacked
+from flexcfl.data.assembly import Division, client_names, drawn_to_test, federation_of_pool
 from flexcfl.data.federation import Federation
+from flexcfl.data.user_data import NUMERIC, label_of, stacked
 from flexcfl.errors import DataError, reason
 from flexcfl.settings import keywords, shown, validated
 
@@ -27,7 +27,7 @@ def from_arrays(
     seed: int = 0,
     classes: int | None = None,
 ) -> Federation:
-    """Return a federation of examples that belong to somebody.
+    """Return a federation of examples whose owners are known.
 
     Clients are the owners in sorted order. They are called what their owners are called, unless
     these are the numbers from 0.
@@ -54,9 +54,10 @@ def from_arrays(
     division = validated(Division, {"test_share": test_share, "seed": seed}, "from_arrays")
     owners = Owners(name, owner)
     numbers, labels = _numbers(x, owners), _labels(y, owners)
-    flags = drawn(owners.client_of, division) if test is None else _flags(test, owners)
-    return pooled(
-        name, numbers, labels, owners.client_of, flags, classes=classes, names=owners.names
+    client_of = owners.client_of
+    flags = drawn_to_test(client_of, division) if test is None else _flags(test, owners)
+    return federation_of_pool(
+        name, numbers, labels, client_of, flags, classes=classes, names=owners.names
     )
 
 
@@ -75,7 +76,7 @@ class Owners:
             ) from None
         self.clients: Sequence[Any] = clients.tolist()
         self.client_of: NDArray[np.int64] = client_of.astype(np.int64)
-        self.names = names_of(self.clients)
+        self.names = client_names(self.clients)
 
     def subject(self, index: int) -> str:
         """Return how a sentence on an example's owner begins."""
@@ -112,7 +113,7 @@ def _one_each(name: str, owner: ArrayLike) -> NDArray[Any]:
 
 
 def _missing(value: Any) -> bool:
-    """Whether a value stands for none: NaN is other than itself, and pandas' NA will not say."""
+    """Tell whether a value stands for none: NaN differs from itself, and pandas' NA raises."""
     try:
         return value is None or bool(value != value)
     except TypeError:

@@ -8,17 +8,16 @@ from typing import Any, Generic, TypeVar
 
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
-from flexcfl.data.clusters import ClustersOptions, load_clusters
 from flexcfl.data.digits import DigitsOptions, load_digits
-from flexcfl.data.fashion import FashionOptions, load_fashion
+from flexcfl.data.fashion_mnist import FashionOptions, load_fashion
 from flexcfl.data.federation import Federation
 from flexcfl.data.femnist import FemnistOptions, load_femnist
-from flexcfl.data.folder import NpzOptions, count_npz, load_npz
 from flexcfl.data.leaf import LeafOptions, load_leaf
 from flexcfl.data.mnist import MnistOptions, load_mnist
+from flexcfl.data.npz import NpzOptions, count_npz, load_npz
 from flexcfl.data.options import FORBID
 from flexcfl.data.sources import SOURCES, Source
-from flexcfl.data.synthetic import SyntheticOptions, load_synthetic
+from flexcfl.data.synthetic import ClustersOptions, SyntheticOptions, load_clusters, load_synthetic
 from flexcfl.errors import DataError, SettingsError, unknown
 from flexcfl.extensions import RAISED, Registry, in_short, summary_of
 from flexcfl.settings import validated
@@ -50,25 +49,9 @@ ALL: tuple[Dataset[Any], ...] = (
     Dataset("digits", "handwritten digits, 8 x 8", 100, DigitsOptions, load_digits),
     Dataset("synthetic", "drawn at random, 60 numbers", 100, SyntheticOptions, load_synthetic),
     Dataset("clusters", "drawn from known clusters", 90, ClustersOptions, load_clusters),
-    Dataset(
-        "mnist", "handwritten digits, 28 x 28", 1000, MnistOptions, load_mnist, SOURCES["mnist"]
-    ),
-    Dataset(
-        "femnist",
-        "handwritten a to j, 28 x 28",
-        200,
-        FemnistOptions,
-        load_femnist,
-        SOURCES["femnist"],
-    ),
-    Dataset(
-        "fashion-mnist",
-        "clothing, 28 x 28",
-        500,
-        FashionOptions,
-        load_fashion,
-        SOURCES["fashion-mnist"],
-    ),
+    Dataset("mnist", "handwritten digits, 28 x 28", 1000, MnistOptions, load_mnist),
+    Dataset("femnist", "handwritten a to j, 28 x 28", 200, FemnistOptions, load_femnist),
+    Dataset("fashion-mnist", "clothing, 28 x 28", 500, FashionOptions, load_fashion),
     Dataset("leaf", "your own, in LEAF's JSON", None, LeafOptions, load_leaf),
     Dataset("npz", "your own, a file per client", None, NpzOptions, load_npz, count=count_npz),
 )
@@ -112,7 +95,8 @@ def _called(
     return made
 
 
-DATASETS = Registry("dataset", {each.name: each for each in ALL}, _own)
+OURS = {each.name: dataclasses.replace(each, source=SOURCES.get(each.name)) for each in ALL}
+DATASETS = Registry("dataset", OURS, _own)
 """Every dataset by its name."""
 
 

@@ -1,25 +1,41 @@
-"""What a federation looks like from outside: sizes, and which labels its clients have."""
+"""What a federation looks like: sizes, which labels its clients have, and how far they are apart.
+
+A distance is how far the mean of a client's examples is from the mean of all examples. It is given
+in multiples of what chance alone would make of it: about 1 where clients draw from one pool, as the
+root of the F-ratio of an analysis of variance is.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.data.federation import Federation, IndexLists
-from flexcfl.data.made import MadeLists
+from flexcfl.data.client_lists import IndexLists, MadeLists
+from flexcfl.data.federation import Federation
+from flexcfl.seeds import generator
 
 __all__ = [
     "LEVELS",
+    "UNKNOWN",
     "Description",
+    "Distances",
+    "LabelSkew",
     "Picture",
     "Spread",
     "arranged",
     "describe",
+    "distances",
     "label_counts",
+    "label_skew",
     "picture",
 ]
 
 LEVELS = 4
+MOST_CLIENTS_COUNTED = 100_000
+COUNTS_AT_ONCE = 2**22  # few at once, for of many classes most clients have none
+MOST_CLIENTS_COMPARED = 1000  # of more clients only so many are compared
+MOST_AXES = 64  # longer examples are seen from so many random directions
+EXAMPLES_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True)
@@ -78,7 +94,7 @@ class Picture:
 
 def describe(federation: Federation) -> Description:
     """Return the figures on a federation."""
-    train, test = federation.train, federation.test
+    train, test, structure = federation.train, federation.test, federation.structure
     labels = label_counts(train, federation.y, federation.classes)
     labels += label_counts(test, federation.y, federation.classes)
     uses = np.bincount(np.concatenate([train.indices, test.indices]), minlength=len(federation.y))
@@ -95,12 +111,8 @@ def describe(federation: Federation) -> Description:
         test_total=int(test.sizes.sum()),
         classes_per_client=Spread.of((labels > 0).sum(axis=1)),
         labels=labels,
-        structure=_members(federation.structure),
+        structure=structure if structure is None else np.unique(structure, return_counts=True)[1],
     )
-
-
-def _members(structure: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
-    return None if structure is None else np.unique(structure, return_counts=True)[1]
 
 
 def label_counts(
@@ -136,3 +148,118 @@ def arranged(labels: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     # The last key counts first: the most frequent class; the share of that class decides last.
     order = np.lexsort((-shares.max(axis=1), *first_three[::-1]))
     return order[np.linspace(0, len(order) - 1, min(most, len(order))).round().astype(np.int64)]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelSkew:
+    """How many training and test examples of a label a client has, where it has any.
+
+    Rows are by client and then by label. Every client has examples, so that there are no rows only
+    where nothing is known.
+    """
+
+    client: NDArray[np.int64]
+    label: NDArray[np.int64]
+    train: NDArray[np.int64]
+    test: NDArray[np.int64]
+
+    @property
+    def known(self) -> bool:
+        """Whether there is anything to tell."""
+        return len(self.client) > 0
+
+    @property
+    def columns(self) -> dict[str, NDArray[np.int64]]:
+        """The arrays by their names."""
+        return dict(vars(self))
+
+
+UNKNOWN = LabelSkew(*(np.empty(0, dtype=np.int64) for _ in range(4)))
+
+
+def label_skew(federation: Federation) -> LabelSkew:
+    """Count the labels of every client in all its data, also in those that it may use only later.
+
+    Nothing is known of lists that are made on demand, which are not made for it, and of more than
+    ``MOST_CLIENTS_COUNTED`` clients, whose rows are too many to look at.
+    """
+    made = any(isinstance(lists, MadeLists) for lists in (federation.train, federation.test))
+    if made or federation.clients > MOST_CLIENTS_COUNTED:
+        return UNKNOWN
+    step = max(1, COUNTS_AT_ONCE // federation.classes)
+    starts = range(0, federation.clients, step)
+    ends = [min(start + step, federation.clients) for start in starts]
+    parts = [_counted(federation, np.arange(*each)) for each in zip(starts, ends, strict=True)]
+    return LabelSkew(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _counted(
+    federation: Federation, clients: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    train, test = (
+        label_counts(lists.gathered(clients), federation.y, federation.classes)
+        for lists in (federation.train, federation.test)
+    )
+    row, label = np.nonzero(train + test)
+    return clients[row], label, train[row, label], test[row, label]
+
+
+@dataclass(frozen=True, eq=False)
+class Distances:
+    """The distance of each client that is looked at, and of all together; NaN where none is."""
+
+    each: NDArray[np.float64]
+    all: float
+
+
+def distances(federation: Federation) -> tuple[Distances, Distances]:
+    """Return distances of clients' means from the mean of all, and the same class by class.
+
+    Where labels alone differ, the first are above 1 and the second are not.
+    """
+    count = min(federation.clients, MOST_CLIENTS_COMPARED)
+    looked_at = np.linspace(0, federation.clients - 1, count).round().astype(np.int64)
+    lists = federation.train.gathered(looked_at)
+    rows, place = np.unique(lists.indices, return_inverse=True)
+    values = _projected(federation.x, rows)[place]
+    client = np.repeat(np.arange(count), lists.sizes)
+    labels = np.unique(federation.y[lists.indices], return_inverse=True)[1]
+    return _apart(values, client, np.zeros_like(labels)), _apart(values, client, labels)
+
+
+def _projected(x: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return examples in few directions, which keeps the ratios of distances, by a tenth or so."""
+    width = int(np.prod(x.shape[1:]))
+    axes = generator(0, "distances").standard_normal((width, MOST_AXES), dtype=np.float32)
+    blocks = (
+        rows[start : start + EXAMPLES_AT_ONCE] for start in range(0, len(rows), EXAMPLES_AT_ONCE)
+    )
+    flat = (x[block].reshape(len(block), width) for block in blocks)
+    parts = [each if width <= MOST_AXES else each @ axes for each in flat]
+    return np.concatenate(parts).astype(np.float64)
+
+
+def _apart(
+    values: NDArray[np.float64], client: NDArray[np.int64], kind: NDArray[np.int64]
+) -> Distances:
+    """Hold the means of cells, a client's examples of a kind, against those of their kinds."""
+    kinds = int(kind.max()) + 1
+    cells, cell, sizes = np.unique(client * kinds + kind, return_inverse=True, return_counts=True)
+    owner, kind_of = np.divmod(cells, kinds)
+    means, totals = _means(values, cell), np.bincount(kind)
+    within = np.square(values - means[cell]).sum() / max(len(values) - len(cells), 1)
+    found = sizes * np.square(means - _means(values, kind)[kind_of]).sum(axis=1)
+    # A client with all examples of a kind is the centre of that kind, and says nothing.
+    expected = within * (1 - sizes / totals[kind_of])
+    each, chance = (np.bincount(owner, part).astype(np.float64) for part in (found, expected))
+    known = chance > 0
+    ratios = np.divide(each, chance, out=np.full_like(each, np.nan), where=known)
+    whole = np.sqrt(each[known].sum() / chance.sum()) if known.any() else np.nan
+    return Distances(np.sqrt(ratios), float(whole))
+
+
+def _means(values: NDArray[np.float64], group: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the mean of each group of rows, of which none is empty."""
+    sums = np.stack([np.bincount(group, column) for column in values.T], axis=1)
+    means: NDArray[np.float64] = sums / np.bincount(group)[:, None]
+    return means

@@ -34,7 +34,7 @@ class DigitsOptions(PoolOptions):
 
 
 def load_digits(options: DigitsOptions, folder: Path | None = None) -> Federation:
-    """Take the digits out of scikit-learn; ``folder`` has no part in it."""
+    """Take the digits out of scikit-learn; ``folder`` is not used."""
     # Its file, and not its function: to import scikit-learn takes longer than all else that a node
     # of a network does for a message.
     table = np.loadtxt(str(distribution("scikit-learn").locate_file(FILE)), delimiter=",")

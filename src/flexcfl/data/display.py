@@ -1,6 +1,11 @@
-"""A federation on a terminal: its figures, and a picture of which labels its clients have."""
+"""Data on a terminal: the list of datasets, and a federation's figures and picture of its labels.
+
+Each is drawn as a table where that fits, and else as lines that break between words.
+"""
 
 import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,14 +14,24 @@ from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from flexcfl.data.describe import LEVELS, Description, Spread, describe, picture
-from flexcfl.data.distances import Distances, distances
+from flexcfl.data.describe import (
+    LEVELS,
+    Description,
+    Distances,
+    Spread,
+    describe,
+    distances,
+    picture,
+)
 from flexcfl.data.federation import Federation
 from flexcfl.errors import printable
 from flexcfl.lines import Folded, whole
 
-__all__ = ["report"]
+__all__ = ["Listing", "Row", "report"]
 
+# On a terminal narrower than this not even the first three columns may fit.
+TABLE_WIDTH = 80
+INDENT = Text("  ")
 # Darker is more, so that the picture can be read without its colours too.
 SHADES = "·░▒▓█"
 ASCII_SHADES = " .:*#"
@@ -33,13 +48,71 @@ MEANING = Text(
 )
 
 
+@dataclass(frozen=True)
+class Row:
+    """What the list says of one dataset; ``clients`` is None where any number is possible."""
+
+    name: str
+    what: str
+    clients: int | None
+    files: str
+
+    @property
+    def number(self) -> str:
+        """The number of clients, in words."""
+        return "any" if self.clients is None else f"{self.clients:,}"
+
+    @property
+    def told(self) -> Text:
+        """Where its files are; after the first word comes what may be copied."""
+        word, _, rest = self.files.partition(" ")
+        return Text(f"{word} ") + whole(printable(rest))
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Datasets that can be printed, in the form that suits the width."""
+
+    rows: Sequence[Row]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Draw a table, or put below each other what does not fit beside each other."""
+        if options.max_width >= TABLE_WIDTH:
+            yield from _table(self.rows, options.max_width)
+            return
+        for row in self.rows:
+            yield Text(row.name, style="bold")
+            for line in (Text(row.what), Text(f"{row.number} clients"), row.told):
+                yield Folded(line, INDENT)
+
+
+def _table(rows: Sequence[Row], width: int) -> RenderResult:
+    """Yield the rows with their files beside them, or below where there is no room for them."""
+    cells = [("name", "what it is", "clients"), *((row.name, row.what, row.number) for row in rows)]
+    name, what, number = (max(map(len, column)) for column in zip(*cells, strict=True))
+    heads = [Text(f"{a:{name}}  {b:{what}}  {c:>{number}}  ") for a, b, c in cells]
+    for head in heads:
+        head.stylize("bold", 0, name)
+    heads[0].append("files").stylize("bold")
+    yield heads[0]
+    for head, row in zip(heads[1:], rows, strict=True):
+        if head.cell_len + row.told.cell_len <= width:
+            yield Folded(row.told, head)
+        else:
+            head.rstrip()
+            yield head
+            yield Folded(row.told, INDENT)
+
+
 def report(federation: Federation, options: Any) -> Group:
     """Return all that is to be said of a federation that was loaded with these settings."""
-    described, apart = describe(federation), distances(federation)
+    described = describe(federation)
+    pairs = zip(DISTANCES, distances(federation), strict=True)
+    apart = {name: each for name, each in pairs if not np.isnan(each.all)}
     known: list[Text | str] = []
     if described.structure is not None:
         known.append(_structure(described.structure))
-    if any(map(_is_known, apart)):
+    if apart:
         known += ["", MEANING]
     return Group(
         _headline(federation.name, described),
@@ -72,15 +145,12 @@ def _headline(name: str, described: Description) -> Text:
 class _Figures:
     """The spread over clients of their sizes and numbers of classes: a table where it fits."""
 
-    def __init__(self, described: Description, apart: tuple[Distances, Distances]) -> None:
-        known = [
-            (name, each) for name, each in zip(DISTANCES, apart, strict=True) if _is_known(each)
-        ]
+    def __init__(self, described: Description, apart: Mapping[str, Distances]) -> None:
         self.rows = (
             ("training examples", *_cells(described.train), f"{described.train_total:,}"),
             ("test examples", *_cells(described.test), f"{described.test_total:,}"),
             ("classes", *_cells(described.classes_per_client), f"{described.classes:,}"),
-            *((name, *_decimals(each), f"{each.all:,.1f}") for name, each in known),
+            *((name, *_decimals(each), f"{each.all:,.1f}") for name, each in apart.items()),
         )
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -162,10 +232,6 @@ def _legend(shades: str) -> Text:
 def _counted(count: int, noun: str) -> str:
     plural = "" if count == 1 else "es" if noun.endswith("s") else "s"
     return f"{count:,} {noun}{plural}"
-
-
-def _is_known(apart: Distances) -> bool:
-    return not np.isnan(apart.all)
 
 
 def _decimals(apart: Distances) -> tuple[str, str, str, str]:

@@ -5,16 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.data import soundness
-from flexcfl.data.lists import IndexLists
-from flexcfl.data.made import MadeLists
+from flexcfl.data import federation_checks as checks
+from flexcfl.data.client_lists import IndexLists, MadeLists
 
-__all__ = ["Federation", "IndexLists"]
+__all__ = ["Federation", "stand_in"]
 
 
 @dataclass(frozen=True, eq=False)
 class Federation:
-    """Clients and their data: a pool ``x``, ``y``, and whose is what in ``train`` and ``test``.
+    """Clients and their data: a pool ``x``, ``y``, and client by client ``train`` and ``test``.
 
     ``x`` has the shape ``(examples, *shape of one example)``, ``y`` holds labels in
     ``range(classes)``. Every client has at least one training example. Arrays of other types are
@@ -35,22 +34,21 @@ class Federation:
     names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        soundness.check_name_and_classes(self.name, self.classes)
-        object.__setattr__(self, "x", soundness.numbers(self.name, self.x))
-        object.__setattr__(self, "y", soundness.labels(self.name, self.y))
-        soundness.check_lengths(self.name, self.x, self.y)
+        checks.check_name_and_classes(self.name, self.classes)
+        object.__setattr__(self, "x", checks.numbers(self.name, self.x))
+        object.__setattr__(self, "y", checks.labels(self.name, self.y, len(self.x)))
         for part in ("train", "test"):
             lists = getattr(self, part)
             if not isinstance(lists, IndexLists | MadeLists):
                 object.__setattr__(self, part, IndexLists.of(lists))
-        names = soundness.names(self.name, self.names, self.clients)
+        names = checks.names(self.name, self.names, self.clients)
         object.__setattr__(self, "names", names)
-        whose = soundness.Whose(self.name, names, self.train, self.test)
-        soundness.check_lists(whose, len(self.y))
-        soundness.check_numbers(whose, self.x)
-        soundness.check_labels(whose, self.y, self.classes)
+        whose = checks.Whose(self.name, names, self.train, self.test)
+        checks.check_lists(whose, len(self.y))
+        checks.check_numbers(whose, self.x)
+        checks.check_labels(whose, self.y, self.classes)
         if self.structure is not None:
-            structure = soundness.structure(self.name, self.structure, self.clients)
+            structure = checks.structure(self.name, self.structure, self.clients)
             object.__setattr__(self, "structure", structure)
 
     def __repr__(self) -> str:
@@ -71,3 +69,13 @@ class Federation:
     def shape(self) -> tuple[int, ...]:
         """The shape of one example."""
         return self.x.shape[1:]
+
+
+def stand_in(name: str, clients: int, shape: tuple[int, ...], classes: int) -> Federation:
+    """Return a federation in the place of one whose examples are elsewhere.
+
+    One blank example stands for the examples of all clients.
+    """
+    lists = IndexLists(np.zeros(clients, dtype=np.int64), np.arange(clients + 1))
+    x, y = np.zeros((1, *shape), dtype=np.float32), np.zeros(1, dtype=np.int64)
+    return Federation(name, x, y, lists, lists, classes)

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic.dataclasses import dataclass
 
-from flexcfl.data.federation import Federation, IndexLists
+from flexcfl.data.client_lists import IndexLists
+from flexcfl.data.federation import Federation
 from flexcfl.data.files import find
-from flexcfl.data.idx import read_images_and_labels
+from flexcfl.data.images import read_images_and_labels
 from flexcfl.data.options import FORBID, Defaults, PoolOptions, Seed, own_partitions, repartition
 from flexcfl.data.partition import Indices
 from flexcfl.errors import DataError

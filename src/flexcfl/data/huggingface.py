@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from flexcfl.data.datasets import by_client, from_dataset
 from flexcfl.data.federation import Federation
+from flexcfl.data.torch_datasets import by_client, from_dataset
 from flexcfl.errors import DataError, reason
 from flexcfl.settings import keywords, shown
 
@@ -163,11 +163,11 @@ def _rows(dataset: Any, columns: _Columns, client: Any, name: str) -> "_Rows":
 
 
 class _Rows:
-    """A dataset of pairs, without the columns that nobody asked for."""
+    """A dataset of pairs, of the chosen columns alone."""
 
     def __init__(self, dataset: Any, columns: _Columns) -> None:
         chosen = [*dict.fromkeys([*columns.features, columns.label])]
-        # A transform of the user's own may need columns that nobody else does.
+        # The user's own transform may need columns that were not chosen.
         plain = dataset.format["type"] != "custom"
         self.dataset = dataset.select_columns(chosen) if plain else dataset
         self.columns = columns

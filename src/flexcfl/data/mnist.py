@@ -11,11 +11,11 @@ from typing import ClassVar
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from flexcfl.data.federation import Federation, IndexLists
+from flexcfl.data.client_lists import IndexLists
+from flexcfl.data.federation import Federation
 from flexcfl.data.images import pixel_statistics, read_train_and_test, standardised
 from flexcfl.data.options import FORBID, Defaults, PoolOptions, Seed, own_partitions, repartition
-from flexcfl.data.partition import Indices, by_owner
-from flexcfl.data.published import nine_tenths
+from flexcfl.data.partition import Indices, by_owner, split_as_published
 from flexcfl.errors import DataError, SettingsError
 
 __all__ = ["MnistOptions", "load_mnist", "published_mnist"]
@@ -70,7 +70,7 @@ def published_mnist(
         )
     rng = np.random.RandomState(seed)
     more = _beyond_the_first(available, classes_per_client, rng)
-    return nine_tenths(_slices(by_owner(labels), more), rng)
+    return split_as_published(_slices(by_owner(labels), more), rng)
 
 
 def _beyond_the_first(

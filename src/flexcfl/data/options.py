@@ -1,4 +1,4 @@
-"""The settings that datasets share: a folder of one's own, or a partition and what it takes."""
+"""The settings that datasets share: the user's own folder, or a partition and what it takes."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,9 +7,9 @@ from typing import Annotated, Any, ClassVar, TypeAlias
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-from flexcfl.data.federation import IndexLists
+from flexcfl.data.client_lists import IndexLists
 from flexcfl.data.partition import Indices, split
-from flexcfl.data.partitions import PARTITIONS, Partition, divided
+from flexcfl.data.partition_registry import PARTITIONS, Partition, divided
 from flexcfl.seeds import generator
 from flexcfl.settings import shown, validated
 
@@ -51,7 +51,7 @@ def own_partitions(clients: int, skew: float = 2.0, test_share: float = 0.1) -> 
 
 @dataclass(frozen=True, config=FORBID)
 class FolderOptions:
-    """A dataset of one's own, in a ``folder`` that must be given; ``content`` is what it holds."""
+    """The user's own dataset, in a ``folder`` that must be given; ``content`` is what it holds."""
 
     content: ClassVar[str] = ""
 
@@ -93,7 +93,11 @@ class PoolOptions:
 
     def __post_init__(self) -> None:
         if self.partition not in self.defaults and self.partition not in PARTITIONS:
-            raise ValueError(_no_partition(self.partition, self.defaults))
+            known = ", ".join(f"'{each}'" for each in self.defaults)
+            raise ValueError(
+                f"partition must be {known} or one of your own, package.module:Class, not "
+                f"{shown(self.partition)}."
+            )
         takes = self.takes(self.partition)
         for name in PARTICULAR:
             if getattr(self, name) is None:
@@ -126,11 +130,6 @@ def repartition(labels: Indices, options: PoolOptions) -> tuple[IndexLists, Inde
     taken = options.taken()
     lists = divided(options.made(), labels, taken["clients"], rng)
     return split(lists, taken["test_share"], rng)
-
-
-def _no_partition(name: str, defaults: Defaults) -> str:
-    known = ", ".join(f"'{each}'" for each in defaults)
-    return f"partition must be {known} or one of your own, package.module:Class, not {shown(name)}."
 
 
 def _does_not_apply(name: str, partition: str, defaults: Defaults) -> str:

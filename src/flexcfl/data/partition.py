@@ -1,21 +1,21 @@
-"""Partitions of a labelled pool: who owns which example, as pure functions of a generator.
+"""Partitions of a labelled pool among clients, as pure functions of a random generator.
 
 Each function returns one array of indices per client. Together the arrays hold every example of
 the pool exactly once and none is empty, at any number of clients up to the number of examples.
 None of them tries again until a draw fits: what a draw leaves empty is filled once.
 """
 
+import bisect
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.data.federation import IndexLists
-from flexcfl.data.ownership import ownership
+from flexcfl.data.client_lists import IndexLists
 from flexcfl.errors import DataError, SettingsError
 
-__all__ = ["Indices", "by_classes", "by_owner", "dirichlet", "iid", "split"]
+__all__ = ["Indices", "by_classes", "by_owner", "dirichlet", "iid", "split", "split_as_published"]
 
 Indices: TypeAlias = NDArray[np.int64]
 
@@ -72,7 +72,7 @@ def by_classes(
     Reference: Li et al., "Federated Optimization in Heterogeneous Networks", MLSys 2020.
     """
     _demand_enough(labels, clients)
-    owns = ownership(np.unique(labels, return_counts=True)[1], clients, classes_per_client)
+    owns = _ownership(np.unique(labels, return_counts=True)[1], clients, classes_per_client)
     owner = np.empty(len(labels), dtype=np.int64)
     for class_, members in enumerate(_classes(labels, rng)):
         owners = np.flatnonzero(owns[:, class_])
@@ -100,6 +100,19 @@ def split(
         cut = max(1, len(indices) - wanted)
         train.append(shuffled[:cut])
         test.append(shuffled[cut:])
+    return IndexLists.of(train), IndexLists.of(test)
+
+
+def split_as_published(
+    lists: Sequence[Indices], rng: np.random.RandomState
+) -> tuple[IndexLists, IndexLists]:
+    """Shuffle inside each client and take ``int(0.9 n)`` examples to train, the others to test.
+
+    The published partitions share this rule, and NumPy's legacy generator.
+    """
+    shuffled = [rng.permutation(indices) for indices in lists]
+    train = [indices[: int(0.9 * len(indices))] for indices in shuffled]
+    test = [indices[int(0.9 * len(indices)) :] for indices in shuffled]
     return IndexLists.of(train), IndexLists.of(test)
 
 
@@ -153,3 +166,59 @@ def _without_empty(owner: Indices, clients: int, rng: np.random.Generator) -> In
     filled = owner.copy()
     filled[spare[: len(empty)]] = empty
     return filled
+
+
+def _ownership(
+    sizes: NDArray[np.int64], clients: int, classes_per_client: int
+) -> NDArray[np.bool_]:
+    """Return which client owns which class; a class has no more owners than examples."""
+    if not 1 <= classes_per_client <= len(sizes):
+        raise SettingsError(
+            f"classes_per_client must lie between 1 and {len(sizes)}, the number of classes, "
+            f"not be {classes_per_client}."
+        )
+    if clients * classes_per_client < len(sizes):
+        raise SettingsError(
+            f"{clients} clients with classes_per_client = {classes_per_client} cannot own all "
+            f"{len(sizes)} classes: raise one of the two."
+        )
+    cyclic = np.zeros((clients, len(sizes)), dtype=bool)
+    wheel = np.arange(clients)[:, None] + np.arange(classes_per_client)
+    np.put_along_axis(cyclic, wheel % len(sizes), values=True, axis=1)
+    owners = cyclic.sum(axis=0)
+    if (owners >= 1).all() and (owners <= sizes).all():
+        return cyclic
+    return _levelled_ownership(sizes, clients, classes_per_client)
+
+
+def _levelled_ownership(
+    sizes: NDArray[np.int64], clients: int, classes_per_client: int
+) -> NDArray[np.bool_]:
+    """Deal classes to clients so that their numbers of owners are as equal as sizes allow.
+
+    Each client in turn takes the classes with the most places left, which always comes out even
+    (Gale and Ryser).
+    """
+    places = _levelled(np.minimum(sizes, clients), clients * classes_per_client)
+    each, more = divmod(int(places.sum()), clients)
+    owns = np.zeros((clients, len(sizes)), dtype=bool)
+    for client in range(clients):
+        # The wheel breaks ties, so that neighbouring clients own neighbouring classes here too.
+        wheel = (np.arange(len(sizes)) - client) % len(sizes)
+        taken = np.lexsort((wheel, -places))[: each + (client < more)]
+        owns[client, taken] = True
+        places[taken] -= 1
+    return owns
+
+
+def _levelled(limits: NDArray[np.int64], total: int) -> NDArray[np.int64]:
+    """Return numbers as equal as their limits allow whose sum is ``total``, or all the limits."""
+    total = min(total, int(limits.sum()))
+
+    def reached(level: int) -> int:
+        return int(np.minimum(limits, level).sum())
+
+    level = bisect.bisect_right(range(int(limits.max()) + 1), total, key=reached) - 1
+    numbers = np.minimum(limits, level)
+    numbers[np.flatnonzero(limits > level)[: total - reached(level)]] += 1
+    return numbers

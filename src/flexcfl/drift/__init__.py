@@ -5,10 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from flexcfl.drift.detector import Detector, Samples
-from flexcfl.drift.label_share import LabelShare
+from flexcfl.drift.label_counts import LabelShare, Wasserstein, WassersteinCounts
 from flexcfl.drift.mmd import MMD
-from flexcfl.drift.wasserstein import Wasserstein
-from flexcfl.drift.wasserstein_counts import WassersteinCounts
 from flexcfl.drift.watch import Remembered, Watch
 from flexcfl.extensions import Registry, understood_as
 

@@ -14,9 +14,8 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from flexcfl.drift.detector import FORBID, Fraction, Level, Profiles, Samples
-from flexcfl.drift.embedding import embedded
-from flexcfl.drift.label_share import LabelShare
-from flexcfl.drift.moments import Moments, moments
+from flexcfl.drift.label_counts import LabelShare
+from flexcfl.drift.mmd_profile import Moments, embedded, moments
 from flexcfl.protocol import Flags
 from flexcfl.threads import one_thread
 
@@ -60,7 +59,7 @@ class MMD:
         return rows
 
     def drifted(self, kept: Profiles, now: Profiles) -> Flags:
-        """Return who has examples of other looks, or of other labels, than it kept."""
+        """Return which clients have examples of other looks, or of other labels, than they kept."""
         before, after = (Moments.of(side, self.features) for side in (kept, now))
         beyond, looks = _discrepancy(before, after)
         each = self.level / 2  # two tests share the false alarms
@@ -88,7 +87,7 @@ def _discrepancy(
 def _null(
     before: Moments, after: Moments, common: Flags
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return mean and variance of the statistic if nothing changed; zeros where nobody can know.
+    """Return mean and variance of the statistic if nothing changed; zeros where that is unknown.
 
     A label of one example on both sides is taken to vary as the others do on the whole.
     """

@@ -18,7 +18,7 @@ AT_ONCE = 8192  # clients that are looked at together, for memory that is small 
 
 @dataclass(frozen=True, eq=False)
 class Remembered:
-    """All that a watch knows at some moment, as ``Watch`` says; every profile is somebody's."""
+    """All that a watch knows at some moment, as in ``Watch``; every profile belongs to a client."""
 
     kept: Profiles
     row_of: NDArray[np.int32]
@@ -30,10 +30,11 @@ class Remembered:
 class Watch:
     """The memory of ``clients`` clients under one detector, all in arrays that change in place.
 
-    ``kept`` has the profiles of those who were ever placed, each as it was when its client was last
-    placed, and ``row_of`` which of its rows is whose, or ``NO_ROW``. ``stirred`` is whose data
-    changed and have not been looked at since, ``standing`` who has a verdict. A verdict stands
-    until the client has been placed again, so that a lost reply forgets nothing.
+    ``kept`` has a profile of each client that was ever placed, as it was when the client was last
+    placed. ``row_of`` says which row of ``kept`` is a client's, or ``NO_ROW``. ``stirred`` flags
+    the clients whose data changed and have not been looked at since, ``standing`` those with a
+    verdict. A verdict stands until the client has been placed again, so that a lost reply forgets
+    nothing.
     """
 
     detector: Detector
@@ -76,11 +77,11 @@ class Watch:
     def check(self, clients: Ids, samples_of: Callable[[Ids], Samples]) -> Flags:
         """Return for each of ``clients`` whether it has a verdict, old or new.
 
-        Only who was placed once, was stirred since the last look and has no verdict yet is looked
-        at, for data that did not change give no other answer; ``samples_of`` is asked for those.
-        Who has no reference, because it was lost, has a verdict: it is to be placed again.
+        It looks only at clients that were placed once, were stirred since the last look and have no
+        verdict yet, for data that did not change give no other answer; ``samples_of`` is asked for
+        those. A client that lost its reference has a verdict: it is to be placed again.
         """
-        # Those who were stirred first: of very many clients they are few.
+        # The stirred ones first: of very many clients they are few.
         due = clients[self.stirred[clients]]
         due = due[(self.row_of[due] != NO_ROW) & ~self.standing[due]]
         for first in range(0, len(due), AT_ONCE):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from flexcfl.data import aligned
+from flexcfl.data.images import aligned_empty
 from flexcfl.engine import kernels
 from flexcfl.engine.pool import Pool
 from flexcfl.engine.schedule import Schedule
@@ -77,6 +77,6 @@ def _scratch(widths: Ids, rows: int) -> Scratch:
     size = full * int(widths[1:].sum())
     parameters = int((widths[1:] * (widths[:-1] + 1)).sum())
     sizes = (parameters, size, size, full)
-    model, outputs, errors, losses = (aligned.empty((each,)) for each in sizes)
+    model, outputs, errors, losses = (aligned_empty((each,)) for each in sizes)
     places, positions = np.empty(full, dtype=np.int64), np.arange(full, dtype=np.int64)
     return model, outputs, errors, losses, places, positions

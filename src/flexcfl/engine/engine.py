@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from flexcfl.data.federation import IndexLists
+from flexcfl.data.client_lists import IndexLists
 from flexcfl.data.variants import Variants
 from flexcfl.engine.evaluation import evaluated
 from flexcfl.engine.flat import Layout

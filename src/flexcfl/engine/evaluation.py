@@ -10,7 +10,7 @@ from torch import nn
 from torch.func import functional_call
 from torch.nn import functional
 
-from flexcfl.data.federation import IndexLists
+from flexcfl.data.client_lists import IndexLists
 from flexcfl.engine.flat import Layout
 from flexcfl.engine.pool import Pool
 from flexcfl.engine.workers import Tools, spread

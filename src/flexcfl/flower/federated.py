@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from flwr.serverapp import Grid
 
-from flexcfl.data.blank import stand_in
-from flexcfl.data.skew import UNKNOWN, LabelSkew
+from flexcfl.data.describe import UNKNOWN, LabelSkew
+from flexcfl.data.federation import stand_in
 from flexcfl.errors import SettingsError
 from flexcfl.experiment import toml
 from flexcfl.experiment.experiment import Experiment

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from flexcfl.data import Federation, IndexLists
+from flexcfl.data.client_lists import offsets_of
 from flexcfl.data.files import barred, forbidden, is_file
-from flexcfl.data.fitting import fitted
-from flexcfl.data.holdings import Examples, Holding, Pair
+from flexcfl.data.user_data import Examples, Holding, Pair, fitted
 from flexcfl.errors import DataError
 from flexcfl.flower.formats import is_idx, read_idx_folder, read_leaf, read_npz
 from flexcfl.protocol import Ids
@@ -83,4 +83,4 @@ def _lists(clients: Ids, sizes: Ids, first: int, total: int) -> IndexLists:
     number[clients], mine[clients] = sizes, True
     indices = np.zeros(number.sum(), dtype=np.int64)
     indices[np.repeat(mine, number)] = np.arange(first, first + sizes.sum())
-    return IndexLists(indices, np.concatenate([[0], np.cumsum(number)]))
+    return IndexLists(indices, offsets_of(number))

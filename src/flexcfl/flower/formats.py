@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from flexcfl.data import from_leaf, npz
 from flexcfl.data.files import is_file
-from flexcfl.data.holdings import Examples, Holding
-from flexcfl.data.idx import read_idx
+from flexcfl.data.images import read_idx
+from flexcfl.data.user_data import Examples, Holding
 from flexcfl.errors import DataError
 
 __all__ = ["is_idx", "read_idx_folder", "read_leaf", "read_npz"]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from flexcfl.data.blank import stand_in
+from flexcfl.data.federation import stand_in
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.experiment import Experiment
 from flexcfl.experiment.layers import Layer, merged

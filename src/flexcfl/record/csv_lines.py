@@ -5,7 +5,7 @@ import io
 from collections.abc import Iterable, Sequence
 
 from flexcfl.cohorts import NEVER
-from flexcfl.data.skew import LabelSkew
+from flexcfl.data.describe import LabelSkew
 from flexcfl.protocol import NO_GROUP, Clustering, Ids
 
 __all__ = ["clients", "founders", "labels", "written"]

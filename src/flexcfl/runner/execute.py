@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
-from flexcfl.data.skew import LabelSkew
+from flexcfl.data.describe import LabelSkew
 from flexcfl.experiment.experiment import Experiment
 from flexcfl.guards import Guards
 from flexcfl.protocol import Serving

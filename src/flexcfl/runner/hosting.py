@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import Any, Protocol
 
-from flexcfl.data.skew import LabelSkew, label_skew
+from flexcfl.data.describe import LabelSkew, label_skew
 from flexcfl.drift import Watch
 from flexcfl.experiment.experiment import Experiment
 from flexcfl.experiment.own import Own

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
-from flexcfl.data.skew import LabelSkew
+from flexcfl.data.describe import LabelSkew
 from flexcfl.experiment import toml
 from flexcfl.record import csv_lines as tables
 from flexcfl.record.checkpoints import Checkpoint, Saver, Store, flattened

@@ -18,7 +18,7 @@ from safetensors.numpy import load as tensors
 
 from flexcfl import disk
 from flexcfl.data import Federation
-from flexcfl.data.blank import stand_in
+from flexcfl.data.federation import stand_in
 from flexcfl.errors import SettingsError
 from flexcfl.experiment import toml
 from flexcfl.experiment.experiment import Experiment

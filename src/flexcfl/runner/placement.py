@@ -8,8 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from flexcfl import seeds
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import Federation
-from flexcfl.data.fitting import fitted
-from flexcfl.data.holdings import Examples, Pair
+from flexcfl.data.user_data import Examples, Pair, fitted
 from flexcfl.errors import DataError, SettingsError
 from flexcfl.experiment.experiment import RunSettings
 from flexcfl.guards import Guards

@@ -1,19 +1,14 @@
-"""Distribution shifts: how the clients' data change while a run goes on, one shift to a file."""
+"""Distribution shifts: how the clients' data change while a run goes on."""
 
 from dataclasses import dataclass
 
 from flexcfl.extensions import Registry, understood_as
-from flexcfl.shifts.gradual import Gradual
 from flexcfl.shifts.holdings import Holdings, Moves
 from flexcfl.shifts.incremental import Incremental, Release
-from flexcfl.shifts.label_permutation import LabelPermutation
-from flexcfl.shifts.memory import World
-from flexcfl.shifts.recurring import Recurring
-from flexcfl.shifts.rotation import Rotation
 from flexcfl.shifts.shift import Moment, Shift
-from flexcfl.shifts.swap_all import SwapAll
-from flexcfl.shifts.swap_part import SwapPart
-from flexcfl.shifts.timeline import Timeline
+from flexcfl.shifts.swaps import Gradual, Recurring, SwapAll, SwapPart
+from flexcfl.shifts.timeline import Timeline, World
+from flexcfl.shifts.transforms import LabelPermutation, Rotation
 from flexcfl.shifts.view import View
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Who holds what: every place of a federation's lists has one owner at any time.
+"""Which client holds what: every place of a federation's lists has one owner at any time.
 
 A *slot* is a place in the lists ``federation.train`` of all clients, one after the other; the slots
 of ``federation.test`` are numbered on from there. Shifts give slots to other owners, or change how
@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.data.federation import Federation, IndexLists
+from flexcfl.data import Federation, IndexLists
+from flexcfl.data.client_lists import offsets_of
 from flexcfl.protocol import Flags, Ids
 from flexcfl.shifts.slots import NOBODY, Slots
 
@@ -60,7 +61,7 @@ class Holdings:
 
     @classmethod
     def of(cls, federation: Federation) -> "Holdings":
-        """Return what the federation's lists say: everybody sees all of its own, as it is."""
+        """Return what the federation's lists say: each client sees all of its own, as it is."""
         return cls(
             train=Slots(federation.train).rested(),
             test=Slots(federation.test).rested(),
@@ -128,11 +129,11 @@ class Holdings:
         priority = np.zeros(len(position)) if drawn is None else drawn[lists.indices]
         released = places(position, priority) < number[position]
         sizes = np.bincount(position[released], minlength=len(clients))
-        return IndexLists(lists.indices[released], np.concatenate([[0], np.cumsum(sizes)]))
+        return IndexLists(lists.indices[released], offsets_of(sizes))
 
     @property
     def busy(self) -> Ids:
-        """The clients in the middle of an exchange, who give or receive slots later."""
+        """The clients in the middle of an exchange, which give or receive slots later."""
         moves = self.pending
         if not len(moves.slot):
             return NOBODY

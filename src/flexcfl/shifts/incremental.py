@@ -13,8 +13,7 @@ from pydantic.dataclasses import dataclass as settings
 
 from flexcfl.data.federation import Federation
 from flexcfl.shifts.holdings import Holdings
-from flexcfl.shifts.options import FORBID
-from flexcfl.shifts.shift import Moment
+from flexcfl.shifts.shift import FORBID, Moment
 
 __all__ = ["Incremental", "Release"]
 

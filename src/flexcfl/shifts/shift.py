@@ -1,16 +1,22 @@
-"""What a shift is: a rule that changes who holds what when a round begins."""
+"""What a shift is: a rule that changes which client holds what when a round begins."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Annotated, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ConfigDict, Field
 
 from flexcfl.data.federation import Federation
 from flexcfl.protocol import Ids
 from flexcfl.shifts.holdings import Holdings
 
-__all__ = ["Moment", "Shift"]
+__all__ = ["FORBID", "Moment", "Probability", "Rounds", "Shift"]
+
+FORBID = ConfigDict(extra="forbid")
+
+Probability: TypeAlias = Annotated[float, Field(ge=0, le=1)]
+Rounds: TypeAlias = Annotated[int, Field(ge=1, le=10**9)]
 
 
 @dataclass(frozen=True, eq=False)

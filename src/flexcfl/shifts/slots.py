@@ -1,4 +1,4 @@
-"""Who owns which slots: the federation's own lists, and beside them the lists of who has others.
+"""The owners of slots: the federation's own lists, and other lists for clients that changed.
 
 A *slot* is a place in the lists of all clients, one list after the other. Only clients whose slots
 ever changed are listed, so that those at rest cost nothing, however many there are.
@@ -8,9 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from flexcfl.data.federation import IndexLists
-from flexcfl.data.lists import ranges
-from flexcfl.data.made import MadeLists
+from flexcfl.data.client_lists import IndexLists, MadeLists, offsets_of, ranges
 from flexcfl.errors import TrainingError
 from flexcfl.protocol import Flags, Ids
 
@@ -88,7 +86,7 @@ class Slots:
                 "mend it so that it gives only what is there, as holdings.slots_of says."
             )
         owner[place] = np.searchsorted(affected, taker)
-        offsets = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(affected)))])
+        offsets = offsets_of(np.bincount(owner, minlength=len(affected)))
         # Stable, so that the slots of each owner stay in their order.
         after = IndexLists(all_slots[np.argsort(owner, kind="stable")], offsets)
         return self._with(affected, after)
@@ -98,7 +96,7 @@ class Slots:
         offsets = np.concatenate([self.lists.offsets, lists.offsets[1:] + self.lists.offsets[-1]])
         both = IndexLists(np.concatenate([self.lists.indices, lists.indices]), offsets)
         rows = np.concatenate([self.others, clients])
-        others, last = np.unique(rows[::-1], return_index=True)  # the new list of who has two
+        others, last = np.unique(rows[::-1], return_index=True)  # of two lists the new one
         touched = None if self.touched is None else union(self.touched, clients)
         return Slots(self.home, others, both.gathered(len(rows) - 1 - last), touched)
 

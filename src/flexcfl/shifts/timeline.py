@@ -1,21 +1,89 @@
-"""The world over the rounds of a run: shifts act when a round begins, and its view shows it."""
+"""The world over the rounds of a run: shifts act when a round begins, and its view shows it.
+
+A ``World`` is what a checkpoint stores of it: all but what the federation itself says.
+"""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
+
 from flexcfl import seeds
-from flexcfl.data.federation import Federation
+from flexcfl.data import Federation, IndexLists
 from flexcfl.data.variants import Variants
 from flexcfl.errors import TrainingError
 from flexcfl.protocol import Ids
-from flexcfl.shifts.holdings import Holdings
-from flexcfl.shifts.memory import World
+from flexcfl.shifts.holdings import Holdings, Moves
 from flexcfl.shifts.shift import Moment, Shift
-from flexcfl.shifts.slots import NOBODY
+from flexcfl.shifts.slots import NOBODY, Slots
 from flexcfl.shifts.view import View, changed
 
-__all__ = ["Timeline"]
+__all__ = ["Timeline", "World"]
+
+
+@dataclass(frozen=True, eq=False)
+class Moved:
+    """Clients with other slots than at home, ``others`` as in ``Slots``, and their lists."""
+
+    others: Ids
+    slots: Ids
+    offsets: Ids
+
+    @classmethod
+    def of(cls, slots: Slots) -> "Moved":
+        """Return what is worth remembering of slots."""
+        return cls(slots.others, slots.lists.indices, slots.lists.offsets)
+
+    def at(self, home: Slots) -> Slots:
+        """Return the slots of which this was remembered, at rest."""
+        lists = IndexLists(self.slots, self.offsets)
+        return replace(home, others=self.others, lists=lists).rested()
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """All that is known of a federation's data in round ``number``, as ``Holdings`` has it."""
+
+    number: int
+    train: Moved
+    test: Moved
+    turns: NDArray[np.int8]
+    labelling: NDArray[np.int16]
+    labellings: NDArray[np.int64]
+    priority: NDArray[np.float64] | None
+    share: float
+    pending: Moves
+
+    @classmethod
+    def of(cls, number: int, holdings: Holdings) -> "World":
+        """Return what is worth remembering of holdings."""
+        return cls(
+            number,
+            Moved.of(holdings.train),
+            Moved.of(holdings.test),
+            holdings.turns,
+            holdings.labelling,
+            holdings.labellings,
+            holdings.priority,
+            holdings.share,
+            holdings.pending,
+        )
+
+    def at(self, start: Holdings) -> Holdings:
+        """Return the holdings of which this was remembered, given those of the start."""
+        return replace(
+            start,
+            train=self.train.at(start.train),
+            test=self.test.at(start.test),
+            turns=self.turns,
+            labelling=self.labelling,
+            labellings=self.labellings,
+            priority=self.priority,
+            share=self.share,
+            pending=self.pending,
+        )
 
 
 @dataclass(eq=False)
@@ -23,7 +91,7 @@ class Timeline:
     """The shifts of a federation, one after the other in every round; ``at(round)`` shows it.
 
     Without shifts all stays as it is. The world depends on the seed and the round alone.
-    ``visited(round)`` says which clients may change, which at the start is nobody. After the shifts
+    ``visited(round)`` says which clients may change; at the start there are none. After the shifts
     come all moves that are due in the round.
     """
 
@@ -99,13 +167,13 @@ class Timeline:
             moment = Moment(number, visited, *pool, rng)
             after = shift.apply(holdings, moment)
             if after is not holdings:
-                self._check_everybody_has_data(name, after, number)
+                self._check_all_have_data(name, after, number)
             holdings = after
         # Last, so that clients whose exchange ends now are in no other pair in this round.
         return holdings.advanced(number)
 
-    def _check_everybody_has_data(self, name: str, holdings: Holdings, number: int) -> None:
-        """Refuse what the shifts of this package never do, but one of somebody's own may."""
+    def _check_all_have_data(self, name: str, holdings: Holdings, number: int) -> None:
+        """Refuse what the shifts of this package never do, but a shift of the user's own may."""
         train = holdings.train
         empty = train.others[train.lists.sizes == 0]
         if len(empty):

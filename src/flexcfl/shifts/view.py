@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.data.federation import Federation, IndexLists
-from flexcfl.data.lists import DerivedLists
+from flexcfl.data import Federation, IndexLists
+from flexcfl.data.client_lists import DerivedLists
 from flexcfl.data.variants import Variants
 from flexcfl.protocol import Flags, Ids
 from flexcfl.shifts.holdings import Holdings
@@ -54,8 +54,8 @@ class Held(DerivedLists):
 class View:
     """What the clients have in one round.
 
-    ``shifted`` are the clients, ascending, whose data changed when the round began: to whom a slot
-    came, whom one left, or who sees its own differently.
+    ``shifted`` are the clients, ascending, whose data changed when the round began: each got a
+    slot, lost one, or sees its own differently.
     """
 
     train: Held
@@ -100,7 +100,7 @@ def changed(before: Holdings, now: Holdings) -> Ids:
 
 
 def _maybe_moved(before: Holdings, now: Holdings) -> Ids:
-    """Return clients outside of whom everybody has the same slots."""
+    """Return clients; all others have the same slots."""
     if before.share != now.share or before.priority is not now.priority:
         return np.arange(len(now.turns))
     return union(_touched(before.train, now.train), _touched(before.test, now.test))

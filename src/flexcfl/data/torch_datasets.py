@@ -7,10 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from flexcfl.data.arrays import Owners, from_arrays
-from flexcfl.data.division import Division
-from flexcfl.data.examples import Subject, label_of, stacked
+from flexcfl.data.assembly import Division, federation_of_clients
 from flexcfl.data.federation import Federation
-from flexcfl.data.holdings import Examples, Holding, gathered
+from flexcfl.data.user_data import Examples, Holding, Subject, label_of, stacked
 from flexcfl.errors import DataError
 from flexcfl.extensions import RAISED, in_short
 from flexcfl.settings import keywords, shown, validated
@@ -67,7 +66,7 @@ def from_dataset(
     tests = None if test is None else by_client(test, name, "as those to train with")
     if tests is not None:
         _demand_known(tests, train, name)
-    return gathered(name, dict(_holdings(train, tests, name)), division, classes)
+    return federation_of_clients(name, dict(_holdings(train, tests, name)), division, classes)
 
 
 def by_client(datasets: Any, name: str, instead: str) -> Mapping[Any, Any]:
@@ -99,20 +98,18 @@ def _holdings(
     train: Mapping[Any, Any], tests: Mapping[Any, Any] | None, name: str
 ) -> Iterator[tuple[Any, Holding]]:
     for client, dataset in train.items():
-        where = f"Client {shown(client)} of '{name}'"
-        own = Examples(where, *_read(dataset, _always(where)))
+        own = _examples(f"Client {shown(client)} of '{name}'", dataset)
         if tests is None:
             yield client, Holding(own, whole=True)
         elif client not in tests:
             yield client, Holding(own)
         else:
             where = f"The test set of client {shown(client)} of '{name}'"
-            part = Examples(where, *_read(tests[client], _always(where)))
-            yield client, Holding(own, part)
+            yield client, Holding(own, _examples(where, tests[client]))
 
 
-def _always(where: str) -> Subject:
-    return lambda index: where
+def _examples(where: str, dataset: Any) -> Examples:
+    return Examples(where, *_read(dataset, lambda index: where))
 
 
 def _read(dataset: Any, subject: Subject) -> tuple[NDArray[np.float32], NDArray[np.int64]]:

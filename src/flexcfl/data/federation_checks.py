@@ -1,7 +1,6 @@
 """What must hold of a federation, with sentences that say which client it does not hold for.
 
-To look for the client takes as long as the check itself, so that it is done only once something
-is known to be wrong.
+The search for that client takes as long as the check, so it begins only when something is wrong.
 """
 
 from collections.abc import Sequence
@@ -12,8 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from flexcfl.data.lists import IndexLists
-from flexcfl.data.made import MadeLists
+from flexcfl.data.client_lists import IndexLists, MadeLists
 from flexcfl.errors import DataError, reason
 from flexcfl.settings import shown
 
@@ -21,7 +19,6 @@ __all__ = [
     "NUMBERED",
     "Whose",
     "check_labels",
-    "check_lengths",
     "check_lists",
     "check_name_and_classes",
     "check_numbers",
@@ -56,7 +53,7 @@ class Whose:
         return f"Client {own} of '{self.name}'"
 
     def example(self, index: int) -> str:
-        """Return how a sentence on an example's owner begins; nobody is made to find out."""
+        """Return how a sentence on an example's owner begins, without making any list."""
         for lists in (self.train, self.test):
             if isinstance(lists, IndexLists):
                 places = np.flatnonzero(lists.indices == index)
@@ -81,14 +78,6 @@ def check_name_and_classes(name: object, classes: object) -> None:
         )
 
 
-def check_lengths(name: str, x: NDArray[np.float32], y: NDArray[np.int64]) -> None:
-    """Demand one label for each example."""
-    if len(x) != len(y):
-        raise DataError(
-            f"'{name}' has {len(x)} examples but {len(y)} labels: every example needs one label."
-        )
-
-
 def numbers(name: str, x: ArrayLike) -> NDArray[np.float32]:
     """Return examples as they are stored."""
     try:
@@ -107,13 +96,18 @@ def numbers(name: str, x: ArrayLike) -> NDArray[np.float32]:
     return array
 
 
-def labels(name: str, y: ArrayLike) -> NDArray[np.int64]:
-    """Return labels as they are stored."""
+def labels(name: str, y: ArrayLike, examples: int) -> NDArray[np.int64]:
+    """Return labels as they are stored, one for each example."""
     array = np.asarray(y)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise DataError(
             f"The labels of '{name}' are of type {array.dtype} and shape {array.shape}: "
             f"give one whole number for each example, and {NUMBERED}."
+        )
+    if len(array) != examples:
+        raise DataError(
+            f"'{name}' has {examples} examples but {len(array)} labels: every example needs one "
+            "label."
         )
     return np.ascontiguousarray(array, dtype=np.int64)
 
@@ -188,7 +182,12 @@ def check_lists(whose: Whose, examples: int) -> None:
 
 def _check_indices(whose: Whose, lists: Lists, examples: int) -> None:
     if isinstance(lists, MadeLists):
-        _check_made(whose.name, lists, examples)
+        if lists.examples != examples:
+            raise DataError(
+                f"The lists of '{whose.name}' are made for a pool of {lists.examples} examples, "
+                f"and there are {examples}: correct that number."
+            )
+        lists.gathered(np.unique([0, len(lists) - 1]))  # two lists for a try
         return
     indices = lists.indices
     strange = np.flatnonzero((indices < 0) | (indices >= examples))
@@ -197,13 +196,3 @@ def _check_indices(whose: Whose, lists: Lists, examples: int) -> None:
             f"{whose.client(_holder(lists, strange[0]))} lists the example {indices[strange[0]]}, "
             f"but the pool has 0 to {examples - 1}: correct its index."
         )
-
-
-def _check_made(name: str, lists: MadeLists, examples: int) -> None:
-    """Check what can be known before clients are asked for, and make two lists for a try."""
-    if lists.examples != examples:
-        raise DataError(
-            f"The lists of '{name}' are made for a pool of {lists.examples} examples, and there "
-            f"are {examples}: correct that number."
-        )
-    lists.gathered(np.unique([0, len(lists) - 1]))

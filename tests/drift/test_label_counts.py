@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2_contingency, wasserstein_distance
 
 from flexcfl.drift import LabelShare, Samples, Wasserstein, WassersteinCounts
-from flexcfl.drift.counts import homogeneity
+from flexcfl.drift.label_counts import homogeneity
 
 Counts = NDArray[np.int64]
 

@@ -1,4 +1,4 @@
-"""Lists that are made on demand, held to the same lists stored."""
+"""Lists that are stored, and lists made on demand, which must be the same as if stored."""
 
 import numpy as np
 import pytest
@@ -35,6 +35,29 @@ def both(lists: list[list[int]]) -> tuple[IndexLists, MadeLists, Made]:
 
 def same(one: IndexLists, other: IndexLists) -> bool:
     return np.array_equal(one.indices, other.indices) and np.array_equal(one.offsets, other.offsets)
+
+
+@given(st.lists(st.lists(st.integers(0, 100), max_size=5), max_size=8))
+def test_flat_lists_hold_what_separate_lists_held(lists: list[list[int]]) -> None:
+    flat = IndexLists.of(np.array(part, dtype=np.int64) for part in lists)
+    assert [part.tolist() for part in flat] == lists
+    assert flat.sizes.tolist() == [len(part) for part in lists]
+    assert len(flat) == len(lists)
+
+
+@pytest.mark.parametrize("client", [-1, 2])
+def test_a_client_that_does_not_exist_has_no_stored_list(client: int) -> None:
+    with pytest.raises(IndexError):
+        IndexLists.of([[0, 1], [2]])[client]
+
+
+@pytest.mark.parametrize(
+    ("indices", "offsets"),
+    [([0, 1, 2], [0, 2]), ([0, 1], [1, 2]), ([0, 1], [0, 2, 1, 2]), ([0], [])],
+)
+def test_offsets_must_fit_their_indices(indices: list[int], offsets: list[int]) -> None:
+    with pytest.raises(DataError, match=r"IndexLists\.of"):
+        IndexLists(np.array(indices), np.array(offsets, dtype=np.int64))
 
 
 @given(some_lists, st.data())

@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flexcfl.data.fashion import FashionOptions, load_fashion, published_fashion
+from flexcfl.data.fashion_mnist import FashionOptions, load_fashion, published_fashion
 from flexcfl.errors import DataError
 
 TRAIN = np.random.default_rng(0).permutation(np.repeat(np.arange(10), 6000))

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic.dataclasses import dataclass
 
-from flexcfl.data.federation import Federation, IndexLists
+from flexcfl.data.client_lists import IndexLists
+from flexcfl.data.federation import Federation
 from flexcfl.data.images import pixel_statistics, read_train_and_test, standardised
 from flexcfl.data.options import FORBID, Defaults, PoolOptions, Seed, own_partitions, repartition
 from flexcfl.data.partition import Indices
