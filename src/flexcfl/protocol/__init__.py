@@ -19,20 +19,11 @@ from flexcfl.protocol.algorithm import (
     state_type,
 )
 from flexcfl.protocol.choosing import lowest_finite
+from flexcfl.protocol.costs import Charge, Cost
 from flexcfl.protocol.distinct import DistinctDraws
 from flexcfl.protocol.local import Local
-from flexcfl.protocol.orders import (
-    LOWEST_LOSS,
-    Evaluate,
-    Evaluated,
-    Exchange,
-    Order,
-    Purpose,
-    Reply,
-    Train,
-    Trained,
-    TrainingOrder,
-)
+from flexcfl.protocol.order import Exchange, Order, Purpose, Reply, TrainingOrder
+from flexcfl.protocol.orders import LOWEST_LOSS, Evaluate, Evaluated, Train, Trained
 from flexcfl.protocol.placing import (
     CheckDrift,
     Checked,
@@ -51,6 +42,7 @@ from flexcfl.protocol.vectors import (
     FIGURE_BYTES,
     FLOAT32_BYTES,
     NO_GROUP,
+    NOBODY,
     Flags,
     Ids,
     Vector,
@@ -61,14 +53,17 @@ __all__ = [
     "FIGURE_BYTES",
     "FLOAT32_BYTES",
     "LOWEST_LOSS",
+    "NOBODY",
     "NO_GROUP",
     "Algorithm",
+    "Charge",
     "CheckDrift",
     "Checked",
     "Choose",
     "Chosen",
     "Clustering",
     "Conversation",
+    "Cost",
     "DistinctDraws",
     "Evaluate",
     "Evaluated",

@@ -7,13 +7,19 @@ trains: it then remembers what its data are like, and later verdicts are on what
 """
 
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+
+from flexcfl.protocol.costs import Charge, Cost
 from flexcfl.protocol.local import Local
-from flexcfl.protocol.orders import Order, TrainingOrder, check_models
+from flexcfl.protocol.order import Order, TrainingOrder
+from flexcfl.protocol.orders import check_models
 from flexcfl.protocol.vectors import (
     FIGURE_BYTES,
     FLAG_BYTES,
     FLOAT32_BYTES,
+    NOBODY,
     Flags,
     Ids,
     Vector,
@@ -73,6 +79,29 @@ class Place(TrainingOrder[Placed]):
         vectors = 1 + len(self.directions)
         return int(len(self.clients) * vectors * len(self.origin) * FLOAT32_BYTES)
 
+    @property
+    def choices(self) -> int:
+        """The group of each direction."""
+        return len(self.directions)
+
+    @property
+    def transfers(self) -> int:
+        """The directions, and not the origin."""
+        return len(self.clients) * len(self.directions)
+
+    def empty(self) -> Placed:
+        """Return no choices."""
+        return Placed(NOBODY, NOBODY)
+
+    def costs(self, reply: Any, number_bytes: int) -> dict[Charge, Cost]:
+        """Charge the origin as the cold start's, and the directions by themselves."""
+        start = len(self.clients) * self.origin.size * FLOAT32_BYTES
+        return {
+            "cold-start": Cost(0, start, 0),
+            "directions": Cost(self.transfers, self.down_bytes - start, 0),
+            "assignment": Cost(0, 0, reply.up_bytes),
+        }
+
 
 @dataclass(frozen=True, eq=False)
 class Kept:
@@ -90,9 +119,8 @@ class Kept:
 class Keep(Order[Kept]):
     """Ask clients to keep the directions of the groups, beside the origin that they have."""
 
-    kind = "keep"
+    kind, charged, computes = "keep", "directions", False
 
-    clients: Ids
     origin: Vector
     directions: Vectors
 
@@ -100,6 +128,15 @@ class Keep(Order[Kept]):
     def down_bytes(self) -> int:
         """All directions to every client asked; the origin came when they pre-trained from it."""
         return int(len(self.clients) * self.directions.size * FLOAT32_BYTES)
+
+    @property
+    def transfers(self) -> int:
+        """All directions."""
+        return len(self.clients) * len(self.directions)
+
+    def empty(self) -> Kept:
+        """Return that nobody keeps them."""
+        return Kept(NOBODY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +146,8 @@ class Migrate(TrainingOrder[Placed]):
     ``groups`` is how many there are, so that it is known which answers make sense.
     """
 
-    kind = "migrate"
+    kind, charged = "migrate", "assignment"
+    places_again, may_name_none = True, True
 
     local: Local
     groups: int
@@ -118,6 +156,15 @@ class Migrate(TrainingOrder[Placed]):
     def down_bytes(self) -> int:
         """Nothing: they have what they need."""
         return 0
+
+    @property
+    def choices(self) -> int:
+        """All groups."""
+        return self.groups
+
+    def empty(self) -> Placed:
+        """Return no choices."""
+        return Placed(NOBODY, NOBODY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,9 +188,8 @@ class Choose(Order[Chosen]):
     none, ``NO_GROUP``, and its answer does not reach the algorithm.
     """
 
-    kind = "choose"
+    kind, charged, places_again = "choose", "assignment", True
 
-    clients: Ids
     models: Vectors
 
     def __post_init__(self) -> None:
@@ -154,19 +200,35 @@ class Choose(Order[Chosen]):
         """All models to every client asked."""
         return int(len(self.clients) * self.models.size * FLOAT32_BYTES)
 
+    @property
+    def choices(self) -> int:
+        """All models."""
+        return len(self.models)
+
+    @property
+    def transfers(self) -> int:
+        """All models."""
+        return len(self.clients) * len(self.models)
+
+    def empty(self) -> Chosen:
+        """Return no choices."""
+        return Chosen(NOBODY, NOBODY)
+
 
 @dataclass(frozen=True, eq=False)
 class Settle(Order[Kept]):
     """Tell clients that they were placed by others, for the data that they have now."""
 
-    kind = "settle"
-
-    clients: Ids
+    kind, charged, computes, places_again = "settle", "drift", False, True
 
     @property
     def down_bytes(self) -> int:
         """Nothing but the order."""
         return 0
+
+    def empty(self) -> Kept:
+        """Return that nobody was told."""
+        return Kept(NOBODY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,11 +252,13 @@ class CheckDrift(Order[Checked]):
     says that they have drifted: it cannot say that they have not.
     """
 
-    kind = "check-drift"
-
-    clients: Ids
+    kind, charged, computes = "check-drift", "drift", False
 
     @property
     def down_bytes(self) -> int:
         """Nothing but the question."""
         return 0
+
+    def empty(self) -> Checked:
+        """Return no verdicts."""
+        return Checked(NOBODY, np.empty(0, dtype=np.bool_))

@@ -24,8 +24,6 @@ from flexcfl.protocol import (
     Ids,
     Initial,
     Serving,
-    Train,
-    Trained,
     state_type,
 )
 from flexcfl.runner import figures
@@ -174,7 +172,8 @@ class _Course:
         moved = np.flatnonzero(past.model_of != serving.model_of)
         shifted = self.world.shifted(number)
         drift = _drift(shifted, held, past.model_of, serving.model_of)
-        turnout = _turnout(held.training, past.refused + held.refused)
+        refused = past.refused + held.refused + listening.refused
+        turnout = _turnout(held.training, refused)
         return Round(
             figures.of_round(number, turnout, members, trainees, evaluation, drift, ledger),
             figures.of_groups(number, members, trainees, evaluation),
@@ -228,10 +227,9 @@ def _drift(shifted: Ids | None, held: Held[Any], before: Ids, after: Ids) -> Dri
 
 
 def _turnout(training: Sequence[Exchange], refused: Refused) -> Turnout:
-    pairs = [(order, reply) for order, reply in training if isinstance(order, Train)]
     return Turnout(
-        asked=_different(order.clients for order, _ in pairs),
-        answered=_different(reply.clients for _, reply in pairs if isinstance(reply, Trained)),
+        asked=_different(order.clients for order, _ in training),
+        answered=_different(reply.clients for _, reply in training),
         rejected=refused.rejected,
         clipped=refused.clipped,
     )

@@ -32,7 +32,6 @@ from flexcfl.protocol import (
     Settle,
     Train,
     Trained,
-    TrainingOrder,
     Vectors,
     among,
     lowest_finite,
@@ -140,7 +139,7 @@ class Simulation:
         if self.discretion is not None and memory.released is not None:
             self.discretion.recall(memory.released)
         if self.divergence is not None:
-            self.divergence.times = memory.diverged
+            self.divergence = Divergence(memory.diverged)
         self._noticed = memory.world.number
 
     def examples(self, rows: Ids) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
@@ -174,7 +173,7 @@ class _Moment:
             CheckDrift: self._check,
         }
         discretion = self.simulation.discretion
-        if discretion is not None and isinstance(order, TrainingOrder):
+        if discretion is not None and order.trains:
             willing: Any = among(order, ~discretion.spent(order.clients))
             order = willing
         reply: ReplyT = fulfil[type(order)](order)
@@ -184,8 +183,8 @@ class _Moment:
         clients, models, given = order.clients, order.models, order.model_of
         model_of = self._fitting(clients, models) if isinstance(given, str) else given
         updates, loss = self._updates(order, clients, models, model_of)
-        if order.purpose != "placement" and self.simulation.divergence is not None:
-            self.simulation.divergence.look(updates, loss, self.number)
+        if self.simulation.divergence is not None:
+            self.simulation.divergence.look(order, updates, loss, self.number)
         if isinstance(given, str) or order.placing:
             self._remember(clients[model_of != NO_GROUP])
         return Trained(clients, updates, self.view.train.sizes_of(clients), loss, model_of)
