@@ -49,14 +49,14 @@ def answer(
 def _fulfilled(
     order: Order[Any], heading: Heading, host: Hosted, recollection: Recollection
 ) -> Any:
-    world = simulation(host.prepared, host.secret)
-    world.divergence = None  # which is for the server to see, who knows of all clients
+    # Divergence is for the server to see, who knows of all clients.
+    world = simulation(host.prepared, host.secret, computes=order.computes)
     memory = recollection.recalled()
     if memory is not None:
         world.recall(memory)
     if order.computes:
         for kept in world.keepsakes.sent:  # which may be of a server with another model
-            check_width(kept, world.engine.parameters)
+            check_width(kept, host.prepared.engine.parameters)
     executor = world.at(heading.round)
     if host.own:
         _beware(world, host, recollection)

@@ -34,6 +34,7 @@ __all__ = [
     "GROUPS",
     "LABELS",
     "LEDGER",
+    "MESSAGES",
     "ROUNDS",
     "SUMMARY",
     "TABLES",
@@ -45,6 +46,7 @@ __all__ = [
 
 EXPERIMENT, SUMMARY = "experiment.toml", "summary.json"
 ROUNDS, GROUPS, LABELS, LEDGER = "rounds.csv", "groups.csv", "labels.csv", "ledger.csv"
+MESSAGES = "messages.csv"
 TABLES: Mapping[str, type[Any]] = {
     ROUNDS: Figures,
     GROUPS: GroupFigures,
@@ -52,7 +54,7 @@ TABLES: Mapping[str, type[Any]] = {
     "membership.csv": Membership,
     "timings.csv": Timing,
     "missing.csv": Missing,
-    "messages.csv": Messages,
+    MESSAGES: Messages,
     "shifts.csv": Shifted,
 }
 

@@ -36,19 +36,30 @@ class Prepared:
     ``cohorts`` say who is there and who takes part, ``timeline`` which data each client has in
     every round. ``memory`` is about how many bytes the algorithm needs beside models and a
     cohort's updates, and ``own`` names what of it only the caller has. ``roles`` say which clients
-    are at fault or attack; those who train on ``false_labels`` do it with that engine.
+    are at fault or attack. ``make_engine`` makes the engine once, and ``make_poisoned`` that of
+    attackers who train on false labels, where there are any.
     """
 
     experiment: Experiment
     federation: Federation
     cohorts: Attendance
     timeline: Timeline
-    engine: "Engine"
+    make_engine: "Callable[[], Engine]"
     algorithm: Algorithm[Any]
     roles: Roles
-    false_labels: "Engine | None"
+    make_poisoned: "Callable[[], Engine] | None"
     memory: int
     own: tuple[str, ...] = ()
+
+    @property
+    def engine(self) -> "Engine":
+        """The engine on the clients' examples."""
+        return self.make_engine()
+
+    @property
+    def false_labels(self) -> "Engine | None":
+        """The engine of attackers who train on false labels, None where there are none."""
+        return None if self.make_poisoned is None else self.make_poisoned()
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -93,20 +104,22 @@ def prepare(
     if experiment.privacy.level != "none":
         Discretion(experiment.privacy, clients, run.seed)  # so that a budget for nothing is told
     make = partial(_engine, experiment, federation, timeline.variants, own.factory)
-    if late:
-        make = partial(_later, make)
-    engine = make(federation.y)
+    engine = cache(partial(make, federation.y))
+    if not late:
+        engine()
     poisons = attackers is not None and attackers.poisons
     return Prepared(
         experiment=experiment,
         federation=federation,
         cohorts=cohorts,
         timeline=timeline,
-        engine=engine,
+        make_engine=engine,
         algorithm=_algorithm(experiment),
         roles=roles,
-        false_labels=make(federation.classes - 1 - federation.y) if poisons else None,
-        memory=0 if late else _memory(experiment, federation, own, engine.parameters),
+        make_poisoned=cache(partial(make, federation.classes - 1 - federation.y))
+        if poisons
+        else None,
+        memory=0 if late else _memory(experiment, federation, own, engine().parameters),
         own=own.parts,
     )
 
@@ -184,22 +197,3 @@ def _engine(
     make = own or partial(build, data.name, name, data.shape, data.classes)
     device = experiment.run.device
     return Engine(make, data.x, y, data.classes, device=device, variants=variants)
-
-
-class _Late:
-    """An engine that is made when something of it is first asked for.
-
-    A node is asked for much that needs no model, and should not wait for torch each time.
-    """
-
-    def __init__(self, make: "Callable[[], Engine]") -> None:
-        self._make = cache(make)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._make(), name)
-
-
-def _later(make: "Callable[[Ids], Engine]", y: Ids) -> "Engine":
-    late: Any = _Late(partial(make, y))
-    engine: Engine = late
-    return engine

@@ -15,7 +15,7 @@ from flexcfl.checkpoints import Found, Store, UnfitError, rebuilt
 from flexcfl.errors import SettingsError
 from flexcfl.protocol import NO_GROUP, Serving, state_type
 from flexcfl.runner import reading
-from flexcfl.runner.folder import EXPERIMENT, TABLES, Extent
+from flexcfl.runner.folder import EXPERIMENT, MESSAGES, TABLES, Extent
 from flexcfl.runner.hosting import SIMULATED, Hosting
 from flexcfl.runner.loop import Past
 from flexcfl.runner.origin import Origin
@@ -141,7 +141,7 @@ def _fitting(
     checkpoint = found.checkpoint
     content, arrays = checkpoint.content, checkpoint.arrays
     about = _about(content, arrays)
-    _check_hosting(content["world"], hosting)
+    _check_hosting(about, hosting)
     about.origin.check(origin)
     extents = {table.name: table.extent for table in about.tables}
     rows = reading.rows(folder, extents, checkpoint.round)
@@ -160,9 +160,9 @@ def _fitting(
     return Restored(found, about, past, serving, memory, rows, tuple(remarks))
 
 
-def _check_hosting(world: Any, hosting: Hosting) -> None:
-    """Refuse to go on in this process with clients that are on nodes."""
-    if hosting is SIMULATED and isinstance(world, dict) and "sessions" in world:
+def _check_hosting(about: About, hosting: Hosting) -> None:
+    """Refuse to go on in this process with clients that are on nodes: messages went to them."""
+    if hosting is SIMULATED and any(table.name == MESSAGES for table in about.tables):
         raise SettingsError(
             "The clients of this run are on nodes: go on where it was begun, with 'flexcfl resume' "
             "on the machine of 'flexcfl federate', or with flwr run and resume=true "

@@ -79,11 +79,11 @@ class Simulation:
     where nobody will ask. ``keepsakes`` are what clients were sent to keep. ``behaviour`` is what
     clients that fail or attack make of it all, ``discretion`` how updates leave clients, where
     these want privacy, and ``false_labels`` the engine of attackers that train on labels the other
-    way round. ``divergence`` ends a run whose training comes to nothing, and is None where others
-    see to that.
+    way round. ``engine`` is None where no order needs the model. ``divergence`` ends a run whose
+    training comes to nothing, and is None where others see to that.
     """
 
-    engine: "Engine"
+    engine: "Engine | None"
     timeline: Timeline
     seed: int
     watch: Watch | None = None
@@ -179,6 +179,13 @@ class _Moment:
         reply: ReplyT = fulfil[type(order)](order)
         return reply
 
+    @property
+    def engine(self) -> "Engine":
+        """The engine of clients that compute."""
+        if self.simulation.engine is None:
+            raise RuntimeError("nobody computes here: give the simulation an engine")
+        return self.simulation.engine
+
     def _train(self, order: Train) -> Trained:
         clients, models, given = order.clients, order.models, order.model_of
         model_of = self._fitting(clients, models) if isinstance(given, str) else given
@@ -194,7 +201,7 @@ class _Moment:
     ) -> tuple[Vectors, NDArray[np.float64]]:
         """Return what clients of an order learn from their models, as it leaves them."""
         simulation, discretion = self.simulation, self.simulation.discretion
-        updates, loss = self._trained(simulation.engine, order, clients, models, model_of)
+        updates, loss = self._trained(self.engine, order, clients, models, model_of)
         if simulation.false_labels is not None and simulation.behaviour is not None:
             own = np.flatnonzero(simulation.behaviour.roles.hostile[clients])
             engine = simulation.false_labels
@@ -239,7 +246,7 @@ class _Moment:
     def _evaluate(self, order: Evaluate) -> Evaluated:
         owned = self.view.train if order.split == "train" else self.view.test
         rows = owned.gathered(order.clients)
-        loss, hits = self.simulation.engine.evaluate(order.models, order.model_of, rows)
+        loss, hits = self.engine.evaluate(order.models, order.model_of, rows)
         return Evaluated(order.clients, loss, hits, rows.sizes)
 
     def _place(self, order: Place) -> Placed:
