@@ -24,13 +24,11 @@ from flexcfl.flower.records import (
     reply_record,
 )
 from flexcfl.flower.vetting import check_order
-from flexcfl.flower.wire import Share, trimmed, up_bytes
+from flexcfl.flower.wire import Share, up_bytes
 from flexcfl.guards import Guards, admitted
 from flexcfl.metrics import PURPOSES, Ledger
 from flexcfl.protocol import (
-    NOBODY,
     Evaluate,
-    Ids,
     Local,
     Order,
     Placed,
@@ -50,7 +48,7 @@ HEADING = Heading("0" * 16, "1" * 16, ROUND, 'name = "é"\n', "float16")
 class Ninth(TrainingOrder[Placed]):
     """An order that nobody has thought of yet: clients train, and take one of so many groups."""
 
-    kind, charged, may_name_none = "ninth", "query", True
+    kind, reply, charged, may_name_none = "ninth", Placed, "query", True
 
     groups: int
     local: Local
@@ -62,9 +60,6 @@ class Ninth(TrainingOrder[Placed]):
     @property
     def choices(self) -> int:
         return self.groups
-
-    def empty(self) -> Placed:
-        return Placed(NOBODY, NOBODY)
 
 
 ORDERS: dict[str, Order[Any]] = {
@@ -151,12 +146,12 @@ def test_a_letter_and_its_answer_are_read_as_they_were_written(order: Order[Any]
     letter = letter_in(over_the_wire(letter_record(Letter(HEADING, order))))
     assert letter.heading == HEADING
     check_equal(letter.order, order)
-    share, reply = Share(order), answer(order)
-    returned = reply_in(order, over_the_wire(reply_record(reply, "float32")))
-    check_equal(merged(order, [part(share, returned, ROUND)]).reply, reply)
-    size = sum(column.nbytes for column in returned.columns.values())
-    assert size == up_bytes(order, len(order.clients), "float32")
-    assert trimmed(order).order.clients is order.clients
+    reply = answer(order)
+    for updates in ("float16", "float32"):
+        returned = reply_in(order, over_the_wire(reply_record(reply, updates)))
+        size = sum(column.nbytes for column in returned.columns.values())
+        assert size == up_bytes(order, len(order.clients), updates)
+    check_equal(merged(order, [part(Share(order), returned, ROUND)]).reply, reply)
 
 
 def test_a_letter_may_only_ask_who_is_there() -> None:
@@ -193,7 +188,7 @@ def test_what_befalls_clients_befalls_those_of_every_order(order: Order[Any]) ->
         altered = brought(Faults(), attack).reply
         assert altered.clients.tolist() == order.clients.tolist()
         if isinstance(attack, Drag) and order.choices and not order.measures:
-            named: Ids = getattr(altered, "group_of", getattr(altered, "model_of", NOBODY))
+            named = vars(altered).get("group_of", vars(altered).get("model_of"))
             assert set(named.tolist()) == {1}
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from flexcfl.flower.merging import merged, part
 from flexcfl.flower.records import ABOUT, ARRAYS, MalformedError, reply_in, reply_record
-from flexcfl.flower.wire import Share, down_bytes, trimmed, up_bytes
+from flexcfl.flower.wire import Share, down_bytes, trimmed
 from flexcfl.guards import Admission, Guards, admitted
 from flexcfl.protocol import (
     LOWEST_LOSS,
@@ -118,14 +118,6 @@ def test_two_nodes_are_as_good_as_one(order: Any) -> None:
         assert not len(admission.silent)
 
 
-@pytest.mark.parametrize("order", ORDERS, ids=lambda order: order.kind)
-def test_nobody_at_all(order: Any) -> None:
-    admission = received(order)
-    assert not len(admission.reply.clients)
-    assert admission.silent.tolist() == ASKED.tolist()
-    check_equal(admission.reply, type(answer(order))(**{n: c[:0] for n, c in _columns(order)}))
-
-
 def _columns(order: Any) -> list[tuple[str, NDArray[Any]]]:
     return list(vars(answer(order)).items())
 
@@ -143,14 +135,6 @@ def test_only_models_that_are_used_go_to_a_node() -> None:
             assert trimmed(whole).order is whole
     everything = Train(ASKED, MODELS[:1], ASKED * 0, Local())
     assert trimmed(everything).used is None
-
-
-@pytest.mark.parametrize("updates", ["float32", "float16"])
-@pytest.mark.parametrize("order", ORDERS, ids=lambda order: order.kind)
-def test_what_comes_back_is_told_beforehand(order: Any, updates: str) -> None:
-    content = reply_record(answer(order), updates)
-    size = sum(each.numpy().nbytes for each in content.array_records[ARRAYS].values())
-    assert size == up_bytes(order, len(order.clients), updates)
 
 
 def test_half_of_the_bytes_are_whole_numbers_again() -> None:

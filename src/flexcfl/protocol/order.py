@@ -5,9 +5,11 @@ simulation does for it (``simulation.world``), and its message on a network (``f
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
+
+import numpy as np
 
 from flexcfl.protocol.costs import Charge, Cost
 from flexcfl.protocol.vectors import Ids
@@ -19,6 +21,9 @@ Purpose: TypeAlias = Literal["training", "cold-start", "placement"]
 a group that was divided while they were away. Each draws its batches from seeds of its own.
 """
 
+# The numbers of a reply's columns, where they are not whole.
+NUMBERS: Mapping[str, type[Any]] = {"loss": np.float64, "drifted": np.bool_}
+
 ReplyT_co = TypeVar("ReplyT_co", covariant=True)
 
 
@@ -28,6 +33,8 @@ class Order(ABC, Generic[ReplyT_co]):
 
     kind: ClassVar[str]
     """Its name in tables."""
+    reply: ClassVar[type[Any]]
+    """What comes back: a dataclass of columns, with one entry for every client that answers."""
     charged: ClassVar[Charge]
     """What the ledger charges it as, where that is one thing."""
     trains: ClassVar[bool] = False
@@ -72,9 +79,11 @@ class Order(ABC, Generic[ReplyT_co]):
     def down_bytes(self) -> int:
         """What it sends to the clients."""
 
-    @abstractmethod
     def empty(self) -> ReplyT_co:
-        """Return the reply to which nobody has added anything."""
+        """Return the reply in which nobody answers."""
+        names = [each.name for each in fields(self.reply)]
+        nobody: ReplyT_co = self.reply(*(np.empty(0, NUMBERS.get(n, np.int64)) for n in names))
+        return nobody
 
     def costs(self, reply: Any, number_bytes: int) -> dict[Charge, Cost]:
         """Return what it and its reply cost, updates having so many bytes a number."""

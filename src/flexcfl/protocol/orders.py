@@ -5,7 +5,7 @@ are in ``placing``.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from flexcfl.protocol.costs import Charge, Cost
 from flexcfl.protocol.local import Local
 from flexcfl.protocol.order import Order, Purpose, TrainingOrder
-from flexcfl.protocol.vectors import FIGURE_BYTES, FLOAT32_BYTES, NOBODY, Ids, Vectors
+from flexcfl.protocol.vectors import FIGURE_BYTES, FLOAT32_BYTES, Ids, Vectors
 
 __all__ = ["LOWEST_LOSS", "Evaluate", "Evaluated", "Train", "Trained", "check_models"]
 
@@ -71,7 +71,7 @@ class Train(TrainingOrder[Trained]):
     placed where they train, so that they remember what their data are like.
     """
 
-    kind, brings_updates = "train", True
+    kind, reply, brings_updates = "train", Trained, True
 
     models: Vectors
     model_of: Ids | Literal["lowest-loss"]
@@ -96,7 +96,7 @@ class Train(TrainingOrder[Trained]):
 
     def empty(self) -> Trained:
         """Return no updates, which are as long as the models."""
-        return Trained(NOBODY, self.models[:0], NOBODY, np.empty(0), NOBODY)
+        return replace(super().empty(), updates=self.models[:0])
 
     def costs(self, reply: Any, number_bytes: int) -> dict[Charge, Cost]:
         """Count a model down and an update up; what else a client may choose from assigns it."""
@@ -131,7 +131,7 @@ class Evaluate(Order[Evaluated]):
     Who is to measure several models is listed once for each, and answers for all of them or none.
     """
 
-    kind, charged, measures = "evaluate", "query", True
+    kind, reply, charged, measures = "evaluate", Evaluated, "query", True
 
     models: Vectors
     model_of: Ids
@@ -149,7 +149,3 @@ class Evaluate(Order[Evaluated]):
     def transfers(self) -> int:
         """As many models as are to be measured."""
         return len(self.clients)
-
-    def empty(self) -> Evaluated:
-        """Return no figures."""
-        return Evaluated(NOBODY, np.empty(0), NOBODY, NOBODY)

@@ -9,8 +9,6 @@ trains: it then remembers what its data are like, and later verdicts are on what
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from flexcfl.protocol.costs import Charge, Cost
 from flexcfl.protocol.local import Local
 from flexcfl.protocol.order import Order, TrainingOrder
@@ -19,7 +17,6 @@ from flexcfl.protocol.vectors import (
     FIGURE_BYTES,
     FLAG_BYTES,
     FLOAT32_BYTES,
-    NOBODY,
     Flags,
     Ids,
     Vector,
@@ -64,7 +61,7 @@ class Place(TrainingOrder[Placed]):
     They keep the origin and the directions, so that they can do it again by themselves.
     """
 
-    kind = "place"
+    kind, reply = "place", Placed
 
     origin: Vector
     directions: Vectors
@@ -88,10 +85,6 @@ class Place(TrainingOrder[Placed]):
     def transfers(self) -> int:
         """The directions, and not the origin."""
         return len(self.clients) * len(self.directions)
-
-    def empty(self) -> Placed:
-        """Return no choices."""
-        return Placed(NOBODY, NOBODY)
 
     def costs(self, reply: Any, number_bytes: int) -> dict[Charge, Cost]:
         """Charge the origin as the cold start's, and the directions by themselves."""
@@ -119,7 +112,7 @@ class Kept:
 class Keep(Order[Kept]):
     """Ask clients to keep the directions of the groups, beside the origin that they have."""
 
-    kind, charged, computes = "keep", "directions", False
+    kind, reply, charged, computes = "keep", Kept, "directions", False
 
     origin: Vector
     directions: Vectors
@@ -134,10 +127,6 @@ class Keep(Order[Kept]):
         """All directions."""
         return len(self.clients) * len(self.directions)
 
-    def empty(self) -> Kept:
-        """Return that nobody keeps them."""
-        return Kept(NOBODY)
-
 
 @dataclass(frozen=True, eq=False)
 class Migrate(TrainingOrder[Placed]):
@@ -146,7 +135,7 @@ class Migrate(TrainingOrder[Placed]):
     ``groups`` is how many there are, so that it is known which answers make sense.
     """
 
-    kind, charged = "migrate", "assignment"
+    kind, reply, charged = "migrate", Placed, "assignment"
     places_again, may_name_none = True, True
 
     local: Local
@@ -161,10 +150,6 @@ class Migrate(TrainingOrder[Placed]):
     def choices(self) -> int:
         """All groups."""
         return self.groups
-
-    def empty(self) -> Placed:
-        """Return no choices."""
-        return Placed(NOBODY, NOBODY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +173,7 @@ class Choose(Order[Chosen]):
     none, ``NO_GROUP``, and its answer does not reach the algorithm.
     """
 
-    kind, charged, places_again = "choose", "assignment", True
+    kind, reply, charged, places_again = "choose", Chosen, "assignment", True
 
     models: Vectors
 
@@ -210,25 +195,17 @@ class Choose(Order[Chosen]):
         """All models."""
         return len(self.clients) * len(self.models)
 
-    def empty(self) -> Chosen:
-        """Return no choices."""
-        return Chosen(NOBODY, NOBODY)
-
 
 @dataclass(frozen=True, eq=False)
 class Settle(Order[Kept]):
     """Tell clients that they were placed by others, for the data that they have now."""
 
-    kind, charged, computes, places_again = "settle", "drift", False, True
+    kind, reply, charged, computes, places_again = "settle", Kept, "drift", False, True
 
     @property
     def down_bytes(self) -> int:
         """Nothing but the order."""
         return 0
-
-    def empty(self) -> Kept:
-        """Return that nobody was told."""
-        return Kept(NOBODY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,13 +229,9 @@ class CheckDrift(Order[Checked]):
     says that they have drifted: it cannot say that they have not.
     """
 
-    kind, charged, computes = "check-drift", "drift", False
+    kind, reply, charged, computes = "check-drift", Checked, "drift", False
 
     @property
     def down_bytes(self) -> int:
         """Nothing but the question."""
         return 0
-
-    def empty(self) -> Checked:
-        """Return no verdicts."""
-        return Checked(NOBODY, np.empty(0, dtype=np.bool_))

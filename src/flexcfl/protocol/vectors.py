@@ -9,7 +9,6 @@ __all__ = [
     "FIGURE_BYTES",
     "FLAG_BYTES",
     "FLOAT32_BYTES",
-    "NOBODY",
     "NO_GROUP",
     "Flags",
     "Ids",
@@ -26,8 +25,6 @@ Ids: TypeAlias = NDArray[np.int64]
 Flags: TypeAlias = NDArray[np.bool_]
 """Yes or no for each."""
 
-NOBODY: Ids = np.empty(0, dtype=np.int64)
-"""No clients."""
 NO_GROUP = -1
 """The group of a client that has not been placed yet."""
 

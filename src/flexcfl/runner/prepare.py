@@ -36,30 +36,30 @@ class Prepared:
     ``cohorts`` say who is there and who takes part, ``timeline`` which data each client has in
     every round. ``memory`` is about how many bytes the algorithm needs beside models and a
     cohort's updates, and ``own`` names what of it only the caller has. ``roles`` say which clients
-    are at fault or attack. ``make_engine`` makes the engine once, and ``make_poisoned`` that of
-    attackers who train on false labels, where there are any.
+    are at fault or attack. ``make_engine`` makes the engine once, and once that on false labels.
     """
 
     experiment: Experiment
     federation: Federation
     cohorts: Attendance
     timeline: Timeline
-    make_engine: "Callable[[], Engine]"
+    make_engine: "Callable[[bool], Engine]"
     algorithm: Algorithm[Any]
     roles: Roles
-    make_poisoned: "Callable[[], Engine] | None"
     memory: int
     own: tuple[str, ...] = ()
 
     @property
     def engine(self) -> "Engine":
         """The engine on the clients' examples."""
-        return self.make_engine()
+        return self.make_engine(False)
 
     @property
     def false_labels(self) -> "Engine | None":
         """The engine of attackers who train on false labels, None where there are none."""
-        return None if self.make_poisoned is None else self.make_poisoned()
+        attackers = self.experiment.attackers
+        poisons = attackers is not None and attackers.poisons
+        return self.make_engine(True) if poisons else None
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -103,23 +103,18 @@ def prepare(
     roles = Roles.drawn(experiment.faults, attackers, clients, run.seed)
     if experiment.privacy.level != "none":
         Discretion(experiment.privacy, clients, run.seed)  # so that a budget for nothing is told
-    make = partial(_engine, experiment, federation, timeline.variants, own.factory)
-    engine = cache(partial(make, federation.y))
+    make = cache(partial(_engine, experiment, federation, timeline.variants, own.factory))
     if not late:
-        engine()
-    poisons = attackers is not None and attackers.poisons
+        make(False)
     return Prepared(
         experiment=experiment,
         federation=federation,
         cohorts=cohorts,
         timeline=timeline,
-        make_engine=engine,
+        make_engine=make,
         algorithm=_algorithm(experiment),
         roles=roles,
-        make_poisoned=cache(partial(make, federation.classes - 1 - federation.y))
-        if poisons
-        else None,
-        memory=0 if late else _memory(experiment, federation, own, engine().parameters),
+        memory=0 if late else _memory(experiment, federation, own, make(False).parameters),
         own=own.parts,
     )
 
@@ -185,9 +180,9 @@ def _engine(
     federation: Federation,
     variants: Variants | None,
     factory: "Callable[[], nn.Module] | None",
-    y: Ids,
+    false_labels: bool,
 ) -> "Engine":
-    """Return an engine on the federation's examples, with these labels."""
+    """Return an engine on the federation's examples, which may have false labels."""
     # Here and not above, so that settings are read and mistakes told without waiting for torch.
     from flexcfl.engine import Engine
     from flexcfl.models import build, custom
@@ -195,5 +190,5 @@ def _engine(
     data, name = federation, experiment.model.name
     own = custom.checked(factory, name) if factory is not None else None
     make = own or partial(build, data.name, name, data.shape, data.classes)
-    device = experiment.run.device
+    device, y = experiment.run.device, data.classes - 1 - data.y if false_labels else data.y
     return Engine(make, data.x, y, data.classes, device=device, variants=variants)
