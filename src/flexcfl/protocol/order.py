@@ -40,7 +40,7 @@ class Order(ABC, Generic[ReplyT_co]):
     trains: ClassVar[bool] = False
     """Whether clients train for it. That takes time, and counts as the release of an update."""
     brings_updates: ClassVar[bool] = False
-    """Whether these updates are in the reply, as in ``Trained``."""
+    """Whether the reply is ``Trained``, with updates of the order's ``models``."""
     measures: ClassVar[bool] = False
     """Whether clients measure models and stay as they are. Who is to measure several is listed once
     for each, and answers for all of them or none. A loss that is not finite is an answer.
