@@ -177,8 +177,7 @@ def checked(clients: int, rounds: int = 3) -> float:
     everybody = np.arange(clients)
     swap = {"swap-all": SwapAll(1.0)}
     timeline = Timeline(federation(clients), swap, 0, lambda _: everybody)
-    unused: Any = None  # nobody trains
-    world = Simulation(unused, timeline, 0, Watch(LabelShare(), clients))
+    world = Simulation(None, timeline, 0, Watch(LabelShare(), clients))
     seconds = []
     for number in range(rounds + 1):
         executor = world.at(number)

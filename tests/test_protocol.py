@@ -142,7 +142,7 @@ def test_an_order_must_say_what_it_sends() -> None:
         pass
 
     with pytest.raises(TypeError, match="down_bytes"):
-        Dumb()  # type: ignore[abstract]
+        Dumb(np.arange(3))  # type: ignore[abstract]
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,15 @@ def context(node: int, config: Mapping[str, Any]) -> Context:
     )
 
 
+def over_the_wire(content: RecordDict) -> RecordDict:
+    """Return records as another process reads them."""
+    children = {
+        identity: type(child).inflate(child.deflate(), child.children)
+        for identity, child in (content.children or {}).items()
+    }
+    return RecordDict.inflate(content.deflate(), children)
+
+
 @dataclass(eq=False)
 class Clock:
     """A clock that goes on when somebody sleeps; ``alarm`` is told the time whenever it does."""

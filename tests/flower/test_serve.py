@@ -11,6 +11,7 @@ import pytest
 from flwr.app import Message
 from rich.console import Console
 
+import flexcfl
 from flexcfl.errors import SettingsError, TrainingError
 from flexcfl.protocol import numbers
 from flexcfl.runner.result import Run
@@ -105,6 +106,8 @@ def test_a_run_whose_nodes_do_not_come_back_ends_and_can_go_on(
     settings = {**FEDAVG, "network.time_limit": 1, "network.patience": 60}
     with pytest.raises(TrainingError, match="no node for 60 s before round 3: start them again"):
         held(grid, settings, tmp_path / "run")
+    with pytest.raises(SettingsError, match="clients of this run are on nodes"):
+        flexcfl.resume(tmp_path / "run")
     grid.down.clear()
     run = resumed(grid, tmp_path / "run")
     assert run.rounds["trained"][[0, 2, 3]].tolist() == [12] * 3

@@ -364,16 +364,29 @@ def test_replies_of_every_other_kind(
         assert got.dtype == expected.dtype
 
 
-def test_measurements_are_believed_of_everybody_who_was_asked() -> None:
+def test_a_client_has_measured_all_its_models_or_none() -> None:
     order = Evaluate(np.array([7, 3, 7, 3]), MODELS, np.array([0, 0, 1, 1]))
     loss = np.array([np.nan, 1, 2, 3])
     reply = Evaluated(order.clients, loss, np.arange(4), np.full(4, 6))
     assert admitted(order, reply, NUMBER, GUARDS).reply is reply
-    strange = but(reply, clients=np.array([7, 3, 8, 3]))
-    admission = admitted(order, strange, NUMBER, GUARDS)
-    np.testing.assert_array_equal(admission.reply.clients, [7, 3, 3])
-    np.testing.assert_array_equal(admission.reply.hits, [0, 1, 3])
-    assert admission.rejected == {"invalid": 1}
+    for wrong in (
+        {"clients": np.array([7, 3, 8, 3])},
+        {"hits": np.array([0, 1, 7, 3])},
+        {"examples": [6, 6, "6", 6]},
+    ):
+        admission = admitted(order, but(reply, **wrong), NUMBER, GUARDS)
+        np.testing.assert_array_equal(admission.reply.clients, [3, 3])
+        np.testing.assert_array_equal(admission.reply.hits, [1, 3])
+        assert admission.rejected == {"invalid": 2}
+
+
+def test_several_answers_of_a_client_are_put_in_the_order_asked() -> None:
+    order = Evaluate(np.array([7, 3, 7, 3]), MODELS, np.array([0, 0, 1, 1]))
+    sent = Evaluated(np.array([3, 3, 7, 7]), np.ones(4), np.arange(4), np.full(4, 6))
+    admission = admitted(order, sent, NUMBER, GUARDS)
+    np.testing.assert_array_equal(admission.reply.clients, order.clients)
+    np.testing.assert_array_equal(admission.reply.hits, [2, 0, 3, 1])
+    assert not admission.rejected
 
 
 def test_a_million_verdicts_are_not_looked_at_one_by_one() -> None:

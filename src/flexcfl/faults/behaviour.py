@@ -11,15 +11,12 @@ from flexcfl.faults.corruption import corrupted
 from flexcfl.faults.options import KINDS, Faults
 from flexcfl.faults.outdated import Answers, Outdated
 from flexcfl.faults.roles import Roles
-from flexcfl.faults.silence import silence
 from flexcfl.protocol import (
-    Evaluate,
     Executor,
     Flags,
     Ids,
     Order,
     Received,
-    Train,
     Trained,
     TrainingOrder,
     among,
@@ -52,8 +49,7 @@ class Behaviour:
     def at(self, number: int, executor: Executor) -> Executor:
         """Return the executor of round ``number`` (0 is the start), to be used in it alone.
 
-        Every reply is a ``Received``, except to ``Evaluate``, which measures a method and is no
-        part of it: that passes as it is.
+        Every reply is a ``Received``, except to an order that ``measures``: that passes as it is.
         """
         return _Round(self, number, executor)
 
@@ -85,26 +81,30 @@ class _Round:
         if self.absent is None and self.vanishing is not None:
             self.absent = np.zeros_like(self.vanishing)
 
-    def __call__(self, order: Order[Any]) -> Any:
+    def __call__(self, order: Any) -> Any:
         """Have an order fulfilled by those who are there, and return what reaches the server."""
-        if isinstance(order, Evaluate):
+        if order.measures:
             return self.executor(order)
         reply, late = self._fulfilled(order), 0
-        if isinstance(order, TrainingOrder):  # which takes time: one may be late, or vanish over it
+        if order.trains:  # which takes time: one may be late, or vanish over it
             reply, late = self._in_time(self._remaining(order, reply))
-        if not isinstance(order, Train):
+        if not order.brings_updates:
             return Received(self._attacked(order, reply), late=late)
         reply, rounds = self._outdated(order, reply)
         return Received(self._corrupted(order, self._attacked(order, reply)), rounds, late)
 
     def _fulfilled(self, order: Any) -> Any:
-        """Return the reply of those who are there; the others do not even hear of it."""
+        """Return the reply of those who are there; the others do not even hear of it.
+
+        Where nobody is there the executor is not asked: what it does on the way, such as to store
+        what was to be sent, would be done for no one.
+        """
         if self.absent is None:
             return self.executor(order)
         there = ~self.absent[order.clients]
         if there.all():
             return self.executor(order)
-        return self.executor(among(order, there)) if there.any() else silence(order)
+        return self.executor(among(order, there)) if there.any() else order.empty()
 
     def _remaining(self, order: Any, reply: Any) -> Any:
         """Return a reply without those who vanish over it, and know that they are gone."""
@@ -119,7 +119,7 @@ class _Round:
         late = self.late[reply.clients]
         return of_those(reply, ~late), int(late.sum())
 
-    def _outdated(self, order: Train, reply: Trained) -> tuple[Trained, Ids | None]:
+    def _outdated(self, order: TrainingOrder[Any], reply: Trained) -> tuple[Trained, Ids | None]:
         stale = self.behaviour.roles.kind_of[reply.clients] == STALE
         return self.behaviour.answers.stale(order, reply, stale, self.number)
 
@@ -132,7 +132,7 @@ class _Round:
         altered = attack.altered(order, honest, self.number, seed)
         return reply if altered is honest else _with(reply, hostile, altered)
 
-    def _corrupted(self, order: Train, reply: Trained) -> Trained:
+    def _corrupted(self, order: TrainingOrder[Any], reply: Trained) -> Trained:
         kind_of = self.behaviour.roles.kind_of[reply.clients]
         return corrupted(order, reply, kind_of, self.number, self.behaviour.seed)
 

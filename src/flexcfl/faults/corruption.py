@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from flexcfl import seeds
 from flexcfl.faults.options import KINDS
-from flexcfl.protocol import Train, Trained, Vector
+from flexcfl.protocol import Trained, TrainingOrder, Vector
 
 __all__ = ["HUGE", "corrupted"]
 
@@ -20,7 +20,7 @@ Corruption: TypeAlias = Callable[[Vector, np.random.Generator], Vector]
 
 
 def corrupted(
-    order: Train, reply: Trained, kind_of: NDArray[np.int8], number: int, seed: int
+    order: TrainingOrder[Any], reply: Trained, kind_of: NDArray[np.int8], number: int, seed: int
 ) -> Trained:
     """Return a reply in which client ``i`` has the fault ``KINDS[kind_of[i]]``, or none.
 

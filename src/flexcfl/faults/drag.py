@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass as settings
 from flexcfl import seeds
 from flexcfl.aggregation import norms
 from flexcfl.faults.attack import FORBID, Attackers, Scale
-from flexcfl.protocol import Chosen, Migrate, Order, Place, Placed, Train, Trained, Vector
+from flexcfl.protocol import Order, Vector, Vectors
 
 __all__ = ["Drag"]
 
@@ -37,31 +37,21 @@ class Drag(Attackers):
 
     def altered(self, order: Order[Any], reply: Any, number: int, seed: int) -> Any:
         """Claim the group, be alike as founders, and push."""
-        if isinstance(reply, Placed):
-            return replace(reply, group_of=np.full_like(reply.group_of, self._claimed(order)))
-        if isinstance(reply, Chosen):
-            return replace(reply, model_of=np.full_like(reply.model_of, self._claimed(order)))
-        if isinstance(order, Train) and isinstance(reply, Trained):
-            return self._trained(order, reply, seed)
-        return reply
+        changed: dict[str, Any] = {}
+        if order.brings_updates and order.purpose == "cold-start":
+            alike = np.repeat(reply.updates[:1], len(reply.clients), axis=0)
+            return replace(reply, updates=alike)
+        if order.brings_updates:
+            changed["updates"] = self._pushed(reply.updates, seed)
+        if order.choices is not None:  # a group that is given cannot be claimed
+            name = "group_of" if hasattr(reply, "group_of") else "model_of"
+            changed[name] = np.full_like(getattr(reply, name), self.group % order.choices)
+        return replace(reply, **changed) if changed else reply
 
-    def _claimed(self, order: Any) -> int:
-        """Return the group that is wanted, counted round where there are fewer."""
-        if isinstance(order, Migrate):
-            return self.group % order.groups
-        return self.group % len(order.directions if isinstance(order, Place) else order.models)
-
-    def _trained(self, order: Train, reply: Trained, seed: int) -> Trained:
-        if order.purpose == "cold-start":
-            return replace(reply, updates=np.repeat(reply.updates[:1], len(reply.clients), axis=0))
-        lengths = (self.scale * norms(reply.updates))[:, np.newaxis]
+    def _pushed(self, updates: Vectors, seed: int) -> Vectors:
+        lengths = (self.scale * norms(updates))[:, np.newaxis]
         with np.errstate(over="ignore", invalid="ignore"):  # of updates that are not finite
-            pushed = lengths.astype(np.float32) * _direction(seed, reply.updates.shape[1])
-        if not isinstance(order.model_of, str):  # a group that is given cannot be claimed
-            return replace(reply, updates=pushed)
-        return replace(
-            reply, updates=pushed, model_of=np.full_like(reply.model_of, self._claimed(order))
-        )
+            return np.asarray(lengths.astype(np.float32) * _direction(seed, updates.shape[1]))
 
 
 @lru_cache(maxsize=1)

@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass as settings
 from flexcfl import seeds
 from flexcfl.aggregation import norms
 from flexcfl.faults.attack import FORBID, Attackers, Scale
-from flexcfl.protocol import Order, Train, Trained, Vectors
+from flexcfl.protocol import Trained, TrainingOrder, Vectors
 
 __all__ = ["Noise"]
 
@@ -28,13 +28,13 @@ class Noise(Attackers):
     poisons: ClassVar[bool] = False
     scale: Scale = 10.0
 
-    def altered(self, order: Order[Any], reply: Any, number: int, seed: int) -> Any:
+    def altered(self, order: Any, reply: Any, number: int, seed: int) -> Any:
         """Put noise in the place of updates."""
-        if not (isinstance(order, Train) and isinstance(reply, Trained)):
+        if not order.brings_updates:
             return reply
         return replace(reply, updates=self._noise(order, reply, number, seed))
 
-    def _noise(self, order: Train, reply: Trained, number: int, seed: int) -> Vectors:
+    def _noise(self, order: TrainingOrder[Any], reply: Trained, number: int, seed: int) -> Vectors:
         updates = np.empty_like(reply.updates)
         deviations = self.scale * norms(reply.updates) / np.sqrt(updates.shape[1])
         for row, own in enumerate(order.draws(reply.clients)):

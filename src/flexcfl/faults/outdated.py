@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.protocol import Flags, Ids, Train, Trained, Vector, of_those
+from flexcfl.protocol import Flags, Ids, Order, Trained, Vector, of_those
 
 __all__ = ["Answers", "Outdated"]
 
@@ -66,7 +66,7 @@ class Answers:
             self.last[client] = _answer(*own)
 
     def stale(
-        self, order: Train, reply: Trained, stale: Flags, number: int
+        self, order: Order[Any], reply: Trained, stale: Flags, number: int
     ) -> tuple[Trained, Ids | None]:
         """Return a reply in which flagged clients send their last training, and all its rounds.
 

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic.dataclasses import dataclass as settings
 
 from flexcfl.faults.attack import FORBID, Attackers, Scale
-from flexcfl.protocol import Order, Trained
+from flexcfl.protocol import Order
 
 __all__ = ["SignFlip"]
 
@@ -30,7 +30,7 @@ class SignFlip(Attackers):
 
     def altered(self, order: Order[Any], reply: Any, number: int, seed: int) -> Any:
         """Turn updates around."""
-        if not isinstance(reply, Trained):
+        if not order.brings_updates:
             return reply
         with np.errstate(over="ignore"):  # what is beyond float32 is sent as infinity
             return replace(reply, updates=reply.updates * np.float32(-self.scale))

@@ -1,19 +1,18 @@
-"""The answers of several nodes as one reply, in the order in which clients were asked.
+"""The answers of several nodes as one reply.
 
-Nodes may send anything: what is not theirs to say is marked, and the guards turn it away.
+Nodes may send anything: what is not theirs to say is marked, and the guards turn it away. They
+put the answers in the order in which clients were asked, too.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from flexcfl.flower.records import REPLIES, MalformedError, Returned
+from flexcfl.flower.records import Returned
 from flexcfl.flower.wire import Share
-from flexcfl.guards.sense import MOST_EXAMPLES
-from flexcfl.protocol import Evaluate, Ids, Order, Received
+from flexcfl.protocol import Ids, Order, Received
 
 __all__ = ["Part", "merged", "part"]
 
@@ -22,87 +21,46 @@ NOBODY = -1
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What one node answered; ``places`` say where in the whole order its rows were asked.
-
-    ``rounds`` are those to whose orders the rows answer.
-    """
+    """What one node answered; ``rounds`` are those to whose orders the rows answer."""
 
     columns: Mapping[str, Any]
-    places: Ids
     rounds: Ids
     late: int
 
 
-def part(share: Share, places: Ids, returned: Returned, number: int) -> Part:
-    """Return the answer to a share, whose clients stand at ``places`` of a whole order.
-
-    The order is of round ``number``.
-    """
-    columns, asked = dict(returned.columns), share.order.clients
+def part(share: Share, returned: Returned, number: int) -> Part:
+    """Return the answer to a share of an order of round ``number``."""
+    columns, sent = dict(returned.columns), returned.rounds
     clients = _integers(columns["clients"])
-    if isinstance(share.order, Evaluate):
-        mine = np.isin(asked, clients)
-        _check_measured(asked[mine], clients, columns)
-        return Part(columns, places[mine], np.full(len(clients), number), 0)
-    row_of = {client: row for row, client in enumerate(asked.tolist())}
-    rows = np.array([row_of.get(client, NOBODY) for client in clients.tolist()], dtype=np.int64)
-    columns["clients"] = np.where(rows == NOBODY, NOBODY, clients)
+    columns["clients"] = np.where(np.isin(clients, share.order.clients), clients, NOBODY)
     if share.used is not None and "model_of" in columns:
         columns["model_of"] = _looked_up(share.used, _integers(columns["model_of"]))
     if "updates" in columns:
         columns["updates"] = _single(columns["updates"])
-    sent = returned.rounds
-    rounds = np.full(len(rows), number) if sent is None else _integers(sent)
-    return Part(columns, _looked_up(places, rows), rounds, returned.late)
+    rounds = np.full(len(clients), number) if sent is None else _integers(sent)
+    return Part(columns, rounds, returned.late)
 
 
 def merged(order: Order[Any], parts: Sequence[Part]) -> Received:
-    """Return what came in for an order, from whatever nodes."""
-    nobody = np.empty(0, dtype=np.int64)
-    # Who was not asked stands first, which is as good as any place.
-    rows = np.argsort(np.concatenate([nobody, *(each.places for each in parts)]), kind="stable")
-    reply = REPLIES[type(order)]
+    """Return what came in for an order, one node after the other."""
+    reply = order.empty()
     columns = {
-        each.name: _together(
-            [_none(order, each.name), *(own.columns[each.name] for own in parts)], rows
-        )
-        for each in fields(reply)
+        name: _together([none, *(each.columns[name] for each in parts)])
+        for name, none in vars(reply).items()
     }
-    rounds = np.concatenate([nobody, *(each.rounds for each in parts)])[rows]
-    return Received(reply(**columns), rounds, sum(each.late for each in parts))
+    rounds = np.concatenate([reply.clients, *(each.rounds for each in parts)])
+    return Received(type(reply)(**columns), rounds, sum(each.late for each in parts))
 
 
-def _together(columns: Sequence[Any], rows: Ids) -> Any:
-    """Return rows of all columns as one array, or as a list where they are not alike."""
+def _together(columns: Sequence[Any]) -> Any:
+    """Return all columns as one array, or as a list where they are not alike."""
     filled = [column for column in columns if len(column)] or columns[:1]
     alike = {
         (each.dtype, each.shape[1:]) if isinstance(each, np.ndarray) else None for each in filled
     }
     if len(alike) == 1 and None not in alike:
-        return np.concatenate(filled)[rows]
-    loose = [row for column in filled for row in column]
-    return [loose[row] for row in rows.tolist()]
-
-
-def _none(order: Any, name: str) -> NDArray[Any]:
-    """Return what an empty column is like."""
-    if name == "updates":
-        return np.empty((0, order.models.shape[1]), dtype=np.float32)
-    kinds = {"loss": np.float64, "drifted": np.bool_}
-    return np.empty(0, dtype=kinds.get(name, np.int64))
-
-
-def _check_measured(asked: Ids, clients: Ids, columns: Mapping[str, Any]) -> None:
-    """Refuse measurements that make no sense, for guards take these as they are.
-
-    A loss may be anything but finite, where a model has diverged.
-    """
-    hits, examples = _integers(columns["hits"]), _integers(columns["examples"])
-    loss = columns["loss"]
-    real = isinstance(loss, np.ndarray) and loss.dtype == np.float64 and loss.ndim == 1
-    fits = np.array_equal(asked, clients) and (hits >= 0).all() and (hits <= examples).all()
-    if not (real and fits and examples.max(initial=0) <= MOST_EXAMPLES):
-        raise MalformedError("it measured something else than it was asked for")
+        return np.concatenate(filled)
+    return [row for column in filled for row in column]
 
 
 def _integers(column: Any) -> Ids:

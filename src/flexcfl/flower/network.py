@@ -29,8 +29,6 @@ from flexcfl.protocol import (
     Ids,
     Order,
     Traffic,
-    Train,
-    TrainingOrder,
     among,
     spans,
 )
@@ -142,15 +140,7 @@ class Network:
         self.released = memory.released.copy()
         if self.settings.own_files:  # whose clients never take back what they have counted
             self.released += LOST
-        self.divergence.times = memory.diverged
-
-
-@dataclass(frozen=True, eq=False)
-class _Asked:
-    """What went to a node, and where in the whole order its clients were asked."""
-
-    share: Share
-    places: Ids
+        self.divergence = Divergence(memory.diverged)
 
 
 @dataclass(eq=False)
@@ -168,10 +158,10 @@ class _Round:
         parts: list[Part] = []
         traffic, late = Traffic(), 0
         for answer in self._answers(order, asked):
-            mine = asked[answer.node]
-            own = self._part(mine, answer)
-            traffic += _traffic(mine.share.order, answer, own, updates)
-            late += len(mine.places) if answer.late else 0
+            share = asked[answer.node]
+            own = self._part(share, answer)
+            traffic += _traffic(share.order, answer, own, updates)
+            late += len(share.order.clients) if answer.late else 0
             parts += [] if own is None else [own]
         received = merged(order, parts)
         self._look(order, received.reply)
@@ -184,28 +174,28 @@ class _Round:
         answered: ReplyT = reply
         return answered
 
-    def _divided(self, order: Any) -> dict[int, _Asked]:
+    def _divided(self, order: Order[Any]) -> dict[int, Share]:
         divided = self.network.roster.divided(order.clients)
         return {
-            node: _Asked(wire.trimmed(among(order, mine)), np.flatnonzero(mine))
+            node: wire.trimmed(among(order, mine))
             for node, mine in divided
             if node not in self.absent
         }
 
-    def _answers(self, order: Order[Any], asked: dict[int, _Asked]) -> Iterator[Answer]:
+    def _answers(self, order: Order[Any], asked: dict[int, Share]) -> Iterator[Answer]:
         network, message = self.network, MESSAGES[type(order)]
         contents = {
-            node: letter_record(Letter(network.heading, each.share.order))
-            for node, each in asked.items()
+            node: letter_record(Letter(network.heading, share.order))
+            for node, share in asked.items()
         }
         limit = network.settings.time_limit
         return network.post.exchange(message, contents, self.number, limit)
 
-    def _part(self, asked: _Asked, answer: Answer) -> Part | None:
+    def _part(self, share: Share, answer: Answer) -> Part | None:
         """Return what a node answered, or None, with a remark, where that is of no use."""
-        share, order = asked.share, asked.share.order
+        order = share.order
         try:
-            return part(share, asked.places, reply_in(order, answer.opened()), self.number)
+            return part(share, reply_in(order, answer.opened()), self.number)
         except MalformedError as error:
             self.absent.add(answer.node)
             node = f"node {answer.node} (clients {spans(order.clients)})"
@@ -213,31 +203,31 @@ class _Round:
             self.network.remark(f"{where}: {node} is left out: {error}")
             return None
 
-    def _count(self, order: Order[Any], asked: Iterable[_Asked]) -> None:
+    def _count(self, order: Order[Any], asked: Iterable[Share]) -> None:
         """Count the updates that may leave clients, whether they will be heard of or not."""
         discretion, released = self.network.discretion, self.network.released
-        if discretion is None or not isinstance(order, TrainingOrder):
+        if discretion is None or not order.trains:
             return
         discretion.recall(released)
         for each in asked:
-            clients = order.clients[each.places]
+            clients = each.order.clients
             released[clients[~discretion.spent(clients)]] += 1
 
     def _look(self, order: Order[Any], reply: Any) -> None:
         """End a run whose training comes to nothing, unless that is on the word of a few."""
-        if not isinstance(order, Train) or order.purpose == "placement":
+        if not order.brings_updates:
             return
         updates, loss = reply.updates, reply.loss
         plain = isinstance(updates, np.ndarray) and isinstance(loss, np.ndarray) and loss.ndim == 1
         numbers = plain and (updates.dtype, loss.dtype) == (np.float32, np.float64)
         if numbers and 2 * len(loss) > len(order.clients):
-            self.network.divergence.look(updates, loss, self.number)
+            self.network.divergence.look(order, updates, loss, self.number)
 
 
 def _traffic(order: Any, answer: Answer, own: Part | None, updates: str) -> Traffic:
     if not answer.down_bytes:  # it could not be reached
         return Traffic()
-    rows = 0 if own is None else len(own.places)
+    rows = 0 if own is None else len(own.rounds)
     return Traffic(
         messages=1,
         wire_down_bytes=wire.down_bytes(order),

@@ -15,13 +15,11 @@ from flexcfl.flower.records import (
     reply_record,
 )
 from flexcfl.flower.vetting import check_heading, check_order, check_width
-from flexcfl.protocol import Choose, Evaluate, Migrate, Order, Place, Train
+from flexcfl.protocol import Order
 from flexcfl.runner.hosting import simulation
 from flexcfl.simulation import Simulation
 
 __all__ = ["answer"]
-
-COMPUTING = (Train, Evaluate, Place, Choose, Migrate)  # other orders need no model
 
 
 def answer(
@@ -41,7 +39,7 @@ def answer(
         recollection.check()  # now, because it is for the end of a round that it is needed
         return hosts_record(host.hosts)
     check_order(order, host.clients)
-    if isinstance(order, COMPUTING):
+    if order.computes:
         check_width(order, host.prepared.engine.parameters)
     with recollection.held():
         reply = _fulfilled(order, heading, host, recollection)
@@ -51,19 +49,19 @@ def answer(
 def _fulfilled(
     order: Order[Any], heading: Heading, host: Hosted, recollection: Recollection
 ) -> Any:
-    world = simulation(host.prepared, host.secret)
-    world.divergence = None  # which is for the server to see, who knows of all clients
+    # Divergence is for the server to see, who knows of all clients.
+    world = simulation(host.prepared, host.secret, computes=order.computes)
     memory = recollection.recalled()
     if memory is not None:
         world.recall(memory)
-    if isinstance(order, COMPUTING):
+    if order.computes:
         for kept in world.keepsakes.sent:  # which may be of a server with another model
-            check_width(kept, world.engine.parameters)
+            check_width(kept, host.prepared.engine.parameters)
     executor = world.at(heading.round)
     if host.own:
         _beware(world, host, recollection)
     reply = executor(order)
-    if not isinstance(order, Evaluate):  # which changes nothing
+    if not order.measures:  # which changes nothing
         recollection.keep(world.memory())
     return reply
 

@@ -15,29 +15,22 @@ from numpy.typing import NDArray
 
 from flexcfl.protocol import (
     CheckDrift,
-    Checked,
     Choose,
-    Chosen,
     Evaluate,
-    Evaluated,
     Keep,
-    Kept,
     Local,
     Migrate,
     Order,
     Place,
-    Placed,
     Received,
     Settle,
     Train,
-    Trained,
 )
 
 __all__ = [
     "HELLO",
     "LONGEST",
     "MESSAGES",
-    "REPLIES",
     "Heading",
     "Hosts",
     "Letter",
@@ -66,16 +59,6 @@ MESSAGES: Mapping[type[Order[Any]], str] = {
     Settle: "query.settle",
     CheckDrift: "query.drift",
     Evaluate: "evaluate",
-}
-REPLIES: Mapping[type[Order[Any]], type[Any]] = {
-    Train: Trained,
-    Place: Placed,
-    Migrate: Placed,
-    Keep: Kept,
-    Choose: Chosen,
-    Settle: Kept,
-    CheckDrift: Checked,
-    Evaluate: Evaluated,
 }
 KINDS = {order.kind: order for order in MESSAGES}
 
@@ -137,7 +120,7 @@ def letter_record(letter: Letter) -> RecordDict:
     arrays: dict[str, NDArray[Any]] = {}
     if letter.order is not None:
         plain["kind"] = letter.order.kind
-        for each in fields(letter.order):  # type: ignore[arg-type]
+        for each in fields(letter.order):
             value = getattr(letter.order, each.name)
             if isinstance(value, np.ndarray):
                 arrays[each.name] = value
@@ -225,15 +208,12 @@ def reply_in(order: Order[Any], content: RecordDict) -> Returned:
     lists = plain.get("lists", {})
     if not isinstance(lists, dict):
         raise MalformedError("its lists are none")
-    columns = {
-        each.name: _column(each.name, lists, arrays) for each in fields(REPLIES[type(order)])
-    }
+    columns = {name: _column(name, lists, arrays) for name in vars(order.empty())}
     rounds = _column("rounds", {}, arrays) if "rounds" in arrays else None
     lengths = {len(column) for column in (*columns.values(), rounds) if column is not None}
     if len(lengths) > 1:
         raise MalformedError("its columns are not of one length")
-    asked = len(order.clients)  # type: ignore[attr-defined]
-    late = _whole(plain.get("late", 0))
+    asked, late = len(order.clients), _whole(plain.get("late", 0))
     if max(lengths) + late > asked:
         raise MalformedError(f"it has more answers than the {asked} that it was asked for")
     return Returned(columns, rounds, late)

@@ -8,7 +8,7 @@ import numpy as np
 
 from flexcfl.errors import SettingsError
 from flexcfl.flower.records import Heading, MalformedError
-from flexcfl.protocol import LOWEST_LOSS, Evaluate, Ids, Order, Purpose
+from flexcfl.protocol import LOWEST_LOSS, Ids, Order, Purpose
 
 __all__ = ["NAME", "check_heading", "check_order", "check_width"]
 
@@ -41,7 +41,7 @@ def check_heading(heading: Heading) -> None:
 
 def check_order(order: Order[Any], hosted: Ids) -> None:
     """Refuse an order that makes no sense, or that is to clients who are not here."""
-    clients: Any = getattr(order, "clients", None)
+    clients: Any = order.clients  # which may be anything
     if not _is(clients, np.int64, 1):
         raise MalformedError("the order does not say to which clients it goes")
     strange = np.setdiff1d(clients, hosted)
@@ -51,7 +51,7 @@ def check_order(order: Order[Any], hosted: Ids) -> None:
             "started again with other clients?"
         )
     # Two updates of one client would share their noise, which their difference would be without.
-    if not isinstance(order, Evaluate) and len(np.unique(clients)) < len(clients):
+    if not order.measures and len(np.unique(clients)) < len(clients):
         raise MalformedError("the order names a client twice")
     _check_model_of(getattr(order, "model_of", LOWEST_LOSS), len(clients))
     _check_repeats(getattr(order, "repeats", None), len(clients))
@@ -60,7 +60,7 @@ def check_order(order: Order[Any], hosted: Ids) -> None:
         if not _is(vectors, np.float32, dimensions) or not vectors.size:
             raise MalformedError(f"the {name} of the order are no vectors of float32")
     for name, known in PLAIN.items():
-        if getattr(order, name, known[0]) not in known:
+        if vars(order).get(name, known[0]) not in known:
             raise MalformedError(f"the order has an unknown {name}")
     if type(getattr(order, "groups", 0)) is not int:
         raise MalformedError("the order does not say how many groups there are")

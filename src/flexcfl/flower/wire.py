@@ -1,18 +1,12 @@
 """What goes to a node and what comes back, in bytes of arrays, before anything is sent."""
 
 from dataclasses import dataclass, fields, replace
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from flexcfl.flower.records import REPLIES
-from flexcfl.protocol import (
-    FIGURE_BYTES,
-    Evaluate,
-    Ids,
-    Order,
-    Train,
-)
+from flexcfl.protocol import Ids, Order
 
 __all__ = ["Share", "down_bytes", "trimmed", "up_bytes"]
 
@@ -29,11 +23,12 @@ class Share:
     used: Ids | None = None
 
 
-def trimmed(order: Order[Any]) -> Share:
+def trimmed(order: Any) -> Share:
     """Return an order with those models alone that its clients use."""
-    if not isinstance(order, Train | Evaluate) or isinstance(order.model_of, str):
+    given = getattr(order, "model_of", None)
+    if not isinstance(given, np.ndarray):
         return Share(order)
-    used, model_of = np.unique(order.model_of, return_inverse=True)
+    used, model_of = np.unique(given, return_inverse=True)
     if len(used) == len(order.models):
         return Share(order)
     fewer = replace(order, models=order.models[used], model_of=model_of.astype(np.int64))
@@ -42,14 +37,13 @@ def trimmed(order: Order[Any]) -> Share:
 
 def down_bytes(order: Order[Any]) -> int:
     """Return the bytes of the arrays that go to a node."""
-    values = [getattr(order, each.name) for each in fields(order)]  # type: ignore[arg-type]
+    values = [getattr(order, each.name) for each in fields(order)]
     return sum(value.nbytes for value in values if isinstance(value, np.ndarray))
 
 
-def up_bytes(order: Any, answering: int, updates: str) -> int:
+def up_bytes(order: Order[Any], answering: int, updates: str) -> int:
     """Return the bytes of the arrays that come back if so many clients, or rows, answer."""
-    sizes = {"drifted": np.dtype(np.bool_).itemsize}
-    if isinstance(order, Train):
-        sizes["updates"] = order.models.shape[1] * np.dtype(updates).itemsize
-    names = [each.name for each in fields(REPLIES[type(order)])]
-    return answering * sum(sizes.get(name, FIGURE_BYTES) for name in names)
+    columns = vars(order.empty())
+    if order.brings_updates:
+        columns = {**columns, "updates": columns["updates"].astype(updates)}
+    return answering * int(sum(each.itemsize * prod(each.shape[1:]) for each in columns.values()))

@@ -15,17 +15,7 @@ from flexcfl.guards.options import Guards
 from flexcfl.guards.proportion import longest, shortened
 from flexcfl.guards.review import REASONS, Review
 from flexcfl.guards.sense import Readings, finite, readings
-from flexcfl.protocol import (
-    Evaluate,
-    Flags,
-    Ids,
-    Order,
-    Received,
-    Train,
-    Trained,
-    Vectors,
-    of_those,
-)
+from flexcfl.protocol import Flags, Ids, Order, Received, Trained, Vectors, of_those
 
 __all__ = ["REASONS", "Admission", "admitted"]
 
@@ -54,21 +44,16 @@ def admitted(
     """Return what may be believed of what clients sent in round ``number`` (0 is the start).
 
     ``received`` is a reply, or one as it was ``Received``. Of a client that answers several times
-    the first answer counts. Where nothing is wrong the reply is handed on as it is, and what was
-    measured (``Evaluate``) is believed of everybody who was asked. Founders that are asked after
-    others are judged by the ``centre`` of those, being too few to have one of their own.
+    the first answers count, as many as it was asked for. Where nothing is wrong the reply is handed
+    on as it is. Founders that are asked after others are judged by the ``centre`` of those, being
+    too few to have one of their own.
     """
     if not isinstance(received, Received):
         received = Received(received)
     reply, review = received.reply, Review.of(order, received, number)
-    silent = review.silent(order.clients)  # type: ignore[attr-defined]
-    if isinstance(order, Evaluate):
-        # In the order sent: who was asked about several models answers as often.
-        measured = of_those(reply, review.stands)
-        return Admission(measured, review.rejected(received.late), silent=silent)
-    review.refuse_repetitions()
+    silent = review.silent(order.clients)
     columns, shorter = readings(order, reply, review), np.zeros_like(review.stands)
-    if isinstance(order, Train):
+    if order.brings_updates:
         reply, shorter = _trained(order, reply, columns, review, guards)
         if order.founding:
             reply = _kept(reply, review, ~copies(reply.updates))
@@ -83,7 +68,7 @@ def admitted(
 
 
 def _trained(
-    order: Train, reply: Trained, columns: Readings, review: Review, guards: Guards
+    order: Any, reply: Trained, columns: Readings, review: Review, guards: Guards
 ) -> tuple[Trained, Flags]:
     """Return what those trained whose updates are in order, and which were shortened."""
     parameters = order.models.shape[1]

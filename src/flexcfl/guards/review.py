@@ -14,7 +14,8 @@ __all__ = ["REASONS", "Review"]
 REASONS = ("late", "stale", "invalid", "shape", "not_finite", "norm", "founding")
 """Why an answer is turned away, in the order in which the reasons are looked for."""
 STANDS = -1
-NOT_ASKED = -1
+NOT_ASKED = -1  # a place
+NOBODY = -1  # a client
 
 
 @dataclass(eq=False)
@@ -29,11 +30,13 @@ class Review:
     def of(cls, order: Order[Any], received: Received, number: int) -> "Review":
         """Look at whose answers these are, and to which round's order."""
         clients, _ = integers(received.reply.clients)  # who is nobody was not asked
-        why = np.full(len(clients), STANDS, dtype=np.int8)
-        review = cls(clients, _places(order.clients, clients), why)  # type: ignore[attr-defined]
+        stale = np.zeros(len(clients), dtype=np.bool_)
         if received.rounds is not None:
-            review.refuse(integers(received.rounds)[0] != number, "stale")
-        review.refuse(review.places == NOT_ASKED, "invalid")
+            stale = integers(received.rounds)[0] != number
+        places = _places(order.clients, np.where(stale, NOBODY, clients))
+        review = cls(clients, places, np.full(len(clients), STANDS, dtype=np.int8))
+        review.refuse(stale, "stale")
+        review.refuse(places == NOT_ASKED, "invalid")
         return review
 
     def silent(self, asked: Ids) -> Ids:
@@ -52,15 +55,11 @@ class Review:
         if wrong.any():
             self.why[wrong & self.stands] = REASONS.index(reason)
 
-    def refuse_repetitions(self) -> None:
-        """Turn all but the first answer of each client away."""
-        rows = np.flatnonzero(self.stands)
-        places = self.places[rows]
-        if _ascending(places):
-            return
-        repeated = self.stands
-        repeated[rows[np.unique(places, return_index=True)[1]]] = False
-        self.refuse(repeated, "invalid")
+    def refuse_parts(self, asked: Ids) -> None:
+        """Turn away who has not answered everything that it was asked."""
+        open_ = np.ones(len(asked), dtype=np.bool_)
+        open_[self.places[self.stands]] = False
+        self.refuse(np.isin(self.clients, asked[open_]), "invalid")
 
     def rows(self) -> Ids:
         """Return the answers that stand, in the order asked."""
@@ -76,14 +75,24 @@ class Review:
 
 
 def _places(asked: Ids, clients: Ids) -> Ids:
-    """Return where each client stands among those asked."""
-    if clients is asked or np.array_equal(clients, asked):
+    """Return which place of those asked each answer is for: the first of a client for its first.
+
+    Who was not asked has none, nor has who was asked less often than it answers.
+    """
+    if np.array_equal(clients, asked):
         return np.arange(len(asked))
-    # One cell for every client up to the last one asked, and one more for all strangers.
-    place_of = np.full(asked.max(initial=-1) + 2, NOT_ASKED, dtype=np.int64)
-    place_of[asked] = np.arange(len(asked))
-    stranger = (clients < 0) | (clients >= len(place_of))
-    return np.asarray(place_of[np.where(stranger, -1, clients)])
+    by_client = np.argsort(asked, kind="stable")
+    places = np.searchsorted(asked[by_client], clients) + _repetition(clients)
+    found = np.append(by_client, NOT_ASKED)[np.minimum(places, len(asked))]
+    return np.where(np.append(asked, NOBODY)[found] == clients, found, NOT_ASKED)
+
+
+def _repetition(clients: Ids) -> Ids:
+    """Return how often each client stands further ahead."""
+    by_client = np.argsort(clients, kind="stable")
+    ordered, repetition = clients[by_client], np.empty_like(clients)
+    repetition[by_client] = np.arange(len(clients)) - np.searchsorted(ordered, ordered)
+    return repetition
 
 
 def _ascending(places: Ids) -> bool:

@@ -1,6 +1,5 @@
 """What answers say, where it makes sense as an answer to the order."""
 
-from dataclasses import fields
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -8,12 +7,13 @@ from numpy.typing import NDArray
 
 from flexcfl.guards.columns import integers, reals
 from flexcfl.guards.review import Review
-from flexcfl.protocol import NO_GROUP, Choose, Flags, Migrate, Order, Place, Train
+from flexcfl.protocol import NO_GROUP, Flags, Order
 
 __all__ = ["Readings", "finite", "readings"]
 
 Readings: TypeAlias = dict[str, NDArray[Any]]
 
+CHOICES = ("model_of", "group_of")  # columns in which clients name what they train, or choose
 LARGEST = float(np.finfo(np.float32).max)  # a loss beyond it would make means infinite
 MOST_EXAMPLES = 2**40  # of a million clients with so many the sum is still a 64-bit number
 
@@ -21,50 +21,46 @@ MOST_EXAMPLES = 2**40  # of a million clients with so many the sum is still a 64
 def readings(order: Order[Any], reply: Any, review: Review) -> Readings:
     """Return all that a reply says but its updates, and refuse whose answer makes no sense."""
     columns: Readings = {"clients": review.clients}
-    for name, sent in ((each.name, getattr(reply, each.name)) for each in fields(reply)):
+    for name, like in vars(order.empty()).items():
+        sent = getattr(reply, name)
         if len(sent) != len(review.clients):  # which is the executor's doing, and no client's
             raise ValueError(f"{len(review.clients)} clients answered, with {len(sent)} {name}")
-        if name == "loss":
+        if like.dtype == np.float64:
             columns[name] = reals(sent)
         elif name not in ("clients", "updates"):
-            columns[name] = _whole(order, name, sent, review)
+            columns[name] = _whole(order, name, like.dtype, sent, review)
+    if "hits" in columns:
+        review.refuse(columns["hits"] > columns["examples"], "invalid")
+    if order.measures:
+        review.refuse_parts(order.clients)
     return columns
 
 
 def finite(order: Order[Any], columns: Readings) -> Flags:
-    """Return whose training came to something.
+    """Return whose answer came to something.
 
-    Losses are not beyond what float32 can hold, and a client that was to choose has named a group
-    or a model. Only of those that migrate it may name none.
+    Figures are not beyond what float32 can hold, but for those that were measured. A client that
+    was to choose has named a group or a model, but where it may name none.
     """
     zeros = np.zeros(len(columns["clients"]))
     chosen = columns.get("model_of", columns.get("group_of", zeros))
-    named = (chosen != NO_GROUP) | isinstance(order, Migrate)
-    return np.asarray(named & (np.abs(columns.get("loss", zeros)) <= LARGEST))
+    fine = (chosen != NO_GROUP) | order.may_name_none
+    for figures in columns.values():
+        if figures.dtype == np.float64 and not order.measures:
+            fine &= np.abs(figures) <= LARGEST
+    return np.asarray(fine)
 
 
-def _whole(order: Order[Any], name: str, sent: Any, review: Review) -> NDArray[Any]:
-    if name == "drifted" and getattr(sent, "dtype", None) == np.bool_ and sent.ndim == 1:
+def _whole(order: Any, name: str, dtype: np.dtype[Any], sent: Any, review: Review) -> NDArray[Any]:
+    flags = dtype == np.bool_
+    if flags and getattr(sent, "dtype", None) == dtype and sent.ndim == 1:
         return np.asarray(sent)  # as it is: yes or no is all that these can say
     values, known = integers(sent)
-    if name == "examples":
-        known &= (values >= 0) & (values <= MOST_EXAMPLES)
-    elif name == "drifted":
-        known &= (values == 0) | (values == 1)
-    elif isinstance(order, Train) and not isinstance(order.model_of, str):
+    if name not in CHOICES:
+        known &= (values >= 0) & (values <= (1 if flags else MOST_EXAMPLES))
+    elif order.choices is None:
         known &= values == np.append(order.model_of, -1)[review.places]
     else:
-        known &= (values >= NO_GROUP) & (values < _groups(order))
+        known &= (values >= NO_GROUP) & (values < order.choices)
     review.refuse(~known, "invalid")
-    return values.astype(np.bool_) if name == "drifted" else values
-
-
-def _groups(order: Order[Any]) -> int:
-    """Return among how many groups or models clients choose."""
-    if isinstance(order, Migrate):
-        return order.groups
-    if isinstance(order, Place):
-        return len(order.directions)
-    if isinstance(order, Train | Choose):
-        return len(order.models)
-    raise TypeError(f"nobody chooses a group in answer to {type(order).__name__}")
+    return values.astype(dtype, copy=False)

@@ -5,65 +5,18 @@ TPDS 2022, Section 5.3 and its figure on communication. The paper counts one for
 direction that goes to a client or comes back. The common origin that newcomers receive, figures and
 verdicts are not counted; groups that share hand on one model each. Models that an algorithm has
 evaluated are charged to it as ``query``; ``evaluation`` only measures the method and is no part of
-it. Bytes are all that the orders send and bring back.
+it. Bytes are all that the orders send and bring back. What an order costs is its own to say.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, get_args
+from typing import get_args
 
-from flexcfl.protocol import (
-    FLOAT32_BYTES,
-    CheckDrift,
-    Choose,
-    Evaluate,
-    Exchange,
-    Keep,
-    Migrate,
-    Place,
-    Settle,
-    Train,
-)
+from flexcfl.protocol import FLOAT32_BYTES, Charge, Cost, Exchange
 
-__all__ = ["PURPOSES", "Cost", "Ledger", "Purpose"]
+__all__ = ["PURPOSES", "Cost", "Ledger"]
 
-Purpose: TypeAlias = Literal[
-    "training",
-    "cold-start",
-    "directions",
-    "assignment",
-    "query",
-    "inter-group",
-    "drift",
-    "evaluation",
-]
-PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
-
-# What clients train for, in the words of the ledger.
-TRAINING: Mapping[str, Purpose] = {
-    "training": "training",
-    "cold-start": "cold-start",
-    "placement": "assignment",
-}
-
-
-@dataclass(frozen=True)
-class Cost:
-    """Model transfers as the paper counts them, and bytes down to and up from clients."""
-
-    transfers: int = 0
-    down_bytes: int = 0
-    up_bytes: int = 0
-
-    def __add__(self, other: "Cost") -> "Cost":
-        return Cost(
-            self.transfers + other.transfers,
-            self.down_bytes + other.down_bytes,
-            self.up_bytes + other.up_bytes,
-        )
-
-
-NOTHING = Cost()
+PURPOSES: tuple[Charge, ...] = get_args(Charge)
 
 
 @dataclass(frozen=True)
@@ -77,7 +30,7 @@ class Ledger:
     Cost(transfers=0, down_bytes=0, up_bytes=3)
     """
 
-    costs: Mapping[Purpose, Cost] = field(default_factory=dict)
+    costs: Mapping[Charge, Cost] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -87,8 +40,11 @@ class Ledger:
 
         Where the run is ``measuring`` the method, the method is not charged.
         """
-        costs = _measured(*exchange) if measuring else _costs(*exchange, number_bytes)
-        return cls({purpose: cost for purpose, cost in costs.items() if cost != NOTHING})
+        order, reply = exchange
+        costs = order.costs(reply, number_bytes)
+        if measuring:
+            costs = {"evaluation": Cost(0, order.down_bytes, reply.up_bytes)}
+        return cls({purpose: cost for purpose, cost in costs.items() if cost != Cost()})
 
     @classmethod
     def between_groups(cls, models: int) -> "Ledger":
@@ -98,54 +54,11 @@ class Ledger:
     def __add__(self, other: "Ledger") -> "Ledger":
         costs = dict(self.costs)
         for purpose, cost in other.costs.items():
-            costs[purpose] = costs.get(purpose, NOTHING) + cost
+            costs[purpose] = costs.get(purpose, Cost()) + cost
         return Ledger(costs)
 
     @property
     def total(self) -> Cost:
         """What the method itself costs: evaluation, which only measures it, is left out."""
         costs = [cost for purpose, cost in self.costs.items() if purpose != "evaluation"]
-        return sum(costs, NOTHING)
-
-
-def _costs(order: Any, reply: Any, number_bytes: int) -> dict[Purpose, Cost]:
-    match order:
-        case Train():
-            return _training(order, reply, number_bytes)
-        case Place(origin=origin, directions=directions):
-            # The origin comes along for the cold start, the directions are kept for migrations.
-            start = order.clients.size * origin.size * FLOAT32_BYTES
-            sent = order.clients.size * len(directions)
-            return {
-                "cold-start": Cost(0, start, 0),
-                "directions": Cost(sent, order.down_bytes - start, 0),
-                "assignment": Cost(0, 0, reply.up_bytes),
-            }
-        case Keep(directions=directions):
-            sent = order.clients.size * len(directions)
-            return {"directions": Cost(sent, order.down_bytes, reply.up_bytes)}
-        case Choose(models=models):
-            sent = order.clients.size * len(models)
-            return {"assignment": Cost(sent, order.down_bytes, reply.up_bytes)}
-        case Migrate():
-            return {"assignment": Cost(0, order.down_bytes, reply.up_bytes)}
-        case CheckDrift() | Settle():
-            return {"drift": Cost(0, order.down_bytes, reply.up_bytes)}
-        case Evaluate():
-            return {"query": Cost(order.clients.size, order.down_bytes, reply.up_bytes)}
-    raise TypeError(f"the ledger does not know what {type(order).__name__} costs")
-
-
-def _measured(order: Any, reply: Any) -> dict[Purpose, Cost]:
-    return {"evaluation": Cost(0, order.down_bytes, reply.up_bytes)}
-
-
-def _training(order: Train, reply: Any, number_bytes: int) -> dict[Purpose, Cost]:
-    """Count a model down and an update up; what else a client may choose from assigns it."""
-    asked, size = order.clients.size, order.models.shape[1] * FLOAT32_BYTES
-    up = reply.up_bytes - reply.updates.size * (FLOAT32_BYTES - number_bytes)
-    own = Cost(asked + reply.clients.size, asked * size, up)
-    if not isinstance(order.model_of, str):
-        return {TRAINING[order.purpose]: own}
-    choice = asked * (len(order.models) - 1)
-    return {TRAINING[order.purpose]: own, "assignment": Cost(choice, choice * size, 0)}
+        return sum(costs, Cost())

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.protocol import NO_GROUP, Exchange, Ids, Serving, Train, Trained, Vector
+from flexcfl.protocol import NO_GROUP, Exchange, Ids, Serving, Vector
 
 __all__ = ["Trainees"]
 
@@ -61,10 +62,8 @@ class Trainees:
         return float(known.mean()) if len(known) else None
 
 
-def _training(exchanges: Sequence[Exchange]) -> Iterator[tuple[Train, Trained]]:
-    for order, reply in exchanges:
-        if isinstance(order, Train) and isinstance(reply, Trained) and order.purpose == "training":
-            yield order, reply
+def _training(exchanges: Sequence[Exchange]) -> Iterator[tuple[Any, Any]]:
+    return (exchange for exchange in exchanges if exchange[0].purpose == "training")
 
 
 def _distances(exchanges: Sequence[Exchange], serving: Serving) -> Iterator[float]:

@@ -19,20 +19,11 @@ from flexcfl.protocol.algorithm import (
     state_type,
 )
 from flexcfl.protocol.choosing import lowest_finite
+from flexcfl.protocol.costs import Charge, Cost
 from flexcfl.protocol.distinct import DistinctDraws
 from flexcfl.protocol.local import Local
-from flexcfl.protocol.orders import (
-    LOWEST_LOSS,
-    Evaluate,
-    Evaluated,
-    Exchange,
-    Order,
-    Purpose,
-    Reply,
-    Train,
-    Trained,
-    TrainingOrder,
-)
+from flexcfl.protocol.order import Exchange, Order, Purpose, Reply, TrainingOrder
+from flexcfl.protocol.orders import LOWEST_LOSS, Evaluate, Evaluated, Train, Trained
 from flexcfl.protocol.placing import (
     CheckDrift,
     Checked,
@@ -63,12 +54,14 @@ __all__ = [
     "LOWEST_LOSS",
     "NO_GROUP",
     "Algorithm",
+    "Charge",
     "CheckDrift",
     "Checked",
     "Choose",
     "Chosen",
     "Clustering",
     "Conversation",
+    "Cost",
     "DistinctDraws",
     "Evaluate",
     "Evaluated",

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar, get_type_hints, runtime_ch
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.protocol.orders import Order
+from flexcfl.protocol.order import Order
 from flexcfl.protocol.vectors import NO_GROUP, Flags, Ids, Vector, Vectors
 
 __all__ = [

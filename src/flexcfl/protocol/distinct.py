@@ -6,7 +6,7 @@ from typing import TypeVar
 import numpy as np
 
 from flexcfl.protocol.algorithm import Executor
-from flexcfl.protocol.orders import Order, Purpose, TrainingOrder
+from flexcfl.protocol.order import Order, Purpose, TrainingOrder
 from flexcfl.protocol.vectors import Ids
 
 __all__ = ["DistinctDraws"]
@@ -27,7 +27,7 @@ class DistinctDraws:
 
     def __call__(self, order: Order[ReplyT]) -> ReplyT:
         """Pass an order on; where it is a repetition, with the ``repeats`` of its clients."""
-        if isinstance(order, TrainingOrder):
+        if isinstance(order, TrainingOrder):  # which alone has ``repeats``
             order = self._counted(order)
         return self.executor(order)
 

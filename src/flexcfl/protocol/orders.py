@@ -1,42 +1,31 @@
-"""Orders to clients and their replies: frozen values that know what they send and bring back.
+"""The orders to train and to evaluate, and their replies: frozen values that know what they send.
 
-Here are what an order is, and the orders to train and to evaluate; those by which clients find
-their group, and find it again, are in ``placing``.
+What an order is stands in ``order``; those by which clients find their group, and find it again,
+are in ``placing``.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, Generic, Literal, Protocol, TypeAlias, TypeVar
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from flexcfl.protocol.costs import Charge, Cost
 from flexcfl.protocol.local import Local
+from flexcfl.protocol.order import Order, Purpose, TrainingOrder
 from flexcfl.protocol.vectors import FIGURE_BYTES, FLOAT32_BYTES, Ids, Vectors
 
-__all__ = [
-    "LOWEST_LOSS",
-    "Evaluate",
-    "Evaluated",
-    "Exchange",
-    "Order",
-    "Purpose",
-    "Reply",
-    "Train",
-    "Trained",
-    "TrainingOrder",
-    "check_models",
-]
+__all__ = ["LOWEST_LOSS", "Evaluate", "Evaluated", "Train", "Trained", "check_models"]
 
-Purpose: TypeAlias = Literal["training", "cold-start", "placement"]
-"""Why clients train: for the round itself, to find their group from the common origin, or to follow
-a group that was divided while they were away. Each draws its batches from seeds of its own.
-"""
 LOWEST_LOSS: Final = "lowest-loss"
 """Asks each client for the model that fits its data best."""
-
-ReplyT_co = TypeVar("ReplyT_co", covariant=True)
+# What clients train for, in the words of the ledger.
+TRAINING: Mapping[Purpose, Charge] = {
+    "training": "training",
+    "cold-start": "cold-start",
+    "placement": "assignment",
+}
 
 
 def check_models(models: Vectors, model_of: Ids | str) -> None:
@@ -47,60 +36,6 @@ def check_models(models: Vectors, model_of: Ids | str) -> None:
         strange = model_of[(model_of < 0) | (model_of >= len(models))]
         if len(strange):
             raise ValueError(f"there is no model {strange[0]} among {len(models)}")
-
-
-class Order(ABC, Generic[ReplyT_co]):
-    """A request to clients that brings back one kind of reply; ``kind`` is its name in tables."""
-
-    kind: ClassVar[str]
-
-    @property
-    @abstractmethod
-    def down_bytes(self) -> int:
-        """What it sends to the clients."""
-
-
-@dataclass(frozen=True, eq=False)
-class TrainingOrder(Order[ReplyT_co]):
-    """An order for which clients train, on batches that each of them draws.
-
-    ``repeats[i]`` says how many orders of the round client ``i`` of the order has trained for
-    before, for the same purpose, and is None where no client has. The executor fills it in, so that
-    a client that trains twice in a round draws other batches the second time.
-    """
-
-    clients: Ids
-    repeats: Ids | None = field(default=None, kw_only=True)
-
-    @property
-    def purpose(self) -> Purpose:
-        """Why clients train: to find their group, where the order says nothing else."""
-        return "cold-start"
-
-    def draws(self, clients: Ids) -> Iterator[tuple[int, ...]]:
-        """Yield what tells the draws of each of these clients from all others of the round.
-
-        They are clients of the order. The first time it is the client alone.
-        """
-        repeats = {}
-        if self.repeats is not None:
-            repeats = dict(zip(self.clients.tolist(), self.repeats.tolist(), strict=True))
-        for client in clients.tolist():
-            repeat = repeats.get(client, 0)
-            yield (client, repeat) if repeat else (client,)
-
-
-class Reply(Protocol):
-    """What clients answered to an order."""
-
-    @property
-    def up_bytes(self) -> int:
-        """What it brought back from the clients."""
-        ...
-
-
-Exchange: TypeAlias = tuple[Order[Any], Reply]
-"""An order and what came back."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +71,7 @@ class Train(TrainingOrder[Trained]):
     placed where they train, so that they remember what their data are like.
     """
 
-    kind = "train"
+    kind, reply, brings_updates = "train", Trained, True
 
     models: Vectors
     model_of: Ids | Literal["lowest-loss"]
@@ -151,8 +86,27 @@ class Train(TrainingOrder[Trained]):
     @property
     def down_bytes(self) -> int:
         """One model to every client asked, or all of them where the client chooses."""
-        models = len(self.models) if isinstance(self.model_of, str) else 1
+        models = 1 if self.choices is None else self.choices
         return int(len(self.clients) * models * self.models.shape[1] * FLOAT32_BYTES)
+
+    @property
+    def choices(self) -> int | None:
+        """All models, where clients are not told from which to train."""
+        return len(self.models) if isinstance(self.model_of, str) else None
+
+    def empty(self) -> Trained:
+        """Return no updates, which are as long as the models."""
+        return replace(super().empty(), updates=self.models[:0])
+
+    def costs(self, reply: Any, number_bytes: int) -> dict[Charge, Cost]:
+        """Count a model down and an update up; what else a client may choose from assigns it."""
+        asked, size = len(self.clients), self.models.shape[1] * FLOAT32_BYTES
+        up = reply.up_bytes - reply.updates.size * (FLOAT32_BYTES - number_bytes)
+        own = Cost(asked + len(reply.clients), asked * size, up)
+        if self.choices is None:
+            return {TRAINING[self.purpose]: own}
+        further = asked * (self.choices - 1)
+        return {TRAINING[self.purpose]: own, "assignment": Cost(further, further * size, 0)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,9 +131,8 @@ class Evaluate(Order[Evaluated]):
     Who is to measure several models is listed once for each, and answers for all of them or none.
     """
 
-    kind = "evaluate"
+    kind, reply, charged, measures = "evaluate", Evaluated, "query", True
 
-    clients: Ids
     models: Vectors
     model_of: Ids
     split: Literal["train", "test"] = "test"
@@ -190,4 +143,9 @@ class Evaluate(Order[Evaluated]):
     @property
     def down_bytes(self) -> int:
         """One model to every client asked."""
-        return int(len(self.clients) * self.models.shape[1] * FLOAT32_BYTES)
+        return int(self.transfers * self.models.shape[1] * FLOAT32_BYTES)
+
+    @property
+    def transfers(self) -> int:
+        """As many models as are to be measured."""
+        return len(self.clients)

@@ -7,9 +7,12 @@ trains: it then remembers what its data are like, and later verdicts are on what
 """
 
 from dataclasses import dataclass
+from typing import Any
 
+from flexcfl.protocol.costs import Charge, Cost
 from flexcfl.protocol.local import Local
-from flexcfl.protocol.orders import Order, TrainingOrder, check_models
+from flexcfl.protocol.order import Order, TrainingOrder
+from flexcfl.protocol.orders import check_models
 from flexcfl.protocol.vectors import (
     FIGURE_BYTES,
     FLAG_BYTES,
@@ -58,7 +61,7 @@ class Place(TrainingOrder[Placed]):
     They keep the origin and the directions, so that they can do it again by themselves.
     """
 
-    kind = "place"
+    kind, reply = "place", Placed
 
     origin: Vector
     directions: Vectors
@@ -72,6 +75,25 @@ class Place(TrainingOrder[Placed]):
         """The origin and all directions to every client asked."""
         vectors = 1 + len(self.directions)
         return int(len(self.clients) * vectors * len(self.origin) * FLOAT32_BYTES)
+
+    @property
+    def choices(self) -> int:
+        """The group of each direction."""
+        return len(self.directions)
+
+    @property
+    def transfers(self) -> int:
+        """The directions, and not the origin."""
+        return len(self.clients) * len(self.directions)
+
+    def costs(self, reply: Any, number_bytes: int) -> dict[Charge, Cost]:
+        """Charge the origin as the cold start's, and the directions by themselves."""
+        start = len(self.clients) * self.origin.size * FLOAT32_BYTES
+        return {
+            "cold-start": Cost(0, start, 0),
+            "directions": Cost(self.transfers, self.down_bytes - start, 0),
+            "assignment": Cost(0, 0, reply.up_bytes),
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,9 +112,8 @@ class Kept:
 class Keep(Order[Kept]):
     """Ask clients to keep the directions of the groups, beside the origin that they have."""
 
-    kind = "keep"
+    kind, reply, charged, computes = "keep", Kept, "directions", False
 
-    clients: Ids
     origin: Vector
     directions: Vectors
 
@@ -100,6 +121,11 @@ class Keep(Order[Kept]):
     def down_bytes(self) -> int:
         """All directions to every client asked; the origin came when they pre-trained from it."""
         return int(len(self.clients) * self.directions.size * FLOAT32_BYTES)
+
+    @property
+    def transfers(self) -> int:
+        """All directions."""
+        return len(self.clients) * len(self.directions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +135,8 @@ class Migrate(TrainingOrder[Placed]):
     ``groups`` is how many there are, so that it is known which answers make sense.
     """
 
-    kind = "migrate"
+    kind, reply, charged = "migrate", Placed, "assignment"
+    places_again, may_name_none = True, True
 
     local: Local
     groups: int
@@ -118,6 +145,11 @@ class Migrate(TrainingOrder[Placed]):
     def down_bytes(self) -> int:
         """Nothing: they have what they need."""
         return 0
+
+    @property
+    def choices(self) -> int:
+        """All groups."""
+        return self.groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,9 +173,8 @@ class Choose(Order[Chosen]):
     none, ``NO_GROUP``, and its answer does not reach the algorithm.
     """
 
-    kind = "choose"
+    kind, reply, charged, places_again = "choose", Chosen, "assignment", True
 
-    clients: Ids
     models: Vectors
 
     def __post_init__(self) -> None:
@@ -154,14 +185,22 @@ class Choose(Order[Chosen]):
         """All models to every client asked."""
         return int(len(self.clients) * self.models.size * FLOAT32_BYTES)
 
+    @property
+    def choices(self) -> int:
+        """All models."""
+        return len(self.models)
+
+    @property
+    def transfers(self) -> int:
+        """All models."""
+        return len(self.clients) * len(self.models)
+
 
 @dataclass(frozen=True, eq=False)
 class Settle(Order[Kept]):
     """Tell clients that they were placed by others, for the data that they have now."""
 
-    kind = "settle"
-
-    clients: Ids
+    kind, reply, charged, computes, places_again = "settle", Kept, "drift", False, True
 
     @property
     def down_bytes(self) -> int:
@@ -190,9 +229,7 @@ class CheckDrift(Order[Checked]):
     says that they have drifted: it cannot say that they have not.
     """
 
-    kind = "check-drift"
-
-    clients: Ids
+    kind, reply, charged, computes = "check-drift", Checked, "drift", False
 
     @property
     def down_bytes(self) -> int:

@@ -3,7 +3,7 @@
 from dataclasses import astuple, dataclass, fields, replace
 from typing import Any, TypeVar
 
-from flexcfl.protocol.orders import Order
+from flexcfl.protocol.order import Order
 from flexcfl.protocol.vectors import FLOAT32_BYTES, Flags, Ids
 
 __all__ = ["Received", "Traffic", "among", "of_those"]
@@ -50,12 +50,12 @@ class Received:
 
 def among(order: OrderT, asked: Flags) -> OrderT:
     """Return an order to some of its clients: those of its list that are flagged."""
-    parts: dict[str, Any] = {"clients": order.clients[asked]}  # type: ignore[attr-defined]
+    parts: dict[str, Any] = {"clients": order.clients[asked]}
     for name in ("model_of", "repeats"):
         each = getattr(order, name, None)
         if each is not None and not isinstance(each, str):
             parts[name] = each[asked]
-    return replace(order, **parts)  # type: ignore[type-var]
+    return replace(order, **parts)
 
 
 def of_those(reply: Any, kept: Flags) -> Any:

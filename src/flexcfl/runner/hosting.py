@@ -11,7 +11,7 @@ from flexcfl.faults import Behaviour, Faults
 from flexcfl.privacy import Discretion
 from flexcfl.runner.loop import World
 from flexcfl.runner.prepare import Prepared, prepare
-from flexcfl.simulation import Memory, Simulation
+from flexcfl.simulation import Divergence, Memory, Simulation
 
 __all__ = ["SIMULATED", "Hosted", "Hosting", "simulation"]
 
@@ -76,7 +76,7 @@ class _Simulated:
         return prepare(experiment, own)
 
     def world(self, prepared: Prepared) -> Simulation:
-        return simulation(prepared, prepared.experiment.run.seed)
+        return simulation(prepared, prepared.experiment.run.seed, Divergence())
 
     def sizes(self, prepared: Prepared) -> str:
         federation = prepared.federation
@@ -90,18 +90,25 @@ class _Simulated:
 SIMULATED = _Simulated()
 
 
-def simulation(prepared: Prepared, secret: int) -> Simulation:
-    """Return clients that are simulated; the noise of their privacy comes from a ``secret``."""
+def simulation(
+    prepared: Prepared, secret: int, divergence: Divergence | None = None, *, computes: bool = True
+) -> Simulation:
+    """Return clients that are simulated; the noise of their privacy comes from a ``secret``.
+
+    ``divergence`` is who ends a run whose training comes to nothing, if anybody. Without
+    ``computes`` no order needs the model, which is then not made.
+    """
     experiment = prepared.experiment
     clients, privacy = prepared.federation.clients, experiment.privacy
     return Simulation(
-        prepared.engine,
+        prepared.engine if computes else None,
         prepared.timeline,
         experiment.run.seed,
         watch=Watch(experiment.drift.options, clients) if experiment.migrates else None,
         behaviour=_behaviour(prepared),
         discretion=Discretion(privacy, clients, secret) if privacy.level != "none" else None,
-        false_labels=prepared.false_labels,
+        divergence=divergence,
+        false_labels=prepared.false_labels if computes else None,
     )
 
 

@@ -24,8 +24,6 @@ from flexcfl.protocol import (
     Ids,
     Initial,
     Serving,
-    Train,
-    Trained,
     state_type,
 )
 from flexcfl.record.checkpoints import misfit
@@ -141,7 +139,7 @@ class _Course:
         evaluation, seconds = timed(lambda: self._evaluated(serving, present, number, listening))
         trainees = Trainees.of(held.training, serving)
         shared = Ledger.between_groups(serving.exchanged if len(trainees.losses) else 0)
-        refused, before = past.refused + held.refused, past.model_of
+        refused, before = past.refused + held.refused + listening.refused, past.model_of
         moved = np.flatnonzero(before != serving.model_of)
         again = (before[moved] != NO_GROUP) & (serving.model_of[moved] != NO_GROUP)
         asked, answered = _turnout(held.training)
@@ -203,9 +201,8 @@ def _check_state(algorithm: Algorithm[Any], state: Any) -> None:
 
 def _turnout(training: Sequence[Exchange]) -> tuple[int, int]:
     """Return how many clients were asked to train, and of how many updates were accepted."""
-    pairs = [(order, reply) for order, reply in training if isinstance(order, Train)]
-    asked = _different(order.clients for order, _ in pairs)
-    return asked, _different(reply.clients for _, reply in pairs if isinstance(reply, Trained))
+    asked = _different(order.clients for order, _ in training)
+    return asked, _different(reply.clients for _, reply in training)
 
 
 def _different(clients: Iterable[Ids]) -> int:

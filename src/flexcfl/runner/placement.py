@@ -100,8 +100,7 @@ def _placed(
     clients, number = run.summary["clients"], run.summary["rounds"] + 1
     prepared = alone(run.experiment, federation, clients, run.engine.factory, seed)
     algorithm, seed = prepared.algorithm, prepared.experiment.run.seed
-    world = simulation(prepared, seed)
-    world.divergence = None  # of one client that is an answer, and no trouble
+    world = simulation(prepared, seed)  # of one client divergence is an answer, and no trouble
     executor, rng = world.at(number), seeds.generator(seed, "round", number)
     talk = algorithm.round(run.newcomer, np.array([0]), np.array([True]), rng)
     group = _group(algorithm.serving(hold(talk, executor, number, Guards()).result))

@@ -36,19 +36,30 @@ class Prepared:
     ``cohorts`` say who is there and who takes part, ``timeline`` which data each client has in
     every round. ``memory`` is about how many bytes the algorithm needs beside models and a
     cohort's updates, and ``own`` names what of it only the caller has. ``roles`` say which clients
-    are at fault or attack; those who train on ``false_labels`` do it with that engine.
+    are at fault or attack. ``make_engine`` makes the engine once, and once that on false labels.
     """
 
     experiment: Experiment
     federation: Federation
     cohorts: Attendance
     timeline: Timeline
-    engine: "Engine"
+    make_engine: "Callable[[bool], Engine]"
     algorithm: Algorithm[Any]
     roles: Roles
-    false_labels: "Engine | None"
     memory: int
     own: tuple[str, ...] = ()
+
+    @property
+    def engine(self) -> "Engine":
+        """The engine on the clients' examples."""
+        return self.make_engine(False)
+
+    @property
+    def false_labels(self) -> "Engine | None":
+        """The engine of attackers who train on false labels, None where there are none."""
+        attackers = self.experiment.attackers
+        poisons = attackers is not None and attackers.poisons
+        return self.make_engine(True) if poisons else None
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -92,21 +103,18 @@ def prepare(
     roles = Roles.drawn(experiment.faults, attackers, clients, run.seed)
     if experiment.privacy.level != "none":
         Discretion(experiment.privacy, clients, run.seed)  # so that a budget for nothing is told
-    make = partial(_engine, experiment, federation, timeline.variants, own.factory)
-    if late:
-        make = partial(_later, make)
-    engine = make(federation.y)
-    poisons = attackers is not None and attackers.poisons
+    make = cache(partial(_engine, experiment, federation, timeline.variants, own.factory))
+    if not late:
+        make(False)
     return Prepared(
         experiment=experiment,
         federation=federation,
         cohorts=cohorts,
         timeline=timeline,
-        engine=engine,
+        make_engine=make,
         algorithm=_algorithm(experiment),
         roles=roles,
-        false_labels=make(federation.classes - 1 - federation.y) if poisons else None,
-        memory=0 if late else _memory(experiment, federation, own, engine.parameters),
+        memory=0 if late else _memory(experiment, federation, own, make(False).parameters),
         own=own.parts,
     )
 
@@ -172,9 +180,9 @@ def _engine(
     federation: Federation,
     variants: Variants | None,
     factory: "Callable[[], nn.Module] | None",
-    y: Ids,
+    false_labels: bool,
 ) -> "Engine":
-    """Return an engine on the federation's examples, with these labels."""
+    """Return an engine on the federation's examples, which may have false labels."""
     # Here and not above, so that settings are read and mistakes told without waiting for torch.
     from flexcfl.engine import Engine
     from flexcfl.models import build, custom
@@ -182,24 +190,5 @@ def _engine(
     data, name = federation, experiment.model.name
     own = custom.checked(factory, name) if factory is not None else None
     make = own or partial(build, data.name, name, data.shape, data.classes)
-    device = experiment.run.device
+    device, y = experiment.run.device, data.classes - 1 - data.y if false_labels else data.y
     return Engine(make, data.x, y, data.classes, device=device, variants=variants)
-
-
-class _Late:
-    """An engine that is made when something of it is first asked for.
-
-    A node is asked for much that needs no model, and should not wait for torch each time.
-    """
-
-    def __init__(self, make: "Callable[[], Engine]") -> None:
-        self._make = cache(make)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._make(), name)
-
-
-def _later(make: "Callable[[Ids], Engine]", y: Ids) -> "Engine":
-    late: Any = _Late(partial(make, y))
-    engine: Engine = late
-    return engine

@@ -18,7 +18,7 @@ from flexcfl.record import reading
 from flexcfl.record.checkpoints import Found, Store, UnfitError, rebuilt
 from flexcfl.record.folder import EXPERIMENT, Extent
 from flexcfl.record.places import CHECKPOINTS
-from flexcfl.record.tables import TABLES
+from flexcfl.record.tables import MESSAGES, TABLES
 from flexcfl.runner.hosting import SIMULATED, Hosting
 from flexcfl.runner.loop import Past
 from flexcfl.runner.origin import Origin
@@ -142,7 +142,7 @@ def _fitting(
     checkpoint = found.checkpoint
     content, arrays = checkpoint.content, checkpoint.arrays
     about = _about(content, arrays)
-    _check_hosting(content["world"], hosting)
+    _check_hosting(about, hosting)
     about.origin.check(origin)
     extents = {table.name: table.extent for table in about.tables}
     rows = reading.rows(folder, extents, checkpoint.round)
@@ -161,9 +161,9 @@ def _fitting(
     return Restored(found, about, past, serving, memory, rows, tuple(remarks))
 
 
-def _check_hosting(world: Any, hosting: Hosting) -> None:
-    """Refuse to go on in this process with clients that are on nodes."""
-    if hosting is SIMULATED and isinstance(world, dict) and "sessions" in world:
+def _check_hosting(about: About, hosting: Hosting) -> None:
+    """Refuse to go on in this process with clients that are on nodes: messages went to them."""
+    if hosting is SIMULATED and any(table.name == MESSAGES for table in about.tables):
         raise SettingsError(
             "The clients of this run are on nodes: go on where it was begun, with 'flexcfl resume' "
             "on the machine of 'flexcfl federate', or with flwr run and resume=true "

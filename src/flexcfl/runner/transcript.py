@@ -16,16 +16,12 @@ from flexcfl.guards import Guards, admitted
 from flexcfl.metrics import Ledger
 from flexcfl.protocol import (
     Checked,
-    Choose,
     Conversation,
     Exchange,
     Executor,
     Ids,
-    Migrate,
     Order,
     Received,
-    Settle,
-    Train,
     drive,
     spans,
 )
@@ -122,7 +118,10 @@ class Transcript:
         received: Any = self.executor(order)
         admission = admitted(order, received, self.number, self.guards, self.centre)
         self.centre = admission.centre
-        self.refused += Refused(Counter(admission.rejected), admission.clipped)
+        rejected = Counter(admission.rejected)
+        if self.measuring:  # whose late answers are missing, and not counted as refused
+            del rejected["late"]
+        self.refused += Refused(rejected, admission.clipped)
         reply = admission.reply
         if len(admission.silent):
             self.missing.append(Missing(self.number, order.kind, spans(admission.silent)))
@@ -132,11 +131,11 @@ class Transcript:
             self.messages.append(Messages(self.number, order.kind, *astuple(received.traffic)))
         spent = Ledger.of((order, reply), received.number_bytes, measuring=self.measuring)
         self.ledger += spent
-        if isinstance(order, Train) and order.purpose == "training":
+        if order.purpose == "training":
             self.training.append((order, reply))
         if isinstance(reply, Checked):
             self.detected += int(reply.drifted.sum())
-        if isinstance(order, Migrate | Choose | Settle) and not self.training:
+        if order.places_again and not self.training:
             self.placed.append(reply.clients)
         answer: ReplyT = reply
         return answer

@@ -32,7 +32,6 @@ from flexcfl.protocol import (
     Settle,
     Train,
     Trained,
-    TrainingOrder,
     Vectors,
     among,
     lowest_finite,
@@ -80,11 +79,11 @@ class Simulation:
     where nobody will ask. ``keepsakes`` are what clients were sent to keep. ``behaviour`` is what
     clients that fail or attack make of it all, ``discretion`` how updates leave clients, where
     these want privacy, and ``false_labels`` the engine of attackers that train on labels the other
-    way round. ``divergence`` ends a run whose training comes to nothing, and is None where others
-    see to that.
+    way round. ``engine`` is None where no order needs the model. ``divergence`` ends a run whose
+    training comes to nothing, and is None where others see to that.
     """
 
-    engine: "Engine"
+    engine: "Engine | None"
     timeline: Timeline
     seed: int
     watch: Watch | None = None
@@ -140,7 +139,7 @@ class Simulation:
         if self.discretion is not None and memory.released is not None:
             self.discretion.recall(memory.released)
         if self.divergence is not None:
-            self.divergence.times = memory.diverged
+            self.divergence = Divergence(memory.diverged)
         self._noticed = memory.world.number
 
     def examples(self, rows: Ids) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
@@ -174,18 +173,25 @@ class _Moment:
             CheckDrift: self._check,
         }
         discretion = self.simulation.discretion
-        if discretion is not None and isinstance(order, TrainingOrder):
+        if discretion is not None and order.trains:
             willing: Any = among(order, ~discretion.spent(order.clients))
             order = willing
         reply: ReplyT = fulfil[type(order)](order)
         return reply
 
+    @property
+    def engine(self) -> "Engine":
+        """The engine of clients that compute."""
+        if self.simulation.engine is None:
+            raise RuntimeError("nobody computes here: give the simulation an engine")
+        return self.simulation.engine
+
     def _train(self, order: Train) -> Trained:
         clients, models, given = order.clients, order.models, order.model_of
         model_of = self._fitting(clients, models) if isinstance(given, str) else given
         updates, loss = self._updates(order, clients, models, model_of)
-        if order.purpose != "placement" and self.simulation.divergence is not None:
-            self.simulation.divergence.look(updates, loss, self.number)
+        if self.simulation.divergence is not None:
+            self.simulation.divergence.look(order, updates, loss, self.number)
         if isinstance(given, str) or order.placing:
             self._remember(clients[model_of != NO_GROUP])
         return Trained(clients, updates, self.view.train.sizes_of(clients), loss, model_of)
@@ -195,7 +201,7 @@ class _Moment:
     ) -> tuple[Vectors, NDArray[np.float64]]:
         """Return what clients of an order learn from their models, as it leaves them."""
         simulation, discretion = self.simulation, self.simulation.discretion
-        updates, loss = self._trained(simulation.engine, order, clients, models, model_of)
+        updates, loss = self._trained(self.engine, order, clients, models, model_of)
         if simulation.false_labels is not None and simulation.behaviour is not None:
             own = np.flatnonzero(simulation.behaviour.roles.hostile[clients])
             engine = simulation.false_labels
@@ -240,7 +246,7 @@ class _Moment:
     def _evaluate(self, order: Evaluate) -> Evaluated:
         owned = self.view.train if order.split == "train" else self.view.test
         rows = owned.gathered(order.clients)
-        loss, hits = self.simulation.engine.evaluate(order.models, order.model_of, rows)
+        loss, hits = self.engine.evaluate(order.models, order.model_of, rows)
         return Evaluated(order.clients, loss, hits, rows.sizes)
 
     def _place(self, order: Place) -> Placed:

@@ -15,7 +15,6 @@ from flexcfl.protocol import (
     Executor,
     Ids,
     Local,
-    Train,
     Welcoming,
     drive,
     state_type,
@@ -173,8 +172,7 @@ def it_trains_the_cohort_it_was_given(subject: AlgorithmSubject) -> None:
     state = started(algorithm, federation)
     federation.exchanges.clear()
     advanced(algorithm, state, federation, rounds=1)
-    trains = [order for order, _ in federation.exchanges if isinstance(order, Train)]
-    asked = [order.clients for order in trains if order.purpose == "training"]
+    asked = [order.clients for order, _ in federation.exchanges if order.purpose == "training"]
     trained = np.unique(np.concatenate([COHORT[:0], *asked])).tolist()
     demand(trained == COHORT.tolist(), f"The cohort is {COHORT.tolist()}, trained has {trained}.")
 

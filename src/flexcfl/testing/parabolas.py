@@ -95,10 +95,9 @@ class Parabolas:
 
     def _answering(self, order: Any) -> Ids:
         clients = order.clients
-        several = isinstance(order, Evaluate)  # models that one client measures
-        assert several or len(set(clients.tolist())) == len(clients)
+        assert order.measures or len(set(clients.tolist())) == len(clients)
         assert all(0 <= client < self.clients for client in clients)
-        phase = order.purpose if isinstance(order, Train) else type(order).__name__.lower()
+        phase = order.purpose if order.brings_updates else type(order).__name__.lower()
         if self.phase not in (None, phase):
             return np.arange(len(clients))
         return np.flatnonzero(~np.isin(clients, list(self.silent)))
