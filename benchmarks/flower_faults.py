@@ -233,7 +233,7 @@ def tried(fault: Fault, folder: Path) -> list[str]:
     run, again = folder / "run", list[str]()
     app = misbehaving(folder / "app", fault.behaviour)
     config = {"set": f"{SETTINGS} network.nodes={fault.nodes}", "out": str(run)}
-    plan = Plan(run, config, fault.nodes, partitions=4, app=app)
+    plan = Plan(run, config, fault.nodes, settings={"num-partitions": 4}, app=app)
     trouble = Trouble({} if fault.moment is None else {"fault": fault.moment})
     start = time.monotonic()
     with Federation(plan, Console(quiet=True), again.append) as federation:

@@ -174,7 +174,8 @@ TROUBLE: Mapping[str, Moment] = {
 def test_a_run_goes_on_through_all_kinds_of_faults(tmp_path: Path) -> None:
     behaviour = {0: "pause", 1: "pause", 2: "sleep", 3: "nan"}
     run, app = tmp_path / "run", misbehaving(tmp_path / "app", behaviour)
-    plan = Plan(run, {"set": SETTINGS, "out": str(run)}, nodes=4, partitions=5, app=app)
+    parts = {"num-partitions": 5}  # of which one comes later
+    plan = Plan(run, {"set": SETTINGS, "out": str(run)}, nodes=4, settings=parts, app=app)
     remarks: list[str] = []
     trouble = Trouble(TROUBLE)
     with Federation(plan, Console(quiet=True), remarks.append) as federation:

@@ -161,9 +161,6 @@ def _of(results: Sequence[Result], table: str, key: str) -> Figure:
     return figure(results, lambda summary: summary[table][key])
 
 
-def figure(
-    results: Sequence[Result], of: Callable[[Mapping[str, Any]], float | None], scale: float = 1
-) -> Figure:
+def figure(results: Sequence[Result], of: Callable[[Mapping[str, Any]], float | None]) -> Figure:
     """Return mean and spread over seeds of what is taken from each summary."""
-    values = [of(result.summary) for result in results]
-    return Figure.of(None if value is None else scale * value for value in values)
+    return Figure.of(of(result.summary) for result in results)

@@ -17,7 +17,7 @@ from rich.status import Status
 
 from flexcfl.errors import FlexcflError, SettingsError, TrainingError
 from flexcfl.flower.local import ports
-from flexcfl.flower.local.federation import Federation, Plan, Tick
+from flexcfl.flower.local.federation import Federation, Plan
 from flexcfl.flower.local.standing import Standing
 from flexcfl.lines import tell
 from flexcfl.runner import claim, places, toml
@@ -47,12 +47,11 @@ def federate(
     port: int | None = None,
     tls: bool = False,
     track: Sequence[str] = (),
-    tick: Tick | None = None,
 ) -> Path:
     """Check everything, then hold a run over nodes of this machine, and return its folder.
 
     The settings are those of a ``file`` and, above it, ``words``. ``track`` are the names of
-    trackers. ``tick`` is called a few times a second with the federation.
+    trackers.
     """
     _check_possible(port)
     trackers(track)  # so that what they lack is told before anything is started
@@ -69,7 +68,7 @@ def federate(
     config = {**named, "set": _assigned(spoken.tables), "out": str(path), **_tracked(track)}
     plan = Plan(path, config, number, settings=_settings(experiment), port=port, tls=tls)
     with _going_on(path, console, made):
-        _hold(plan, console, tick)
+        _hold(plan, console)
     return path
 
 
@@ -79,7 +78,6 @@ def resume(
     *,
     layers: Sequence[Layer] = (),
     track: Sequence[str] = (),
-    tick: Tick | None = None,
 ) -> None:
     """Go on with such a run; ``layers`` may say where the data are now."""
     _check_possible(None)
@@ -96,7 +94,7 @@ def resume(
     config = {"out": str(path), "resume": True, **_tracked(track)}
     plan = Plan(path, config, number, settings=_settings(experiment), tls=tls)
     with _going_on(path, console, None):
-        _hold(plan, console, tick)
+        _hold(plan, console)
 
 
 def is_local(path: Path) -> bool:
@@ -113,14 +111,14 @@ def forget(path: Path) -> None:
         Standing(path).forget()
 
 
-def _hold(plan: Plan, console: Console, tick: Tick | None) -> None:
+def _hold(plan: Plan, console: Console) -> None:
     what = f"Starting a SuperLink and {plan.nodes} SuperNode{'' if plan.nodes == 1 else 's'}"
     if not console.is_terminal:  # where nothing turns while they start
         tell(what, console)
     with _showing(console, what) as status, Federation(plan, console, _remark) as federation:
         stop = status.stop if status is not None else lambda: None
         try:
-            federation.run(tick, stop)
+            federation.run(begun=stop)
         except BaseException:
             _leave_bar(console)
             raise

@@ -39,16 +39,15 @@ Tick = Callable[["Federation"], None]
 
 @dataclass(frozen=True)
 class Plan:
-    """What federation is started: ``nodes`` of so many ``partitions`` of the clients.
+    """What federation is started: so many ``nodes``, each with a part of the clients.
 
-    ``config`` is that of the app, and ``settings`` are those of every node beside its partition.
+    ``config`` is that of the app, and ``settings`` are those of every node beside its part.
     ``warm`` says whether processes are forks of one that has imported everything.
     """
 
     folder: Path
     config: Mapping[str, Any]
     nodes: int
-    partitions: int | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     app: Path = APP
     port: int | None = None
@@ -120,10 +119,9 @@ class Federation:
                 tick(self)
 
     def start_node(self, node: int) -> None:
-        """Start the node of a partition, which may be one more."""
-        memory = {"memory": str(self._standing.nodes), **self.plan.settings}
-        number = self.plan.partitions or self.plan.nodes
-        config = {"partition-id": node, "num-partitions": number, **memory}
+        """Start the node of a part of the clients, which may be one more."""
+        part = {"partition-id": node, "num-partitions": self.plan.nodes}
+        config = {**part, "memory": str(self._standing.nodes), **self.plan.settings}
         command = self._programs.supernode(node, ports.free(1)[0], config)
         self.nodes[node] = self._processes.start(f"node-{node}", command)
 
@@ -222,8 +220,8 @@ class Federation:
         self._finish("submit", [self._programs.submit(self.plan.app, config)])
 
     def _register(self) -> None:
-        numbers = range(self.plan.partitions or self.plan.nodes)
-        self._finish(REGISTER, [self._programs.register(node) for node in numbers])
+        nodes = range(self.plan.nodes)
+        self._finish(REGISTER, [self._programs.register(node) for node in nodes])
 
     def _finish(self, name: str, commands: list[list[str]]) -> None:
         """Wait until commands are done, all at once; each takes seconds."""
@@ -248,8 +246,7 @@ class Federation:
         from flexcfl.flower import certificates
 
         folder = self._home / "certificates"
-        number = self.plan.partitions or self.plan.nodes
-        return certificates.make(folder, [ports.HOST, "localhost"], number)
+        return certificates.make(folder, [ports.HOST, "localhost"], self.plan.nodes)
 
 
 def _private() -> "tempfile.TemporaryDirectory[str]":
