@@ -24,8 +24,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rich.console import Console
-
 from flexcfl.flower import APP
 from flexcfl.flower.local import Federation, Plan
 from flexcfl.flower.local.commands import WARM
@@ -236,7 +234,7 @@ def tried(fault: Fault, folder: Path) -> list[str]:
     plan = Plan(run, config, fault.nodes, settings={"num-partitions": 4}, app=app)
     trouble = Trouble({} if fault.moment is None else {"fault": fault.moment})
     start = time.monotonic()
-    with Federation(plan, Console(quiet=True), again.append) as federation:
+    with Federation(plan, again.append) as federation:
         federation.run(trouble)
         groups = set(federation.groups)
     seconds = time.monotonic() - start

@@ -27,7 +27,6 @@ from flower_faults import (
     table,
     turned_away,
 )
-from rich.console import Console
 from safetensors.numpy import load_file
 
 import flexcfl
@@ -178,7 +177,7 @@ def test_a_run_goes_on_through_all_kinds_of_faults(tmp_path: Path) -> None:
     plan = Plan(run, {"set": SETTINGS, "out": str(run)}, nodes=4, settings=parts, app=app)
     remarks: list[str] = []
     trouble = Trouble(TROUBLE)
-    with Federation(plan, Console(quiet=True), remarks.append) as federation:
+    with Federation(plan, remarks.append) as federation:
         federation.run(trouble)
         started = set(federation.groups)
     assert len(started) >= 7  # the SuperLink, the SuperExec of the server and five nodes
