@@ -257,7 +257,8 @@ def _figures(run: Path) -> list[str]:
 
 
 def _restarted(remarks: Sequence[str]) -> str:
-    names = [each.removeprefix("The ").partition(" has ended")[0] for each in remarks]
+    ended = [each for each in remarks if " has ended (" in each]
+    names = [each.removeprefix("The ").partition(" has ended")[0] for each in ended]
     return ", ".join(names) or "-"
 
 

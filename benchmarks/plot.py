@@ -13,7 +13,8 @@ from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from flexcfl.comparison.plot import COLOURS, STYLE
+from flexcfl.charts.palette import COLOURS
+from flexcfl.comparison.plot import STYLE
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.md"

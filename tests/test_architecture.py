@@ -67,7 +67,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     | {"protocol", "clustering", "checkpoints", "algorithms", "data", "shifts", "drift"},
     "benchmark": BASE | {"protocol", "data", "models", "engine", "runner"},
     "reproduction": BASE
-    | {"protocol", "algorithms", "data", "metrics", "shifts", "runner", "comparison"}
+    | {"protocol", "algorithms", "charts", "data", "metrics", "shifts", "runner", "comparison"}
     | {"convergence", "disk", "report", "benchmark"},  # for its words on the machine
     "cli": BASE
     | {"protocol", "algorithms", "metrics", "data", "shifts", "drift", "runner", "comparison"}

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.comparison.plot import COLOURS, STYLE
+from flexcfl.charts.palette import COLOURS
+from flexcfl.comparison.plot import STYLE
 from flexcfl.convergence import Divergence
 from flexcfl.reproduction.bound import Measured, title
 
