@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass as settings
 from flexcfl.protocol import Ids
 from flexcfl.shifts.holdings import Holdings, Moves, places
 from flexcfl.shifts.options import FORBID, Rounds
-from flexcfl.shifts.pairs import Pairing, members
+from flexcfl.shifts.pairs import Pairing
 from flexcfl.shifts.shift import Moment
 
 __all__ = ["Gradual"]
@@ -29,12 +29,8 @@ class Gradual(Pairing):
 
     duration: Rounds = 20
 
-    def apply(self, holdings: Holdings, moment: Moment) -> Holdings:
+    def exchanged(self, holdings: Holdings, moment: Moment, clients: Ids, partner: Ids) -> Holdings:
         """Let the pairs of this round begin; the first part is due at once."""
-        ones, others = self.pairs(holdings, moment)
-        if len(ones) == 0:
-            return holdings
-        clients, partner = members(ones, others)
         slots, position = holdings.slots_of(clients)
         # Training and test slots apart, so that of both equal parts move.
         halves = np.split(position, [np.searchsorted(slots, len(holdings.train))])

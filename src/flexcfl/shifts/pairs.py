@@ -16,7 +16,7 @@ from flexcfl.shifts.holdings import Holdings
 from flexcfl.shifts.options import FORBID, Probability
 from flexcfl.shifts.shift import Moment
 
-__all__ = ["Pairing", "members"]
+__all__ = ["Pairing"]
 
 
 @settings(frozen=True, config=FORBID)
@@ -39,6 +39,18 @@ class Pairing:
                 "only one: leave out shifts that exchange data, or take more clients."
             )
 
+    def apply(self, holdings: Holdings, moment: Moment) -> Holdings:
+        """Let the pairs of this round exchange; without any, all stays as it is."""
+        ones, others = self.pairs(holdings, moment)
+        if len(ones) == 0:
+            return holdings
+        clients, partner = np.concatenate([ones, others]), np.concatenate([others, ones])
+        return self.exchanged(holdings, moment, clients, partner)
+
+    def exchanged(self, holdings: Holdings, moment: Moment, clients: Ids, partner: Ids) -> Holdings:
+        """Return what all hold when these clients exchange, each with its partner."""
+        raise NotImplementedError
+
     def pairs(self, holdings: Holdings, moment: Moment) -> tuple[Ids, Ids]:
         """Return the pairs that are chosen; of an odd number one client is left out."""
         eligible = np.setdiff1d(moment.visited, holdings.busy, assume_unique=True)
@@ -47,8 +59,3 @@ class Pairing:
         # Drawn for every pair, so that a higher probability adds pairs and changes none.
         chosen = moment.rng.random(half) < self.probability
         return order[:half][chosen], order[half : 2 * half][chosen]
-
-
-def members(ones: Ids, others: Ids) -> tuple[Ids, Ids]:
-    """Return all who are in a pair, and the partner of each."""
-    return np.concatenate([ones, others]), np.concatenate([others, ones])

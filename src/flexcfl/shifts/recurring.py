@@ -7,9 +7,10 @@ Adaptation, ACM Computing Surveys 46, 2014: what was seen before returns.
 import numpy as np
 from pydantic.dataclasses import dataclass as settings
 
+from flexcfl.protocol import Ids
 from flexcfl.shifts.holdings import Holdings, Moves
 from flexcfl.shifts.options import FORBID, Rounds
-from flexcfl.shifts.pairs import Pairing, members
+from flexcfl.shifts.pairs import Pairing
 from flexcfl.shifts.shift import Moment
 
 __all__ = ["Recurring"]
@@ -26,12 +27,8 @@ class Recurring(Pairing):
 
     period: Rounds = 20
 
-    def apply(self, holdings: Holdings, moment: Moment) -> Holdings:
+    def exchanged(self, holdings: Holdings, moment: Moment, clients: Ids, partner: Ids) -> Holdings:
         """Let the pairs of this round exchange everything, and note down the way back."""
-        ones, others = self.pairs(holdings, moment)
-        if len(ones) == 0:
-            return holdings
-        clients, partner = members(ones, others)
         slots, position = holdings.slots_of(clients)
         giver, taker = clients[position], partner[position]
         back = Moves(np.full(len(slots), moment.number + self.period), slots, giver)

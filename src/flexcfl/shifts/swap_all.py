@@ -6,9 +6,10 @@ TPDS 33, 2022, Section 5.3.
 
 from pydantic.dataclasses import dataclass as settings
 
+from flexcfl.protocol import Ids
 from flexcfl.shifts.holdings import Holdings
 from flexcfl.shifts.options import FORBID
-from flexcfl.shifts.pairs import Pairing, members
+from flexcfl.shifts.pairs import Pairing
 from flexcfl.shifts.shift import Moment
 
 __all__ = ["SwapAll"]
@@ -22,11 +23,7 @@ class SwapAll(Pairing):
     ``probability``; the paper's is 0.05.
     """
 
-    def apply(self, holdings: Holdings, moment: Moment) -> Holdings:
+    def exchanged(self, holdings: Holdings, moment: Moment, clients: Ids, partner: Ids) -> Holdings:
         """Let the pairs of this round exchange everything."""
-        ones, others = self.pairs(holdings, moment)
-        if len(ones) == 0:
-            return holdings
-        clients, partner = members(ones, others)
         slots, position = holdings.slots_of(clients)
         return holdings.moved(slots, clients[position], partner[position])

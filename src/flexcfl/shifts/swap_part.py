@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass as settings
 from flexcfl.protocol import Flags, Ids
 from flexcfl.shifts.holdings import Holdings
 from flexcfl.shifts.options import FORBID
-from flexcfl.shifts.pairs import Pairing, members
+from flexcfl.shifts.pairs import Pairing
 from flexcfl.shifts.shift import Moment
 
 __all__ = ["SwapPart"]
@@ -28,12 +28,8 @@ class SwapPart(Pairing):
     is.
     """
 
-    def apply(self, holdings: Holdings, moment: Moment) -> Holdings:
+    def exchanged(self, holdings: Holdings, moment: Moment, clients: Ids, partner: Ids) -> Holdings:
         """Let the pairs of this round exchange a label each, where both have one to give."""
-        ones, others = self.pairs(holdings, moment)
-        if len(ones) == 0:
-            return holdings
-        clients, partner = members(ones, others)
         slots, position = holdings.slots_of(clients)
         labels = moment.y[holdings.examples(slots)]
         has = np.zeros((len(clients), moment.classes), dtype=np.bool_)
