@@ -4,7 +4,6 @@ import io
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 
 import pytest
 from rich.console import Console
@@ -46,12 +45,7 @@ class Acted:
     def __enter__(self) -> "Acted":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         pass
 
     def begin(self) -> int:

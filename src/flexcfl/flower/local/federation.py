@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from flexcfl.errors import FlexcflError, TrainingError
@@ -89,12 +88,7 @@ class Federation:
             self._stack = stack.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self._stack.close()
 
     @property
@@ -142,10 +136,11 @@ class Federation:
     def _look(self) -> None:
         """Hear what the ``ServerApp`` has told in a moment, and start again what has ended."""
         time.sleep(TICK)
-        for what, text in list(self._listener.heard()):
+        for what, text in self._listener.heard():
             self._hear(what, text)
-        if not self._over:
-            self._watch()
+            if self._over:
+                return
+        self._watch()
 
     def _hear(self, what: str, text: str) -> None:
         if what == PID:
