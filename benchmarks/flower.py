@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 from flower_faults import table
-from rich.console import Console
 
 import flexcfl
 from flexcfl.flower.local import Federation, Plan
@@ -66,7 +65,7 @@ def settings(clients: int, rounds: int) -> dict[str, Any]:
 
 def held(plan: Plan) -> None:
     """Hold the run of a plan on nodes of this machine."""
-    with Federation(plan, Console(quiet=True), _complain) as federation:
+    with Federation(plan, _complain) as federation:
         federation.run()
 
 

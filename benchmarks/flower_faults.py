@@ -24,8 +24,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rich.console import Console
-
 from flexcfl.flower import APP
 from flexcfl.flower.local import Federation, Plan
 from flexcfl.flower.local.commands import WARM
@@ -233,10 +231,10 @@ def tried(fault: Fault, folder: Path) -> list[str]:
     run, again = folder / "run", list[str]()
     app = misbehaving(folder / "app", fault.behaviour)
     config = {"set": f"{SETTINGS} network.nodes={fault.nodes}", "out": str(run)}
-    plan = Plan(run, config, fault.nodes, partitions=4, app=app)
+    plan = Plan(run, config, fault.nodes, settings={"num-partitions": 4}, app=app)
     trouble = Trouble({} if fault.moment is None else {"fault": fault.moment})
     start = time.monotonic()
-    with Federation(plan, Console(quiet=True), again.append) as federation:
+    with Federation(plan, again.append) as federation:
         federation.run(trouble)
         groups = set(federation.groups)
     seconds = time.monotonic() - start
@@ -259,7 +257,8 @@ def _figures(run: Path) -> list[str]:
 
 
 def _restarted(remarks: Sequence[str]) -> str:
-    names = [each.removeprefix("The ").partition(" has ended")[0] for each in remarks]
+    ended = [each for each in remarks if " has ended (" in each]
+    names = [each.removeprefix("The ").partition(" has ended")[0] for each in ended]
     return ", ".join(names) or "-"
 
 

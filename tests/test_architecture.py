@@ -61,7 +61,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "tracking": {"errors", "disk", "experiment", "record", "runner"},
     "flower": BASE
     | {"protocol", "cohorts", "data", "faults", "guards", "privacy", "simulation"}
-    | {"experiment", "record", "runner", "tracking"}
+    | {"experiment", "record", "report", "runner", "tracking"}
     | {"models", "engine"},  # which are there before anybody asks, in the process that forks
     "comparison": BASE
     | {"protocol", "algorithms", "metrics", "data", "disk", "experiment", "record", "report"}

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from flexcfl.comparison import Comparison, plot
 from flexcfl.comparison.messages import Done
 from flexcfl.comparison.plot import apart
+from flexcfl.report.charts.palette import COLOURS
 
 
 @pytest.mark.slow
@@ -33,9 +34,9 @@ def test_it_is_as_wide_as_a_page_and_has_a_colour_for_each_algorithm(
     picture = plot.svg(comparison, "digits")
     width = float(ET.fromstring(picture).attrib["width"].removesuffix("pt")) * 96 / 72
     assert width == pytest.approx(900, rel=0.01)
-    for colour in plot.COLOURS[:3]:
+    for colour in COLOURS[:3]:
         assert colour.lower().encode() in picture
-    assert plot.COLOURS[3].lower().encode() not in picture
+    assert COLOURS[3].lower().encode() not in picture
 
 
 def test_what_was_not_measured_is_left_out(summary: Callable[..., Any]) -> None:
@@ -43,7 +44,7 @@ def test_what_was_not_measured_is_left_out(summary: Callable[..., Any]) -> None:
     picture = plot.svg(nothing, "nothing")
     ET.fromstring(picture)
     assert b"no round was measured" in picture
-    assert plot.COLOURS[0].lower().encode() not in picture
+    assert COLOURS[0].lower().encode() not in picture
 
 
 def test_one_round_of_one_seed_is_drawn(summary: Callable[..., Any]) -> None:
@@ -51,7 +52,7 @@ def test_one_round_of_one_seed_is_drawn(summary: Callable[..., Any]) -> None:
     picture = plot.svg(one, "one")
     ET.fromstring(picture)
     assert b"one seed" in picture
-    assert plot.COLOURS[0].lower().encode() in picture
+    assert COLOURS[0].lower().encode() in picture
 
 
 def test_there_are_looks_for_more_algorithms_than_colours() -> None:

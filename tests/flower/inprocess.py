@@ -158,16 +158,15 @@ def served(
     *,
     nodes: int = 4,
     small: Mapping[str, object] = SMALL,
-    console: Console = QUIET,
 ) -> Run:
     """Hold a ``small`` run with more settings on a grid, of which it waits for so many nodes."""
     words = _words({**small, "network.nodes": nodes, **settings})
-    return serve(grid, {"set": shlex.join(words), "out": str(out)}, console)
+    return serve(grid, {"set": shlex.join(words), "out": str(out)}, QUIET)
 
 
-def resumed(grid: Grid, out: Path, console: Console = QUIET) -> Run:
+def resumed(grid: Grid, out: Path) -> Run:
     """Go on with the run in a folder, as after a crash of its server."""
-    return serve(grid, {"resume": True, "out": str(out)}, console)
+    return serve(grid, {"resume": True, "out": str(out)}, QUIET)
 
 
 def simulated(settings: Mapping[str, object], *, small: Mapping[str, object] = SMALL) -> Run:

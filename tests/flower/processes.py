@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 
 from tests.waiting import PATIENCE
 
@@ -121,12 +120,7 @@ class Programs:
     def __enter__(self) -> "Programs":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         for sign in (signal.SIGTERM, signal.SIGKILL):
             for process in self.left():
                 with suppress(ProcessLookupError):

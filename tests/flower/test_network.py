@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stderr
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -9,7 +10,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Error, Message, RecordDict
-from rich.console import Console
 
 from flexcfl.errors import TrainingError
 from flexcfl.flower import client
@@ -72,11 +72,10 @@ class Spoiling:
 
 def held(folder: Path, spoiling: Spoiling, **more: object) -> tuple[Run, str]:
     """Return a run with a bad node, and what was remarked in it."""
-    console = Console(file=io.StringIO(), width=1000)
     grid = InProcessGrid(shards(3, folder / "memory"), spoiling, listening=False)
-    run = served(grid, {**EVERYBODY, **more}, folder / "run", nodes=3, console=console)
-    remarks = console.file.getvalue()  # type: ignore[attr-defined]
-    return run, "\n".join(line for line in remarks.splitlines() if " is left out" in line)
+    with redirect_stderr(io.StringIO()) as remarks:
+        run = served(grid, {**EVERYBODY, **more}, folder / "run", nodes=3)
+    return run, remarks.getvalue().removesuffix("\n")
 
 
 def missing(run: Run, number: int, order: str = "train") -> list[int]:

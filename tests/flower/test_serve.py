@@ -2,14 +2,13 @@
 
 import io
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from contextlib import redirect_stderr, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pytest
 from flwr.app import Message
-from rich.console import Console
 
 import flexcfl
 from flexcfl.errors import SettingsError, TrainingError
@@ -65,10 +64,8 @@ class Eventful(InProcessGrid):
 
 def held(grid: InProcessGrid, settings: Mapping[str, object], out: Path) -> tuple[Run, list[str]]:
     """Return a run and what was remarked in it."""
-    text = io.StringIO()
-    number = len(grid.nodes)
-    console = Console(file=text, width=1000)
-    run = served(grid, settings, out, nodes=number, console=console)
+    with redirect_stderr(io.StringIO()) as text:
+        run = served(grid, settings, out, nodes=len(grid.nodes))
     marks = ("left out", "cannot take part")
     lines = text.getvalue().splitlines()
     return run, [line for line in lines if any(mark in line for mark in marks)]

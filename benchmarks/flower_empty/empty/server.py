@@ -8,7 +8,7 @@ from flwr.app import Context, RecordDict
 from flwr.serverapp import Grid, ServerApp
 
 from flexcfl.flower.post import Post
-from flexcfl.flower.screen import screen
+from flexcfl.flower.telling import telling
 
 app = ServerApp()
 
@@ -16,7 +16,7 @@ app = ServerApp()
 @app.main()
 def _main(grid: Grid, context: Context) -> None:
     config, post = context.run_config, Post(grid)
-    with screen():
+    with telling():
         while len(post.nodes()) < int(config["nodes"]):
             time.sleep(0.2)
         seconds = [_exchanged(post, number) for number in range(int(config["times"]))]

@@ -1,7 +1,7 @@
 """What commands ask that train one federation: a file of settings, and options above it."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +13,7 @@ from flexcfl.cli import completion, options
 if TYPE_CHECKING:
     from flexcfl.experiment.layers import Layer
 
-__all__ = ["Asked", "asking"]
+__all__ = ["Asked", "asking", "said"]
 
 
 @dataclass(frozen=True)
@@ -104,10 +104,6 @@ def asked(
     quiet: options.Quiet = False,
 ) -> Asked:
     """Return what these options ask for."""
-    from flexcfl.experiment.layers import spoken
-    from flexcfl.settings import assignments
-
-    number_or_word = assignments([f"groups={groups}"]) if groups is not None else {}
     given = {
         "algorithm": algorithm,
         "dataset": dataset,
@@ -119,10 +115,18 @@ def asked(
         "rate": rate,
         "shift": shift or None,
         "drift": drift,
-        **number_or_word,
         "seed": seed,
         "data": data,
         "device": device,
     }
-    words = spoken(given, assignments(set_ or [], example="local.rate=0.05"))
-    return Asked(experiment, words, out, quiet, tuple(track or ()))
+    return Asked(experiment, said(given, groups, set_), out, quiet, tuple(track or ()))
+
+
+def said(given: Mapping[str, Any], groups: str | None, set_: list[str] | None) -> "Layer":
+    """Return the settings that options name: ``given`` are their values by name."""
+    from flexcfl.experiment.layers import spoken
+    from flexcfl.settings import assignments
+
+    number_or_word = assignments([f"groups={groups}"]) if groups is not None else {}
+    assigned = assignments(set_ or [], example="local.rate=0.05")
+    return spoken({**given, **number_or_word}, assigned)

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from flexcfl.cli import completion, options
+from flexcfl.cli.asking import said
 
 __all__ = ["compare"]
 
@@ -25,14 +26,7 @@ def compare(
             metavar="N", help="How many seeds, counted from 0. [default: 3]", show_default=False
         ),
     ] = 3,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="How many runs at once, each in a process of its own on one core. "
-            "[default: one per core]",
-        ),
-    ] = None,
+    jobs: options.Jobs = None,
     rounds: options.Rounds = None,
     cohort: options.Cohort = None,
     epochs: options.Epochs = None,
@@ -96,10 +90,7 @@ def compare(
     from flexcfl.comparison.asked import Asked
     from flexcfl.comparison.conduct import conduct
     from flexcfl.comparison.plan import DEFAULT, check_number
-    from flexcfl.experiment.layers import spoken
-    from flexcfl.settings import assignments
 
-    number_or_word = assignments([f"groups={groups}"]) if groups is not None else {}
     given = {
         "dataset": dataset,
         "model": model,
@@ -110,16 +101,14 @@ def compare(
         "epochs": epochs,
         "batch": batch,
         "rate": rate,
-        **number_or_word,
         "data": data,
         "device": device,
     }
     if jobs is not None:
         check_number("jobs", jobs)
     named = [name.strip() for each in algorithms or [] for name in each.split(",")]
-    words = spoken(given, assignments(set_ or [], example="local.rate=0.05"))
     conduct(
-        Asked.of(named or DEFAULT, seeds, words),
+        Asked.of(named or DEFAULT, seeds, said(given, groups, set_)),
         Console(quiet=quiet),
         jobs=jobs,
         folder=out or "new",

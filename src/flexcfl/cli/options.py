@@ -15,6 +15,7 @@ __all__ = [
     "Device",
     "Drift",
     "Epochs",
+    "Jobs",
     "Model",
     "OwnModel",
     "Quiet",
@@ -101,6 +102,14 @@ Track: TypeAlias = Annotated[
         metavar="NAME",
         help="Log the rounds for tensorboard or mlflow as well, each with the extra of its name; "
         "may be repeated.",
+    ),
+]
+Jobs: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="How many runs at once, each in a process of its own on one core. "
+        "[default: one per core]",
     ),
 ]
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]

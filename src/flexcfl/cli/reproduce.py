@@ -36,14 +36,7 @@ def reproduce(
             "[default: 300]",
         ),
     ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="How many runs at once, each in a process of its own on one core. "
-            "[default: one per core]",
-        ),
-    ] = None,
+    jobs: options.Jobs = None,
     limit: Annotated[
         str | None,
         typer.Option(

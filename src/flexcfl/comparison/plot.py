@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 
 from flexcfl.comparison.result import Comparison
 from flexcfl.metrics import over
+from flexcfl.report.charts.curves import over_seeds
+from flexcfl.report.charts.palette import of_method
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["apart", "svg"]
+__all__ = ["STYLE", "Look", "apart", "curve", "svg"]
 
 SIZE = (9.4, 4.3)  # inches: about 900 pixels wide
-# Okabe and Ito's colours, which colour-blind people can tell apart, without the pale yellow.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-DASHES = ("-", "--", ":")  # for more algorithms than there are colours
+DASHES = {"solid": "-", "dash": "--", "dot": ":"}  # what matplotlib calls them
 STYLE = {
     "svg.hashsalt": "flexcfl",  # parts are named by what they are, not at random
     "font.size": 10,
@@ -32,7 +32,8 @@ GAP, REACH = 0.06, 0.35  # from label to label, as parts of the height and of th
 FINAL = "final is the mean of the last ten rounds"
 MANY = 6  # more names than that stand in two columns
 
-Looks: TypeAlias = Mapping[str, tuple[str, str]]  # colour and dashes of each algorithm
+Look: TypeAlias = tuple[str, str]  # colour and dashes
+Looks: TypeAlias = Mapping[str, Look]  # of each algorithm
 
 
 def svg(comparison: Comparison, title: str) -> bytes:
@@ -56,23 +57,30 @@ def svg(comparison: Comparison, title: str) -> bytes:
 
 
 def _looks(algorithms: Sequence[str]) -> Looks:
-    return {
-        name: (COLOURS[place % len(COLOURS)], DASHES[place // len(COLOURS) % len(DASHES)])
-        for place, name in enumerate(algorithms)
-    }
+    found = {name: of_method(place) for place, name in enumerate(algorithms)}
+    return {name: (colour, DASHES[dash]) for name, (colour, dash) in found.items()}
+
+
+def curve(
+    axes: "Axes", values: NDArray[np.float64], look: Look, label: str, width: float = 1.5
+) -> None:
+    """Draw the mean over seeds as a line, in a band from the lowest to the highest.
+
+    ``values`` are seeds by rounds, NaN where nothing was measured.
+    """
+    numbers, low, mean, high = over_seeds(values)
+    if not len(numbers):
+        return
+    colour, dashes = look
+    if len(values) > 1:
+        axes.fill_between(numbers, low, high, color=colour, alpha=0.18, linewidth=0)
+    point = "o" if len(numbers) == 1 else ""
+    axes.plot(numbers, mean, dashes, marker=point, color=colour, label=label, linewidth=width)
 
 
 def _curves(axes: "Axes", curves: Mapping[str, NDArray[np.float64]], looks: Looks) -> None:
-    """Draw the mean over seeds as a line, in a band from the lowest to the highest."""
-    for name, (colour, dashes) in looks.items():
-        measured = np.flatnonzero(~np.isnan(curves[name]).all(axis=0))
-        values = 100 * curves[name][:, measured]
-        if not len(measured):
-            continue
-        low, mean, high = np.nanmin(values, 0), np.nanmean(values, 0), np.nanmax(values, 0)
-        axes.fill_between(measured + 1, low, high, color=colour, alpha=0.18, linewidth=0)
-        point = "o" if len(measured) == 1 else ""
-        axes.plot(measured + 1, mean, dashes, marker=point, color=colour, label=name)
+    for name, look in looks.items():
+        curve(axes, 100 * curves[name], look, name)
     axes.set(xlabel="round", ylabel="accuracy in %")
     axes.locator_params("x", integer=True)
     several = max(len(each) for each in curves.values()) > 1

@@ -1,7 +1,7 @@
 """The ``ServerApp``: the runner's own loop, with its clients on the nodes of a grid."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,42 +13,38 @@ from flexcfl.errors import SettingsError
 from flexcfl.experiment import toml
 from flexcfl.experiment.layers import Layer, spoken
 from flexcfl.flower.federated import Federated
-from flexcfl.flower.screen import screen
-from flexcfl.flower.understanding import own_of
-from flexcfl.lines import tell
+from flexcfl.flower.telling import telling
+from flexcfl.flower.understanding import EVERY_ROUND, own_of
 from flexcfl.record.folder import EXPERIMENT
 from flexcfl.runner import conduct
+from flexcfl.runner.callbacks import Callback, remark
 from flexcfl.runner.result import Run
 from flexcfl.settings import assignments
 from flexcfl.tracking import trackers
 
 __all__ = ["app", "serve"]
 
-# After every round, because a crash costs more here than a checkpoint does.
-EVERY_ROUND = Layer("network", {"run": {"checkpoint_rounds": 1, "checkpoint_share": 1.0}})
-
 app = ServerApp()
 
 
 @app.main()
 def _main(grid: Grid, context: Context) -> None:
-    with screen() as console:
-        serve(grid, context.run_config, console)
+    with telling() as company:
+        serve(grid, context.run_config, Console(), company)
 
 
-def serve(grid: Grid, config: Mapping[str, Any], console: Console) -> Run:
+def serve(
+    grid: Grid, config: Mapping[str, Any], console: Console, company: Iterable[Callback] = ()
+) -> Run:
     """Hold the run that a configuration of the app describes, and show it on a console.
 
     ``experiment`` is TOML, or the name of such a file on this machine, ``set`` assignments such as
     ``run.rounds=5 local.rate=0.1``, ``out`` the folder of the run, ``resume`` whether to go on with
-    the one in it, and ``track`` names of trackers with commas between them.
+    the one in it, and ``track`` names of trackers with commas between them. The ``company`` is
+    told of everything, as trackers are.
     """
-
-    def remark(sentence: str) -> None:
-        tell(sentence, console)
-
     hosting, out = Federated(grid, remark), str(config.get("out", ""))
-    callbacks = trackers([str(config.get("track", ""))])
+    callbacks = [*company, *trackers([str(config.get("track", ""))])]
     if config.get("resume"):
         if not out:
             raise SettingsError("There is nothing to go on with: name the folder of a run as out.")

@@ -11,7 +11,10 @@ from flexcfl.experiment.own import NOTHING, Own
 from flexcfl.faults import Faults
 from flexcfl.settings import validated
 
-__all__ = ["check_real", "own_of"]
+__all__ = ["EVERY_ROUND", "check_real", "own_of"]
+
+# After every round, because a crash costs more here than a checkpoint does.
+EVERY_ROUND = Layer("network", {"run": {"checkpoint_rounds": 1, "checkpoint_share": 1.0}})
 
 
 def own_of(layers: Sequence[Layer]) -> Own:

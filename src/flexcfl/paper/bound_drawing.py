@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.comparison.plot import COLOURS, STYLE
+from flexcfl.comparison.plot import STYLE
 from flexcfl.paper.bound import Measured, title
 from flexcfl.paper.convergence import Divergence
+from flexcfl.report.charts.palette import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

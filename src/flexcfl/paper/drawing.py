@@ -6,33 +6,44 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flexcfl.comparison import plot
+from flexcfl.comparison.plot import Look
 from flexcfl.paper.methods import Method
 from flexcfl.paper.results import Result
+from flexcfl.report.charts.palette import (
+    BLACK,
+    BLUE,
+    GOLD,
+    GREEN,
+    OLIVE,
+    PINK,
+    PLUM,
+    SKY,
+    VERMILION,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["LOOKS", "Look", "Panel", "curve", "cut", "grid", "key", "looks"]
+__all__ = ["LOOKS", "Panel", "curve", "cut", "grid", "key", "looks"]
 
-Look = tuple[str, str]  # colour and dashes
 MARGIN = 0.2  # below what is drawn, as a part of its height
 
-# A method looks the same in all figures, and FlexCFL is the darkest. The colours are Okabe and
-# Ito's, and two of Tol's, which colour-blind people can tell apart.
+# A method looks the same in all figures, and FlexCFL is the darkest.
 LOOKS: Mapping[str, Look] = {
-    "fedavg": ("#56B4E9", "-"),
-    "fedprox": ("#009E73", "-"),
-    "ifca": ("#E69F00", "-"),
-    "ifca-mig": ("#E69F00", "--"),
-    "fesem": ("#CC79A7", "-"),
-    "fesem-mig": ("#CC79A7", "--"),
-    "fedgroup": ("#0072B2", "-"),
-    "flexcfl": ("#000000", "-"),
-    "flexcfl-eta0.1": ("#D55E00", "-"),
-    "flexcfl-eta1": ("#882255", "-"),
-    "flexcfl-eta5": ("#D55E00", "--"),
-    "flexcfl-eta10": ("#999933", "-"),
+    "fedavg": (SKY, "-"),
+    "fedprox": (GREEN, "-"),
+    "ifca": (GOLD, "-"),
+    "ifca-mig": (GOLD, "--"),
+    "fesem": (PINK, "-"),
+    "fesem-mig": (PINK, "--"),
+    "fedgroup": (BLUE, "-"),
+    "flexcfl": (BLACK, "-"),
+    "flexcfl-eta0.1": (VERMILION, "-"),
+    "flexcfl-eta1": (PLUM, "-"),
+    "flexcfl-eta5": (VERMILION, "--"),
+    "flexcfl-eta10": (OLIVE, "-"),
 }
 
 
@@ -69,14 +80,9 @@ def curve(
 ) -> None:
     """Draw the mean over seeds as a line, in a band from the lowest to the highest."""
     values = np.stack([panel.scale * result.rounds[panel.column] for result in results])
-    known = np.flatnonzero(~np.isnan(values).all(axis=0))
-    if not len(known):
+    if np.isnan(values).all():
         return
-    colour, dashes = look
-    low, mean, high = (of(values[:, known], 0) for of in (np.nanmin, np.nanmean, np.nanmax))
-    if len(results) > 1:
-        axes.fill_between(known + 1, low, high, color=colour, alpha=0.18, linewidth=0)
-    axes.plot(known + 1, mean, dashes, color=colour, label=label, linewidth=1.1)
+    plot.curve(axes, values, look, label, width=1.1)
     axes.set_xlim(0, values.shape[1])
     if panel.logarithmic:
         axes.set_yscale("log")

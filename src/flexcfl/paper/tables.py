@@ -163,5 +163,4 @@ def figure(
     results: Sequence[Result], of: Callable[[Summary], float | None], scale: float = 1
 ) -> Figure:
     """Return mean and spread over seeds of what is taken from each summary."""
-    values = [of(result.summary) for result in results]
-    return Figure.of(None if value is None else scale * value for value in values)
+    return Figure.of(of(result.summary) for result in results)

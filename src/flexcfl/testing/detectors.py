@@ -17,7 +17,6 @@ DRAWS = 30
 def labelled(
     counts: Sequence[Sequence[int]] | NDArray[np.int64],
     first_sizes: Sequence[int] | None = None,
-    seed: int = 0,
     offset: float = 0.0,
 ) -> Samples:
     """Return samples of clients with the given label counts, and examples that look like them."""
@@ -26,7 +25,7 @@ def labelled(
 
     def examples(client: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         y = np.repeat(np.arange(rows.shape[1]), rows[client])
-        rng = np.random.default_rng((seed, client))
+        rng = np.random.default_rng((0, client))
         x = rng.normal(scale=0.3, size=(len(y), 2, 3, 4)).astype(np.float32)
         x[:, 0, 0, 0] += y + 1
         x[:, 1] += offset

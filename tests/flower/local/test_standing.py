@@ -16,13 +16,39 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_finished_run_is_seen_and_makes_progress_once(finished: Path) -> None:
+def test_a_finished_run_is_seen(finished: Path) -> None:
     standing = Standing(finished)
     assert standing.finished
     assert standing.any_round
     assert not standing.begun  # of which there would be a checkpoint
-    assert standing.progress()
-    assert not standing.progress()
+
+
+def test_rounds_are_seen_as_they_are_written_each_once(tmp_path: Path, finished: Path) -> None:
+    head, first, second = (finished / "rounds.csv").read_bytes().splitlines(keepends=True)
+    table, standing = tmp_path / "rounds.csv", Standing(tmp_path)
+
+    def seen() -> list[int]:
+        return [each.round for each in standing.further()]
+
+    assert seen() == []
+    table.write_bytes(head + first[:10])
+    assert seen() == []
+    table.write_bytes(head + first)
+    assert seen() == [1]
+    table.write_bytes(head + first + second[:-1])
+    assert seen() == []
+    table.write_bytes(head)  # after a crash, from the checkpoint before
+    assert seen() == []
+    table.write_bytes(head + first)
+    assert seen() == []
+    table.write_bytes(head + first + second)
+    assert seen() == [2]
+
+
+def test_rounds_that_were_done_before_are_left_out(finished: Path) -> None:
+    standing = Standing(finished)
+    standing.skip(1)
+    assert [each.round for each in standing.further()] == [2]
 
 
 def test_a_run_that_was_killed_before_its_beginning_makes_room(tmp_path: Path) -> None:

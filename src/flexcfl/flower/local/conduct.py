@@ -6,30 +6,39 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tomli_w
 from rich.console import Console
-from rich.status import Status
+from rich.text import Text
 
+from flexcfl.cohorts import Attendance
 from flexcfl.errors import FlexcflError, SettingsError, TrainingError
 from flexcfl.experiment import toml
 from flexcfl.experiment.code import named_code
 from flexcfl.experiment.experiment import Experiment
 from flexcfl.experiment.layers import Layer
-from flexcfl.experiment.resolve import resolve
+from flexcfl.experiment.resolve import Resolved, resolve
 from flexcfl.flower.local import ports
-from flexcfl.flower.local.federation import Federation, Plan, Tick
+from flexcfl.flower.local.federation import Federation, Plan
 from flexcfl.flower.local.standing import Standing
+from flexcfl.flower.understanding import EVERY_ROUND
 from flexcfl.lines import tell
 from flexcfl.record import claim, places
 from flexcfl.record.folder import EXPERIMENT
 from flexcfl.record.lock import locked
 from flexcfl.record.state import is_finished
-from flexcfl.runner.prepare import prepare
+from flexcfl.record.tables import RoundFigures
+from flexcfl.report.terminal.progress import shown
+from flexcfl.report.terminal.results import results
+from flexcfl.report.terminal.settings import settings, show
+from flexcfl.runner.conduct import loading, sizes_of
+from flexcfl.runner.loading import load
+from flexcfl.runner.prepare import Prepared, prepare
 from flexcfl.tracking import trackers
 
 __all__ = ["federate", "forget", "is_local", "resume"]
@@ -48,29 +57,27 @@ def federate(
     port: int | None = None,
     tls: bool = False,
     track: Sequence[str] = (),
-    tick: Tick | None = None,
 ) -> Path:
     """Check everything, then hold a run over nodes of this machine, and return its folder.
 
     The settings are those of a ``file`` and, above it, ``words``. ``track`` are the names of
-    trackers. ``tick`` is called a few times a second with the federation.
+    trackers.
     """
     _check_possible(port)
     trackers(track)  # so that what they lack is told before anything is started
     layers = [Layer("file", toml.read(file))] if file else []
     spoken = _with_nodes([*layers, words], nodes)
-    experiment = resolve([*layers, spoken]).experiment
+    resolved = resolve([*layers, spoken, EVERY_ROUND])
+    experiment = resolved.experiment
     if out is not None:
         places.check_free(out)
-    number = experiment.network.nodes or NODES
-    with _showing(console, "Loading the data and the model"):
-        _check(experiment, number)
+    prepared = _prepared(resolved, file, console)
     path, made = places.made(out, claim.ROOT / claim.name(experiment))
     named = {"experiment": str(file)} if file else {}
     config = {**named, "set": _assigned(spoken.tables), "out": str(path), **_tracked(track)}
-    plan = Plan(path, config, number, settings=_settings(experiment), port=port, tls=tls)
+    plan = Plan(path, config, _nodes(experiment), _settings(experiment), port=port, tls=tls)
     with _going_on(path, console, made):
-        _hold(plan, console, tick)
+        _hold(plan, prepared, console)
     return path
 
 
@@ -80,24 +87,23 @@ def resume(
     *,
     layers: Sequence[Layer] = (),
     track: Sequence[str] = (),
-    tick: Tick | None = None,
 ) -> None:
     """Go on with such a run; ``layers`` may say where the data are now."""
     _check_possible(None)
     trackers(track)
-    experiment = resolve([Layer("file", toml.read(path / EXPERIMENT)), *layers]).experiment
+    file = path / EXPERIMENT
+    experiment = resolve([Layer("file", toml.read(file)), *layers]).experiment
     if is_finished(path):
         raise SettingsError(f"The run in '{path}' is finished: there is nothing left to do.")
     with locked(path):  # or say that another process is at work in it
         pass
-    number = experiment.network.nodes or NODES
-    with _showing(console, "Loading the data and the model"):
-        _check(experiment, number)
+    # Everything is from the file, which need not be said of each setting.
+    prepared = _prepared(Resolved(experiment, {}), file, console)
     tls = Standing(path).registration.exists()
     config = {"out": str(path), "resume": True, **_tracked(track)}
-    plan = Plan(path, config, number, settings=_settings(experiment), tls=tls)
+    plan = Plan(path, config, _nodes(experiment), _settings(experiment), tls=tls)
     with _going_on(path, console, None):
-        _hold(plan, console, tick)
+        _hold(plan, prepared, console)
 
 
 def is_local(path: Path) -> bool:
@@ -114,18 +120,39 @@ def forget(path: Path) -> None:
         Standing(path).forget()
 
 
-def _hold(plan: Plan, console: Console, tick: Tick | None) -> None:
+def _hold(plan: Plan, prepared: Prepared, console: Console) -> None:
+    """Hold a run, and show its rounds as they are written down."""
     what = f"Starting a SuperLink and {plan.nodes} SuperNode{'' if plan.nodes == 1 else 's'}"
     if not console.is_terminal:  # where nothing turns while they start
         tell(what, console)
-    with _showing(console, what) as status, Federation(plan, console, _remark) as federation:
-        stop = status.stop if status is not None else lambda: None
-        try:
-            federation.run(tick, stop)
-        except BaseException:
-            _leave_bar(console)
-            raise
+    total = prepared.experiment.run.rounds
+    with Federation(plan, _remark) as federation:
+        with loading(console, what):
+            before = federation.begin()
+        if plan.config.get("resume"):
+            after = f"after round {before} of {total}" if before else "from the start"
+            show({"resumed": Text(after)}, console)
+        rounds = (_Followed(each, prepared.cohorts) for each in federation.rounds())
+        for _ in shown(rounds, total, console, before):
+            pass
     forget(plan.folder)
+    show(results(load(plan.folder)), console)
+
+
+@dataclass(frozen=True)
+class _Followed:
+    """A round that is written down, of a run that goes on elsewhere."""
+
+    figures: RoundFigures
+    cohorts: Attendance
+
+    @property
+    def present(self) -> int:
+        return int(np.count_nonzero(self.cohorts.present(self.figures.round)))
+
+
+def _nodes(experiment: Experiment) -> int:
+    return experiment.network.nodes or NODES
 
 
 def _with_nodes(layers: Sequence[Layer], nodes: int | None) -> Layer:
@@ -188,20 +215,26 @@ def _check_possible(port: int | None) -> None:
         ports.check_free(port)
 
 
-def _check(experiment: Experiment, nodes: int) -> None:
+def _prepared(resolved: Resolved, file: Path | None, console: Console) -> Prepared:
     """Find out here, before anything is started, what each node would say for itself."""
+    experiment, nodes = resolved.experiment, _nodes(resolved.experiment)
     if experiment.network.own_files:
         raise SettingsError(
             "The nodes of this experiment have files of their own ([network] clients), and those "
             "of 'flexcfl federate' parts of a known dataset: leave clients, shape and classes "
             "out, or start nodes as docs/flower.md says."
         )
-    clients = prepare(experiment).federation.clients
+    show(settings(resolved, file), console)
+    with loading(console, "Loading the data and the model"):
+        prepared = prepare(experiment)
+    clients = prepared.federation.clients
     if nodes > clients:
         raise SettingsError(
             f"{nodes} nodes are more than the {clients} clients of '{experiment.data.name}': "
             "lower --nodes."
         )
+    show(sizes_of(prepared, f"{nodes:,} node{'' if nodes == 1 else 's'}"), console)
+    return prepared
 
 
 @contextmanager
@@ -216,34 +249,17 @@ def _going_on(path: Path, console: Console, made: Sequence[Path] | None) -> Iter
     except BaseException as error:
         standing.unlock()
         if standing.any_round:
-            # Where the run itself has failed it has said so, and would fail again.
-            if not isinstance(error, FlexcflError) or isinstance(error, TrainingError):
-                where = f"The rounds so far are in '{path}'. To go on: {places.command(path)}"
-                tell(where, console)
+            # Where the run itself has failed, it would fail again.
+            own = isinstance(error, FlexcflError) and not isinstance(error, TrainingError)
+            further = "" if own else f" To go on: {places.command(path)}"
+            tell(f"The rounds so far are in '{path}'.{further}", console)
         elif made is not None and not isinstance(error, TrainingError):  # which speaks of logs
             standing.give_up(made)
         raise
 
 
-@contextmanager
-def _showing(console: Console, what: str) -> Iterator[Status | None]:
-    """Show that something goes on, where there is somebody to see it."""
-    if console.quiet or not console.is_terminal:
-        yield None
-        return
-    spinner = "line" if console.options.ascii_only else "dots"
-    with console.status(what, spinner=spinner) as status:
-        yield status
-
-
-def _leave_bar(console: Console) -> None:
-    """Leave the line of a bar that nobody ends any more, and show the cursor that it hid."""
-    if console.is_terminal and not console.quiet:
-        console.show_cursor()
-        console.print()
-
-
 def _remark(text: str) -> None:
     """Tell something beside the run's own view, above the bar if there is one."""
-    sys.stderr.write(f"{CLEAR if sys.stderr.isatty() else ''}{text}")
-    sys.stderr.flush()
+    file = getattr(sys.stderr, "rich_proxied_file", sys.stderr)  # and not where the bar is
+    file.write(f"{CLEAR if file.isatty() else ''}{text}")
+    file.flush()

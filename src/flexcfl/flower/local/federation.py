@@ -5,24 +5,21 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any
-
-from rich.console import Console
 
 from flexcfl.errors import FlexcflError, TrainingError
 from flexcfl.flower import APP
 from flexcfl.flower.local import ports
 from flexcfl.flower.local.commands import WARM, Programs, environment
-from flexcfl.flower.local.listening import GONE, Listener
 from flexcfl.flower.local.processes import Process, Processes
 from flexcfl.flower.local.standing import REGISTER, Standing
-from flexcfl.flower.screen import DONE, ERRORS, MISTAKE, OUTPUT, PID, Screen
+from flexcfl.flower.telling import BEGUN, DONE, GONE, MISTAKE, PID, REMARK, VARIABLE, Listener
 from flexcfl.record import places
+from flexcfl.record.tables import RoundFigures
 
 __all__ = ["SUPERLINK", "Federation", "Plan"]
 
@@ -39,16 +36,15 @@ Tick = Callable[["Federation"], None]
 
 @dataclass(frozen=True)
 class Plan:
-    """What federation is started: ``nodes`` of so many ``partitions`` of the clients.
+    """What federation is started: so many ``nodes``, each with a part of the clients.
 
-    ``config`` is that of the app, and ``settings`` are those of every node beside its partition.
+    ``config`` is that of the app, and ``settings`` are those of every node beside its part.
     ``warm`` says whether processes are forks of one that has imported everything.
     """
 
     folder: Path
     config: Mapping[str, Any]
     nodes: int
-    partitions: int | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     app: Path = APP
     port: int | None = None
@@ -58,14 +54,13 @@ class Plan:
 
 @dataclass(eq=False)
 class Federation:
-    """The processes of a plan; ``remark`` is told of what had to be started again.
+    """The processes of a plan; ``remark`` is told what a person should know.
 
     ``nodes`` are those that run, and ``pillars``, by name, the processes without which they cannot.
-    ``server`` is the number of the process of the ``ServerApp``, None until it has begun.
+    ``server`` is the number of the process of the ``ServerApp``, None until it is there.
     """
 
     plan: Plan
-    console: Console
     remark: Callable[[str], None]
     nodes: dict[int, Process] = field(init=False, default_factory=dict)
     pillars: dict[str, Process] = field(init=False, default_factory=dict)
@@ -75,6 +70,8 @@ class Federation:
     _restarts: Counter[str] = field(init=False, default_factory=Counter)
     _due: dict[int, float] = field(init=False, default_factory=dict)
     _since: float = field(init=False, default=0.0)
+    _before: int | None = field(init=False, default=None)
+    _over: bool = field(init=False, default=False)
 
     def __enter__(self) -> "Federation":
         self._standing = Standing(self.plan.folder)
@@ -83,20 +80,15 @@ class Federation:
             logs.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
             self._home = Path(stack.enter_context(_private()))
-            self._listener = stack.enter_context(Listener(self._home / "screen"))
-            screen = Screen.of(self.console, str(self._listener.path))
-            told = environment(self._home, screen.environment)
+            pipe = self._home / "told"
+            self._listener = stack.enter_context(closing(Listener(pipe)))
+            told = environment(self._home, {VARIABLE: str(pipe)})
             self._processes = stack.enter_context(Processes(told, logs, self._home))
             self._certificates = self._certified() if self.plan.tls else None
             self._stack = stack.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self._stack.close()
 
     @property
@@ -104,44 +96,67 @@ class Federation:
         """The numbers of the groups of processes that belong to it now."""
         return self._processes.groups
 
-    def run(self, tick: Tick | None = None, begun: Callable[[], None] = lambda: None) -> None:
-        """Start all, and return when the run is done, or raise what a person must know.
+    def run(self, tick: Tick | None = None) -> None:
+        """Start all, and return when the run is done, or raise what a person must know."""
+        self.begin()
+        for _ in self.rounds(tick):
+            pass
 
-        ``tick`` is called a few times a second, ``begun`` when the run begins to show itself.
-        """
+    def begin(self) -> int:
+        """Start all, and return how many rounds were done before when the run begins."""
         self._start()
-        done = False
-        while not done:
-            for what, text in self._listener.heard(TICK):
-                done |= self._heard(what, text, begun)
-            if not done:
-                self._watch()
+        while self._before is None and not self._over:
+            self._look()
+        return self._before or 0
+
+    def rounds(self, tick: Tick | None = None) -> Iterator[RoundFigures]:
+        """Yield the rounds as the run writes them down, until it is done.
+
+        What a person must know is raised. ``tick`` is called a few times a second.
+        """
+        while not self._over:
+            self._look()
             if tick is not None:
                 tick(self)
+            for done in self._further():
+                self._restarts.clear()
+                yield done
 
     def start_node(self, node: int) -> None:
-        """Start the node of a partition, which may be one more."""
-        memory = {"memory": str(self._standing.nodes), **self.plan.settings}
-        number = self.plan.partitions or self.plan.nodes
-        config = {"partition-id": node, "num-partitions": number, **memory}
+        """Start the node of a part of the clients, which may be one more."""
+        part = {"partition-id": node, "num-partitions": self.plan.nodes}
+        config = {**part, "memory": str(self._standing.nodes), **self.plan.settings}
         command = self._programs.supernode(node, ports.free(1)[0], config)
         self.nodes[node] = self._processes.start(f"node-{node}", command)
 
-    def _heard(self, what: str, text: str, begun: Callable[[], None]) -> bool:
+    def _further(self) -> Sequence[RoundFigures]:
+        # Before the run goes on there may be a round that it has to do again.
+        return [] if self._before is None else self._standing.further()
+
+    def _look(self) -> None:
+        """Hear what the ``ServerApp`` has told in a moment, and start again what has ended."""
+        time.sleep(TICK)
+        for what, text in self._listener.heard():
+            self._hear(what, text)
+            if self._over:
+                return
+        self._watch()
+
+    def _hear(self, what: str, text: str) -> None:
         if what == PID:
             self.server = int(text)
-            begun()
-        elif what == OUTPUT:
-            _write(self.console, text)
-        elif what == ERRORS:
+        elif what == BEGUN:
+            self._before = int(text)
+            self._standing.skip(self._before)
+        elif what == REMARK:
             self.remark(text)
         elif what == MISTAKE:
             raise FlexcflError(text)
-        elif what == GONE:
-            if self._standing.finished:  # and only its last words are missing
-                return True
+        elif what == DONE or self._standing.finished:  # which may have been its last words
+            self._over = True
+        else:
+            assert what == GONE
             self._start_again(SERVER, "before the run was done")
-        return what == DONE
 
     def _watch(self) -> None:
         """Start again what has ended."""
@@ -178,8 +193,6 @@ class Federation:
 
     def _count(self, name: str, why: str, then: str) -> None:
         """Say that something has ended, or raise if it does so again and again."""
-        if self._standing.progress():
-            self._restarts.clear()
         self._restarts[name] += 1
         if self._restarts[name] > RESTARTS:
             raise TrainingError(
@@ -191,7 +204,7 @@ class Federation:
     def _start(self, nodes: set[int] | None = None) -> None:
         port = ports.free(1)[0] if self.plan.port is None else self.plan.port
         self._programs = Programs(self._home, port, self._certificates)
-        self.server, self._due, self.nodes, self.pillars = None, {}, {}, {}
+        self.server, self._before, self._due, self.nodes, self.pillars = None, None, {}, {}, {}
         self._programs.connect()
         if self.plan.warm:
             self._put_up(WARM, self._programs.warm())
@@ -222,8 +235,8 @@ class Federation:
         self._finish("submit", [self._programs.submit(self.plan.app, config)])
 
     def _register(self) -> None:
-        numbers = range(self.plan.partitions or self.plan.nodes)
-        self._finish(REGISTER, [self._programs.register(node) for node in numbers])
+        nodes = range(self.plan.nodes)
+        self._finish(REGISTER, [self._programs.register(node) for node in nodes])
 
     def _finish(self, name: str, commands: list[list[str]]) -> None:
         """Wait until commands are done, all at once; each takes seconds."""
@@ -248,8 +261,7 @@ class Federation:
         from flexcfl.flower import certificates
 
         folder = self._home / "certificates"
-        number = self.plan.partitions or self.plan.nodes
-        return certificates.make(folder, [ports.HOST, "localhost"], number)
+        return certificates.make(folder, [ports.HOST, "localhost"], self.plan.nodes)
 
 
 def _private() -> "tempfile.TemporaryDirectory[str]":
@@ -262,9 +274,3 @@ def _private() -> "tempfile.TemporaryDirectory[str]":
 def _spelt(name: str) -> str:
     words = {SUPERLINK: "SuperLink", SERVER: "ServerApp", WARM: "process behind all programs"}
     return words.get(name, name.replace("-", " "))
-
-
-def _write(console: Console, text: str) -> None:
-    """Write what was made for this console elsewhere, as it is."""
-    console.file.write(text)
-    console.file.flush()

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 
 __all__ = ["Process", "Processes"]
 
@@ -60,12 +59,7 @@ class Processes:
         self._tell(f"folder {self.folder}")
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.end_all()
         assert self._guard.stdin is not None
         with suppress(OSError):

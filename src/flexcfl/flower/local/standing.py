@@ -11,8 +11,9 @@ from flexcfl.record import places
 from flexcfl.record.folder import EXPERIMENT
 from flexcfl.record.lock import locked
 from flexcfl.record.places import CHECKPOINTS, LOGS, NODES
+from flexcfl.record.reading import so_far
 from flexcfl.record.state import is_finished
-from flexcfl.record.tables import ROUNDS, TABLES
+from flexcfl.record.tables import ROUNDS, TABLES, RoundFigures
 
 __all__ = ["REGISTER", "Standing"]
 
@@ -21,10 +22,11 @@ REGISTER = "register"  # what is done with the keys of nodes, only with TLS
 
 @dataclass(eq=False)
 class Standing:
-    """What the folder of a run tells; ``rounds`` is how many lines its table had at most."""
+    """What the folder of a run tells."""
 
     folder: Path
-    rounds: int = 0
+    _known: int = 0  # rounds that were asked for already
+    _size: int = 0  # of their table then
 
     @property
     def logs(self) -> Path:
@@ -58,12 +60,20 @@ class Standing:
         """Whether a round is written down."""
         return (self.folder / ROUNDS).exists()
 
-    def progress(self) -> bool:
-        """Whether more rounds are done than ever before this was asked."""
+    def skip(self, rounds: int) -> None:
+        """Leave out so many rounds, which were done before."""
+        self._known = max(self._known, rounds)
+
+    def further(self) -> Sequence[RoundFigures]:
+        """Return the rounds that are written down and were not returned before."""
         table = self.folder / ROUNDS
-        lines = table.read_bytes().count(b"\n") if table.exists() else 0
-        more, self.rounds = lines > self.rounds, max(lines, self.rounds)
-        return more
+        size = table.stat().st_size if table.exists() else 0
+        if size == self._size:
+            return []
+        self._size = size
+        further = so_far(self.folder, [ROUNDS])[ROUNDS][self._known :]
+        self._known += len(further)
+        return further
 
     def unlock(self) -> None:
         """Take away the lock of a process that was killed."""

@@ -1,6 +1,5 @@
 """Methods beside each other: accuracy, loss and discrepancy over rounds, and their traffic."""
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -9,9 +8,9 @@ from numpy.typing import NDArray
 
 from flexcfl.record.record import Record, by_method, measured
 from flexcfl.report.charts.chart import Chart, axis, counted, layout, listed, percent, plain
-from flexcfl.report.charts.palette import COLOURS, DASHES, faded
+from flexcfl.report.charts.palette import faded, of_method
 
-__all__ = ["accuracy", "discrepancy", "loss", "traffic"]
+__all__ = ["accuracy", "discrepancy", "loss", "over_seeds", "traffic"]
 
 BAND = 0.16
 TOLD = 5  # of more methods only the extremes are told
@@ -76,16 +75,23 @@ def _percents(data: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def _lines(records: Sequence[Record], column: str, scale: float = 1) -> list[dict[str, Any]]:
     data = []
     for place, (method, runs) in enumerate(by_method(records).items()):
-        values = scale * _stacked(runs, column)
-        known = np.flatnonzero(~np.isnan(values).all(axis=0))
-        values, x = values[:, known], (known + 1).tolist()
-        line = _line(method, place, x, listed(_over_seeds(np.nanmean, values)))
+        numbers, *values = over_seeds(scale * _stacked(runs, column))
+        x, (low, mean, high) = numbers.tolist(), map(listed, values)
+        line = _line(method, place, x, mean)
         if len(runs) > 1:
-            low, high = (listed(_over_seeds(of, values)) for of in (np.nanmin, np.nanmax))
             data.append(_band(method, place, x, low, high))
             line["customdata"] = [list(pair) for pair in zip(low, high, strict=True)]
         data.append(line)
     return data
+
+
+def over_seeds(values: NDArray[np.float64]) -> tuple[NDArray[Any], ...]:
+    """Return the numbers of the rounds that any seed has measured, and lowest, mean and highest.
+
+    ``values`` are seeds by rounds, NaN where nothing was measured.
+    """
+    known = np.flatnonzero(~np.isnan(values).all(axis=0))
+    return known + 1, *(of(values[:, known], 0) for of in (np.nanmin, np.nanmean, np.nanmax))
 
 
 def _band(
@@ -97,7 +103,7 @@ def _band(
         "x": [*x, *x[::-1]],
         "y": [*high, *low[::-1]],
         "fill": "toself",
-        "fillcolor": faded(COLOURS[place % len(COLOURS)], BAND),
+        "fillcolor": faded(of_method(place)[0], BAND),
         "line": {"width": 0},
         "mode": "lines",
         "hoverinfo": "skip",
@@ -109,14 +115,14 @@ def _band(
 
 
 def _line(method: str, place: int, x: list[Any], y: list[Any]) -> dict[str, Any]:
-    dash = DASHES[place // len(COLOURS) % len(DASHES)]
+    colour, dash = of_method(place)
     return {
         "type": "scatter",
         "x": x,
         "y": y,
         "mode": "lines" if len(x) > 1 else "markers",
-        "line": {"color": COLOURS[place % len(COLOURS)], "width": 2, "dash": dash},
-        "marker": {"color": COLOURS[place % len(COLOURS)], "size": 8},
+        "line": {"color": colour, "width": 2, "dash": dash},
+        "marker": {"color": colour, "size": 8},
         "name": plain(method),
         "legendgroup": plain(method),
         "meta": method,
@@ -133,14 +139,11 @@ def _stacked(runs: Sequence[Record], column: str) -> NDArray[np.float64]:
 
 
 def _mean(runs: Sequence[Record], column: str) -> NDArray[np.float64]:
-    return _over_seeds(np.nanmean, _stacked(runs, column))
-
-
-def _over_seeds(what: Callable[..., Any], values: NDArray[np.float64]) -> NDArray[np.float64]:
-    with warnings.catch_warnings():  # a round that no seed has measured has no figure
-        warnings.simplefilter("ignore", RuntimeWarning)
-        found: NDArray[np.float64] = what(values, axis=0)
-    return found
+    values = _stacked(runs, column)
+    numbers, _, means, _ = over_seeds(values)
+    mean = np.full(values.shape[1], np.nan)  # of a round that no seed has measured
+    mean[numbers - 1] = means
+    return mean
 
 
 def _last(values: NDArray[np.float64]) -> float | None:

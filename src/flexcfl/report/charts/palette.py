@@ -7,26 +7,20 @@ out from white paper by 3 to 1 (WCAG 2.2, 1.4.11), and each has a brighter one f
 from collections.abc import Mapping, Sequence
 
 __all__ = [
-    "COLOURS",
-    "DARK",
-    "DASHES",
-    "MARK",
-    "MIDDLING",
-    "NEUTRAL",
-    "PALE",
-    "SEQUENCE",
-    "SHADE",
-    "faded",
-    "of_group",
+    *("BLACK", "BLUE", "COLOURS", "DARK", "GOLD", "GREEN", "MARK", "MIDDLING", "NEUTRAL"),
+    *("OLIVE", "PALE", "PINK", "PLUM", "SEQUENCE", "SHADE", "SKY", "VERMILION"),
+    *("faded", "of_group", "of_method"),
 ]
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B57E00", "#4F9AD3", "#000000")
+BLUE, VERMILION, GREEN, PINK, GOLD, SKY, BLACK = COLOURS
 _BRIGHT = ("#4DB2F2", "#FF8A3D", "#2CCFA2", "#E9A3C9", "#E8B740", "#8CD0F7", "#F2F2F2")
 # Further groups: the same colours again, but darker, and on dark paper paler; then others, which
 # stand out from both.
 _DEEP = ("#00476F", "#853B00", "#006348", "#7F4B68", "#714F00", "#215B7E", "#5C5C5C")
 _PALER = ("#7FB8D8", "#EAAE7F", "#7FCEB9", "#E5BCD3", "#DABE7F", "#9AC8E4", "#B0B0B0")
 _OTHERS = ("#8A63D2", "#A8552A", "#5F8A00", "#C2305F", "#008A96", "#7A7A7A", "#A65AA0")
+PLUM, OLIVE = _DEEP[3], _OTHERS[2]
 NEUTRAL = "#767676"  # what is no group
 MARK = "#1B1B1B"  # what is written on top of other colours
 SHADE = "#101010"  # what darkens other colours, on either paper
@@ -42,7 +36,12 @@ DARK: Mapping[str, str] = {
     PALE: "#22272E",
     MIDDLING: "#2A75A8",
 }
-DASHES = ("solid", "dash", "dot")  # for more methods than there are colours
+_DASHES = ("solid", "dash", "dot")  # for more methods than there are colours
+
+
+def of_method(place: int) -> tuple[str, str]:
+    """Return the colour and the dashes of a method, by its place among others."""
+    return COLOURS[place % len(COLOURS)], _DASHES[place // len(COLOURS) % len(_DASHES)]
 
 
 def of_group(group: int) -> str:

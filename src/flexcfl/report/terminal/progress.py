@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from math import inf
 from time import monotonic
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from rich.console import Console
 from rich.progress import (
@@ -18,7 +18,7 @@ from rich.progress import (
 from rich.table import Column
 
 from flexcfl.lines import tell
-from flexcfl.record.round import Round
+from flexcfl.record.tables import RoundFigures
 
 __all__ = ["shown"]
 
@@ -27,9 +27,26 @@ STEPS = 10  # without a terminal, a line at each tenth of the rounds
 SILENCE = 10.0  # or after so many seconds without one
 
 
+class Done(Protocol):
+    """A finished round: its figures, and how many clients were present."""
+
+    @property
+    def figures(self) -> RoundFigures:
+        """What it showed."""
+        ...
+
+    @property
+    def present(self) -> int:
+        """How many clients were present."""
+        ...
+
+
+Shown = TypeVar("Shown", bound=Done)
+
+
 def shown(
-    rounds: Iterator[Round], total: int, console: Console, before: int = 0
-) -> Iterator[Round]:
+    rounds: Iterator[Shown], total: int, console: Console, before: int = 0
+) -> Iterator[Shown]:
     """Hand on the rounds, each once it is shown; a quiet console leaves even the output alone.
 
     ``before`` is how many of the rounds were done before, at whatever speed.
@@ -41,7 +58,7 @@ def shown(
     return _lines(rounds, total, console)
 
 
-def _bar(rounds: Iterator[Round], total: int, console: Console, before: int) -> Iterator[Round]:
+def _bar(rounds: Iterator[Shown], total: int, console: Console, before: int) -> Iterator[Shown]:
     columns = _columns(console.width, total)
     # The speed is that of all rounds so far: by default those of the last 30 seconds count, and
     # where a round takes longer there would never be a time left.
@@ -64,7 +81,7 @@ def _columns(width: int, total: int) -> list[ProgressColumn]:
     return [before, count, bar, accuracy, loss, TimeElapsedColumn(), left, after]
 
 
-def _lines(rounds: Iterator[Round], total: int, console: Console) -> Iterator[Round]:
+def _lines(rounds: Iterator[Shown], total: int, console: Console) -> Iterator[Shown]:
     tell(f"training, {total} {'round' if total == 1 else 'rounds'}", console)
     last = monotonic()
     for done in rounds:
@@ -76,12 +93,12 @@ def _lines(rounds: Iterator[Round], total: int, console: Console) -> Iterator[Ro
         yield done
 
 
-def _line(done: Round, total: int) -> str:
+def _line(done: Done, total: int) -> str:
     width = len(str(total))
     return "  ".join([f"round {done.figures.round:{width}}/{total}", *_figures(done).values()])
 
 
-def _figures(done: Round) -> dict[str, Any]:
+def _figures(done: Done) -> dict[str, Any]:
     figures, known = done.figures, {}
     if figures.accuracy is not None:
         known["accuracy"] = f"accuracy {figures.accuracy:.1%}"

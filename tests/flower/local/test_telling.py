@@ -1,0 +1,136 @@
+"""What a ``ServerApp`` tells the command that started it, from both ends of the pipe."""
+
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from flexcfl.errors import SettingsError
+from flexcfl.experiment.layers import Layer
+from flexcfl.experiment.resolve import resolve
+from flexcfl.flower.telling import (
+    BEGUN,
+    DONE,
+    GONE,
+    MISTAKE,
+    PID,
+    REMARK,
+    VARIABLE,
+    Listener,
+    telling,
+)
+from flexcfl.runner.callbacks import Beginning, Callback, remark
+from tests.waiting import until
+
+Act = Callable[[Sequence[Callback]], None]
+
+
+@pytest.fixture
+def listener(tmp_path: Path) -> Iterator[Listener]:
+    with closing(Listener(tmp_path / "pipe")) as made:
+        yield made
+
+
+def told(path: Path, act: Act) -> None:
+    with suppress(Exception), telling({VARIABLE: str(path)}) as company:
+        act(company)
+
+
+def heard(listener: Listener, path: Path, act: Act) -> list[tuple[str, str]]:
+    """Return what is heard of who acts so, until the other end is gone."""
+    said: list[tuple[str, str]] = []
+    speaker = Thread(target=told, args=(path, act))
+    speaker.start()
+
+    def gone() -> bool:
+        said.extend(listener.heard())
+        return bool(said) and said[-1][0] == GONE
+
+    until(gone)
+    speaker.join()
+    return said
+
+
+def nothing(_: Sequence[Callback]) -> None:
+    pass
+
+
+def test_who_tells_is_known_and_how_it_ended(tmp_path: Path, listener: Listener) -> None:
+    assert not list(listener.heard())  # as nobody is there yet
+    said = heard(listener, tmp_path / "pipe", nothing)
+    assert said == [(PID, str(os.getpid())), (DONE, ""), (GONE, "")]
+    assert not list(listener.heard())
+
+
+def test_remarks_arrive_in_one_piece(tmp_path: Path, listener: Listener) -> None:
+    sentence = f"Node 3 is left out: {'größer ' * 2000}."  # more than a pipe takes at once
+
+    def act(_: Sequence[Callback]) -> None:
+        print("a remark", file=sys.stderr)  # noqa: T201
+        remark(sentence)
+
+    said = heard(listener, tmp_path / "pipe", act)
+    text = "".join(each for what, each in said if what == REMARK)
+    assert text == f"a remark\n{sentence}\n"
+
+
+@pytest.mark.parametrize("before", [0, 7])
+def test_that_a_run_begins_is_told(tmp_path: Path, listener: Listener, before: int) -> None:
+    experiment = resolve([Layer("given", {})]).experiment
+
+    def act(company: Sequence[Callback]) -> None:
+        (each,) = company
+        each.begin(Beginning(experiment, rounds=[None] * before))  # type: ignore[list-item]
+
+    assert (BEGUN, str(before)) in heard(listener, tmp_path / "pipe", act)
+
+
+def test_a_mistake_arrives_as_its_sentence(tmp_path: Path, listener: Listener) -> None:
+    def act(_: Sequence[Callback]) -> None:
+        raise SettingsError("It is wrong: mend it.")
+
+    said = heard(listener, tmp_path / "pipe", act)
+    assert said[-2:] == [(MISTAKE, "It is wrong: mend it."), (GONE, "")]
+
+
+def test_who_fails_otherwise_is_gone_without_a_word(tmp_path: Path, listener: Listener) -> None:
+    def act(_: Sequence[Callback]) -> None:
+        raise ConnectionError("the SuperLink is gone")
+
+    assert [what for what, _ in heard(listener, tmp_path / "pipe", act)] == [PID, GONE]
+
+
+def test_of_two_the_later_one_is_heard(tmp_path: Path, listener: Listener) -> None:
+    told(tmp_path / "pipe", lambda _: remark("of the first one"))
+    listener.hang_up()
+    said = heard(listener, tmp_path / "pipe", nothing)
+    assert [what for what, _ in said] == [PID, DONE, GONE]
+
+
+def test_where_no_command_listens_remarks_are_on_the_own_output(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with telling({}) as company:
+        remark("a word")
+    assert not company
+    assert capsys.readouterr().err == "a word\n"
+
+
+def test_flowers_log_tells_a_mistake_in_a_sentence(caplog: pytest.LogCaptureFixture) -> None:
+    logger = logging.getLogger("flwr")
+    with telling({}):
+        pass
+    before, logger.propagate = logger.propagate, True
+    try:
+        raise SettingsError("It is wrong: mend it.")
+    except SettingsError as error:
+        logger.error("ServerApp raised an exception", exc_info=error)
+    finally:
+        logger.propagate = before
+    assert caplog.messages == ["It is wrong: mend it."]
+    assert "Traceback" not in caplog.text
