@@ -115,7 +115,7 @@ HARMLESS = {
     *("__future__", "abc", "collections", "dataclasses", "difflib", "enum", "functools"),
     *("itertools", "math", "numpy", "operator", "pydantic", "re", "scipy", "sklearn"),
     *("sys", "threadpoolctl", "types", "typing", "typing_extensions", "zlib", "dp_accounting"),
-    *("bisect", "contextlib", "html", "json", "statistics", "warnings"),
+    *("bisect", "contextlib", "copy", "html", "json", "statistics", "warnings"),
 }
 EFFECTS = {"open", "input", "print", "exec", "eval", "__import__"}
 

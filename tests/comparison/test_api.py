@@ -13,6 +13,7 @@ import flexcfl
 from flexcfl.comparison import Comparison, api
 from flexcfl.data import Federation, IndexLists
 from flexcfl.errors import SettingsError
+from flexcfl.experiment.own import brought
 
 SHORT: dict[str, Any] = {"rounds": 2, "cohort": 5, "epochs": 1}
 ASSIGNED = {"data.clients": 10}
@@ -122,4 +123,7 @@ def test_what_cannot_be_done_is_refused_at_once(words: dict[str, Any], sentence:
 
 
 def test_a_factory_of_a_module_is_known_by_its_name() -> None:
-    assert api._named(federation) == f"{__name__}:federation"
+    factory: Any = federation
+    own, given = brought({"model": factory})
+    assert given["model"] == f"{__name__}:federation"
+    assert own.factory is factory

@@ -1,9 +1,13 @@
 """Every method, one paper to a file, all driven through the same conversation."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from copy import copy
+from dataclasses import dataclass, field, fields, is_dataclass, make_dataclass, replace
+from typing import Any, get_type_hints
 
+from pydantic.dataclasses import dataclass as settings
+
+from flexcfl.aggregation import MEAN
 from flexcfl.algorithms import cfl, fesem, flexcfl, flhc
 from flexcfl.algorithms.ablations import random_assignment, random_centres
 from flexcfl.algorithms.cfl import CFL, CflOptions
@@ -15,9 +19,10 @@ from flexcfl.algorithms.flexcfl import FlexCFL
 from flexcfl.algorithms.flexcfl_options import FlexcflOptions, RccOptions
 from flexcfl.algorithms.flhc import FLHC, FlhcOptions
 from flexcfl.algorithms.ifca import IFCA, IfcaOptions, ifca_mig
-from flexcfl.algorithms.options import NoOptions
+from flexcfl.algorithms.options import FORBID, NoOptions
 from flexcfl.cohorts import Policy
-from flexcfl.extensions import Registry
+from flexcfl.errors import SettingsError
+from flexcfl.extensions import Registry, summary_of
 from flexcfl.protocol import Algorithm, Local
 
 __all__ = [
@@ -43,6 +48,7 @@ __all__ = [
     "legacy_options",
     "random_assignment",
     "random_centres",
+    "told",
 ]
 
 
@@ -80,11 +86,88 @@ def legacy_options(name: object) -> Mapping[str, object]:
 def _own(found: object) -> Entry:
     if isinstance(found, Entry):
         return found
+    if isinstance(found, type) and all(hasattr(found, each) for each in CONVERSATIONS):
+        return _of_class(found)
     raise TypeError(
-        f"must be a flexcfl.algorithms.Entry, which says how to make it, not {found!r:.60}."
+        "must be a flexcfl.algorithms.Entry, which says how to make it, or a class with "
+        f"{', '.join(CONVERSATIONS)}, not {found!r:.60}."
     )
 
 
+def _of_class(kind: type[Any]) -> Entry:
+    """Return the entry of a class: what it has beside ``local`` and ``rule`` are its options."""
+    if not is_dataclass(kind):
+        raise TypeError(
+            "must be a dataclass, whose fields are its options: put @dataclass(frozen=True) above "
+            f"{kind.__name__}."
+        )
+    make: Any = kind
+    hints, own = get_type_hints(kind), [each for each in fields(kind) if each.name not in GIVEN]
+    named = [(each.name, hints[each.name], copy(each)) for each in own]
+    plain = make_dataclass(f"{kind.__name__}Options", named, frozen=True)
+    options = settings(frozen=True, config=FORBID)(plain)
+
+    def made(chosen: Any, local: Local) -> Algorithm[Any]:
+        values = {each.name: getattr(chosen, each.name) for each in own}
+        algorithm: Algorithm[Any] = make(local=local, **values)
+        return algorithm
+
+    return Entry(summary_of(kind), made, options)
+
+
+def told(algorithm: object) -> tuple[str, dict[str, object]]:
+    """Return by which name and settings a class or an object is found again, as a file has it.
+
+    Ours are known by what they do: ``IFCA(migrates=True)`` is ``ifca-mig``.
+    """
+    name, made = _named(algorithm)
+    if getattr(made, "rule", MEAN) != MEAN:
+        raise SettingsError(
+            f"{type(made).__name__} has a rule of its own: set it as aggregation.name instead."
+        )
+    tables = {"algorithm": getattr(made, "options", made), "local": getattr(made, "local", None)}
+    return name, {
+        f"{table}.{key}": value
+        for table, values in tables.items()
+        for key, value in _changed(values).items()
+    }
+
+
+def _named(algorithm: object) -> tuple[str, object]:
+    """Return the name of a class or an object, and the object, None of a class of others."""
+    kind: Any = algorithm if isinstance(algorithm, type) else type(algorithm)
+    if not all(hasattr(kind, each) for each in CONVERSATIONS):
+        raise SettingsError(
+            f"algorithm must be a name, a class with {', '.join(CONVERSATIONS)}, or an object of "
+            f"one, not {algorithm!r:.60}."
+        )
+    made: Any = kind(Local()) if algorithm in OURS else algorithm
+    options = getattr(made, "options", NoOptions())
+    for name, entry in ALGORITHMS.ours.items():
+        alike = kind in OURS and isinstance(options, entry.options)
+        if alike and replace(made, rule=MEAN) == entry.make(options, made.local):
+            return name, made
+    path = f"{kind.__module__}:{kind.__qualname__}"
+    if "<locals>" in path:
+        raise SettingsError(
+            f"The algorithm {kind.__qualname__} cannot be found by its name, which going on with "
+            "the run takes: define it at the top of a module or of a notebook."
+        )
+    return path, None if isinstance(algorithm, type) else algorithm
+
+
+def _changed(values: Any) -> dict[str, object]:
+    """Return the fields that are not what they are by default."""
+    if not is_dataclass(values):
+        return {}
+    own = [each for each in fields(values) if each.name not in GIVEN]
+    found = {each.name: getattr(values, each.name) for each in own}
+    return {each.name: found[each.name] for each in own if found[each.name] != each.default}
+
+
+CONVERSATIONS = ("start", "round", "serving")  # what an algorithm has
+GIVEN = ("local", "rule")  # what a run brings
+OURS = (FedAvg, FlexCFL, IFCA, FeSEM, CFL, FLHC)
 ONE = "as everybody, for there is one model"
 ALIGNED = "by the direction of its first update"
 FITTING = "by the lowest loss on its training examples"

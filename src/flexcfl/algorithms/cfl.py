@@ -14,7 +14,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass as settings
 
 from flexcfl.aggregation import MEAN, Rule, group_steps, norms
-from flexcfl.algorithms.options import FORBID
+from flexcfl.algorithms.options import FORBID, WithOptions
 from flexcfl.clustering import best_aligned, bipartition, cosines, gram
 from flexcfl.clustering.measures import Matrix
 from flexcfl.protocol import (
@@ -88,8 +88,8 @@ class Division:
     second: Flags
 
 
-@dataclass(frozen=True)
-class CFL:
+@dataclass(frozen=True, init=False)
+class CFL(WithOptions):
     r"""FedAvg inside clusters, which are divided in two, and again, where clients disagree.
 
     At a stationary point of a cluster's common objective the weighted mean update vanishes,

@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass as settings
 
 from flexcfl.aggregation import MEAN, Averaging, Rule, stepped
 from flexcfl.algorithms.migration import settled, verdicts
-from flexcfl.algorithms.options import FORBID, Groups
+from flexcfl.algorithms.options import FORBID, Groups, WithOptions
 from flexcfl.protocol import (
     FLOAT32_BYTES,
     NO_GROUP,
@@ -62,8 +62,8 @@ class FesemState:
     local_models: tuple[Vector | None, ...]
 
 
-@dataclass(frozen=True)
-class FeSEM:
+@dataclass(frozen=True, init=False)
+class FeSEM(WithOptions):
     r"""Clustered training by stochastic expectation maximisation over local models.
 
     A selected client :math:`i` whose last local model was :math:`v_i` joins the group

@@ -13,6 +13,7 @@ from flexcfl.aggregation import MEAN, Rule, shared, stepped
 from flexcfl.algorithms.cold_start import Founded, clustered, each_its_own, pretrained
 from flexcfl.algorithms.flexcfl_options import FlexcflOptions, RccOptions
 from flexcfl.algorithms.migration import settled, verdicts
+from flexcfl.algorithms.options import WithOptions
 from flexcfl.clustering import cluster
 from flexcfl.errors import SettingsError
 from flexcfl.protocol import (
@@ -55,8 +56,8 @@ class FlexcflState:
     clustering: Clustering | None
 
 
-@dataclass(frozen=True)
-class FlexCFL:
+@dataclass(frozen=True, init=False)
+class FlexCFL(WithOptions):
     r"""Clustered training over groups that clients find from one common origin :math:`w_0`.
 
     At the start :math:`\alpha m` founders pre-train from :math:`w_0` and are clustered by their

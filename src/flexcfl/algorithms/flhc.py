@@ -12,7 +12,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass as settings
 
 from flexcfl.aggregation import MEAN, Rule, group_steps, stepped
-from flexcfl.algorithms.options import FORBID, Count, Groups
+from flexcfl.algorithms.options import FORBID, Count, Groups, WithOptions
 from flexcfl.clustering import edc, gram, silhouette, within
 from flexcfl.clustering.agglomeration import Linkage, Metric, agglomerated, distances, nearest
 from flexcfl.errors import SettingsError
@@ -92,8 +92,8 @@ class FlhcState:
         return len(self.directions)
 
 
-@dataclass(frozen=True)
-class FLHC:
+@dataclass(frozen=True, init=False)
+class FLHC(WithOptions):
     r"""FedAvg, one clustering of all updates to the global model, then FedAvg in each cluster.
 
     After :math:`n_1` rounds every client :math:`i` trains from the global model :math:`w`. The

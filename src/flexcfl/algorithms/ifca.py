@@ -11,7 +11,7 @@ from pydantic.dataclasses import dataclass as settings
 
 from flexcfl.aggregation import MEAN, Averaging, Rule, stepped
 from flexcfl.algorithms.migration import verdicts
-from flexcfl.algorithms.options import FORBID, Groups
+from flexcfl.algorithms.options import FORBID, Groups, WithOptions
 from flexcfl.protocol import (
     LOWEST_LOSS,
     NO_GROUP,
@@ -56,8 +56,8 @@ class IfcaState:
     drifted: Flags
 
 
-@dataclass(frozen=True)
-class IFCA:
+@dataclass(frozen=True, init=False)
+class IFCA(WithOptions):
     r"""Clustered training in which clients estimate their own group by its loss.
 
     A selected client :math:`i` receives all models :math:`w_1, \dots, w_m`, takes the one with

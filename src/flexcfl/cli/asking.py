@@ -1,4 +1,4 @@
-"""What commands ask that train one federation: a file of settings, and options above it."""
+"""What commands ask that train: options for settings, made of their one declaration."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -9,11 +9,30 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flexcfl.cli import completion, options
+from flexcfl.experiment.options import OPTIONS, Options
 
 if TYPE_CHECKING:
     from flexcfl.experiment.layers import Layer
 
-__all__ = ["Asked", "asking", "said"]
+__all__ = ["Asked", "asking", "speaking"]
+
+Command = Callable[..., None]
+COMPLETIONS: Mapping[str, Callable[[str], list[tuple[str, str]]]] = {
+    "algorithm": completion.algorithms,
+    "dataset": completion.datasets,
+    "model": completion.models,
+    "shift": completion.shifts,
+    "drift": completion.detectors,
+}
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Any setting by table and name, such as local.prox=0.1; may be repeated. "
+        "'flexcfl run --help' lists the tables.",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -27,106 +46,88 @@ class Asked:
     track: tuple[str, ...] = ()
 
 
-def asking(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command all options of ``asked`` beside its own; it gets them as one argument."""
+def speaking(kinds: type[Any]) -> Callable[[Command], Command]:
+    """Give a command the options of a class beside its own, and ``--set``.
+
+    What they say comes to the command as one layer of settings, its first argument.
+    """
+    names = list(kinds.__annotations__)
+
+    def given(command: Command) -> Command:
+        own = list(inspect.signature(command).parameters.values())[1:]
+
+        def called(set_: list[str] | None = None, **words: Any) -> None:
+            said = {name: words.pop(name) for name in names}
+            command(_said(said, set_), **words)
+
+        arguments = [each for each in own if "Argument" in str(each.annotation)]
+        others = [each for each in own if each not in arguments]
+        shared = [*map(_parameter, names), _keyword("set_", Set)]
+        return _showing(called, command, [*arguments, *shared, *others])
+
+    return given
+
+
+def asking(command: Command) -> Command:
+    """Give a command that trains one federation all that such commands have in common."""
     own = list(inspect.signature(command).parameters.values())[1:]
-    common = list(inspect.signature(asked).parameters.values())
-    names = {each.name for each in own}
+    names = [each.name for each in own]
 
-    def called(**words: Any) -> None:
-        given = {name: value for name, value in words.items() if name not in names}
-        command(asked(**given), **{name: words[name] for name in names})
+    def called(words: "Layer", **others: Any) -> None:
+        mine = {name: others.pop(name) for name in names}
+        command(_asked(words, **others), **mine)
 
-    first, *others = common
-    parameters = [first, *own, *others]
+    first, *rest = list(inspect.signature(_asked).parameters.values())
+    return speaking(Options)(_showing(called, command, [first, *rest[:1], *own, *rest[1:]]))
+
+
+def _asked(
+    words: "Layer",
+    experiment: Annotated[
+        Path | None, typer.Argument(metavar="EXPERIMENT.toml", hidden=True)
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="The run's folder. [default: a new one under runs]"),
+    ] = None,
+    track: options.Track = None,
+    quiet: options.Quiet = False,
+) -> Asked:
+    return Asked(experiment, words, out, quiet, tuple(track or ()))
+
+
+def _showing(called: Command, command: Command, parameters: list[inspect.Parameter]) -> Command:
+    """Let a function look to Typer like a command with these parameters."""
     called.__name__, called.__doc__ = command.__name__, command.__doc__
     called.__annotations__ = {each.name: each.annotation for each in parameters}
     called.__dict__["__signature__"] = inspect.Signature(parameters)
     return called
 
 
-def asked(
-    experiment: Annotated[
-        Path | None,
-        typer.Argument(metavar="EXPERIMENT.toml", hidden=True),
-    ] = None,
-    algorithm: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            autocompletion=completion.algorithms,
-            help="fedavg, fedprox, fedgroup, flexcfl, flexcfl-rcc, flexcfl-rac, ifca, ifca-mig, "
-            "fesem, fesem-mig, cfl or flhc, which 'flexcfl algorithms' explains, or your own as "
-            "package.module:entry. [default: flexcfl]",
-        ),
-    ] = None,
-    dataset: options.Dataset = None,
-    model: options.Model = None,
-    rounds: options.Rounds = None,
-    cohort: options.Cohort = None,
-    epochs: options.Epochs = None,
-    batch: options.Batch = None,
-    rate: options.Rate = None,
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N|auto",
-            help="Number of groups, or auto to let flexcfl, fedgroup and flexcfl-rac find it; "
-            "fedavg and fedprox have one, cfl finds its own.",
-        ),
-    ] = None,
-    shift: options.Shift = None,
-    drift: options.Drift = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="The same seed gives the same run, bit for bit. Which client has which data "
-            "is drawn from data.seed instead. [default: 0]",
-        ),
-    ] = None,
-    data: options.Data = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="The run's folder. [default: a new one under runs]"),
-    ] = None,
-    device: options.Device = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Any setting by table and name, such as local.prox=0.1; may be repeated. "
-            "'flexcfl run --help' lists the tables.",
-        ),
-    ] = None,
-    track: options.Track = None,
-    quiet: options.Quiet = False,
-) -> Asked:
-    """Return what these options ask for."""
-    given = {
-        "algorithm": algorithm,
-        "dataset": dataset,
-        "model": model,
-        "rounds": rounds,
-        "cohort": cohort,
-        "epochs": epochs,
-        "batch": batch,
-        "rate": rate,
-        "shift": shift or None,
-        "drift": drift,
-        "seed": seed,
-        "data": data,
-        "device": device,
-    }
-    return Asked(experiment, said(given, groups, set_), out, quiet, tuple(track or ()))
+def _parameter(name: str) -> inspect.Parameter:
+    option = OPTIONS[name]
+    # Of the number of groups or a word it is found out later which of them is meant.
+    how = typer.Option(
+        metavar=option.metavar,
+        help=option.help,
+        autocompletion=COMPLETIONS.get(name),
+        show_default=False,
+    )
+    return _keyword(name, Annotated[option.kind | None, how])
 
 
-def said(given: Mapping[str, Any], groups: str | None, set_: list[str] | None) -> "Layer":
+def _keyword(name: str, annotation: Any) -> inspect.Parameter:
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return inspect.Parameter(name, kind, default=None, annotation=annotation)
+
+
+def _said(given: Mapping[str, Any], set_: list[str] | None) -> "Layer":
     """Return the settings that options name: ``given`` are their values by name."""
     from flexcfl.experiment.layers import spoken
     from flexcfl.settings import assignments
 
+    groups = given["groups"]
     number_or_word = assignments([f"groups={groups}"]) if groups is not None else {}
+    shifts = given["shift"] or None
     assigned = assignments(set_ or [], example="local.rate=0.05")
-    return spoken({**given, **number_or_word}, assigned)
+    return spoken({**given, "shift": shifts, **number_or_word}, assigned)

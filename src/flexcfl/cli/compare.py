@@ -1,25 +1,27 @@
 """``flexcfl compare``: several algorithms on the same clients, and a table of what came of it."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from flexcfl.cli import completion, options
-from flexcfl.cli.asking import said
+from flexcfl.cli.asking import speaking
+from flexcfl.experiment.options import SharedOptions
+
+if TYPE_CHECKING:
+    from flexcfl.experiment.layers import Layer
 
 __all__ = ["compare"]
 
 
+@speaking(SharedOptions)
 def compare(
+    words: "Layer",
     algorithms: Annotated[
         list[str] | None,
         typer.Argument(metavar="[ALGORITHM]...", hidden=True, autocompletion=completion.algorithms),
     ] = None,
-    dataset: options.Dataset = None,
-    model: options.Model = None,
-    shift: options.Shift = None,
-    drift: options.Drift = None,
     seeds: Annotated[
         int,
         typer.Option(
@@ -27,36 +29,12 @@ def compare(
         ),
     ] = 3,
     jobs: options.Jobs = None,
-    rounds: options.Rounds = None,
-    cohort: options.Cohort = None,
-    epochs: options.Epochs = None,
-    batch: options.Batch = None,
-    rate: options.Rate = None,
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N|auto",
-            help="Number of groups, for the algorithms that have it; auto lets those find it that "
-            "can.",
-        ),
-    ] = None,
-    data: options.Data = None,
     out: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
             help="The comparison's folder; one in which the same was begun is gone on with. "
             "[default: a new one under comparisons]",
-        ),
-    ] = None,
-    device: options.Device = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Any setting by table and name, such as local.epochs=5; may be repeated. "
-            "'flexcfl run --help' lists them.",
         ),
     ] = None,
     track: options.Track = None,
@@ -91,24 +69,11 @@ def compare(
     from flexcfl.comparison.conduct import conduct
     from flexcfl.comparison.plan import DEFAULT, check_number
 
-    given = {
-        "dataset": dataset,
-        "model": model,
-        "shift": shift or None,
-        "drift": drift,
-        "rounds": rounds,
-        "cohort": cohort,
-        "epochs": epochs,
-        "batch": batch,
-        "rate": rate,
-        "data": data,
-        "device": device,
-    }
     if jobs is not None:
         check_number("jobs", jobs)
     named = [name.strip() for each in algorithms or [] for name in each.split(",")]
     conduct(
-        Asked.of(named or DEFAULT, seeds, said(given, groups, set_)),
+        Asked.of(named or DEFAULT, seeds, words),
         Console(quiet=quiet),
         jobs=jobs,
         folder=out or "new",

@@ -11,6 +11,7 @@ from flexcfl.experiment.arrivals import SETTING
 from flexcfl.experiment.experiment import Experiment, RunSettings, Tables
 from flexcfl.experiment.named import NAMED
 from flexcfl.experiment.network import Network
+from flexcfl.experiment.options import OPTIONS
 from flexcfl.experiment.superseded import Flat, superseded
 from flexcfl.faults import Faults
 from flexcfl.guards import Guards
@@ -19,7 +20,6 @@ from flexcfl.protocol import Local
 from flexcfl.shifts import SHIFTS
 
 __all__ = [
-    "OPTIONS",
     "Given",
     "Layer",
     "assigned",
@@ -34,22 +34,6 @@ __all__ = [
 
 SHORT = ("shift", *NAMED)  # tables whose name alone may stand for them: shift = "swap-all"
 TABLES = tuple(item.name for item in fields(Experiment))
-OPTIONS = {
-    "algorithm": "algorithm.name",
-    "groups": "algorithm.groups",
-    "dataset": "data.name",
-    "model": "model.name",
-    "shift": "shift.name",
-    "drift": "drift.name",
-    "rounds": "run.rounds",
-    "cohort": "run.cohort",
-    "seed": "run.seed",
-    "device": "run.device",
-    "data": "run.data",
-    "epochs": "local.epochs",
-    "batch": "local.batch",
-    "rate": "local.rate",
-}
 
 
 @dataclass(frozen=True)
@@ -74,7 +58,10 @@ def spoken(options: Mapping[str, object], assignments: Mapping[str, object]) -> 
     An assignment overrides an option, and options that are None were not given. Both make one
     layer, because they are said in one breath: neither sets the other aside.
     """
-    given = dotted({OPTIONS[name]: value for name, value in options.items() if value is not None})
+    known = {name: value for name, value in options.items() if value is not None}
+    given = dotted(
+        {OPTIONS[name].setting if name in OPTIONS else name: known[name] for name in known}
+    )
     said = dotted(assignments)
     return Layer(
         "given", {table: given.get(table, {}) | said.get(table, {}) for table in given | said}
@@ -119,7 +106,7 @@ def _placed(name: str, value: object) -> tuple[str, Mapping[str, object]]:
 
 def _home(key: str) -> str:
     """Return where a setting belongs, or may belong, or else an example of where one does."""
-    known = homes() | {each: [name] for each, name in OPTIONS.items()}
+    known = homes() | {name: [option.setting] for name, option in OPTIONS.items()}
     return " or ".join(known.get(nearest(key, known) or "", ["local.rate"]))
 
 
@@ -150,7 +137,9 @@ def spellings() -> list[str]:
     homes += [("guards", Guards), ("faults", Faults), ("privacy", Privacy)]
     homes += [("network", Network)]
     own = [f"{table}.{each.name}" for table, kind in homes for each in fields(kind)]
-    return list(dict.fromkeys([f"data.{SETTING}", *own, *OPTIONS.values()]))
+    return list(
+        dict.fromkeys([f"data.{SETTING}", *own, *(each.setting for each in OPTIONS.values())])
+    )
 
 
 def merged(layers: Iterable[Layer]) -> Given:

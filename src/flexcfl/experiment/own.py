@@ -2,17 +2,20 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
+from flexcfl.algorithms import told
 from flexcfl.data import Federation
 from flexcfl.drift import Detector
 from flexcfl.errors import SettingsError
+from flexcfl.experiment.options import OPTIONS, SharedOptions
 from flexcfl.shifts import Shift
 
 if TYPE_CHECKING:
     from torch import nn
 
-__all__ = ["NOTHING", "Own"]
+__all__ = ["NOTHING", "Own", "brought"]
 
 
 @dataclass(frozen=True)
@@ -56,3 +59,38 @@ def _has(object_: object, *methods: str) -> bool:
 
 
 NOTHING = Own()
+
+
+def brought(options: SharedOptions) -> tuple[Own, dict[str, object]]:
+    """Return the objects among options, and all options as an experiment names them."""
+    dataset, model = options.get("dataset"), options.get("model")
+    shift, drift = options.get("shift"), options.get("drift")
+    federation = dataset if isinstance(dataset, Federation) else None
+    factory = model if callable(model) else None
+    shifts = shift if isinstance(shift, Mapping) else None
+    detector = None if isinstance(drift, str) else drift
+    given: dict[str, object] = {**options}
+    algorithm = given.get("algorithm")
+    if algorithm is not None and not isinstance(algorithm, str):
+        name, chosen = told(algorithm)
+        for each, option in OPTIONS.items():
+            if option.setting in chosen and given.get(each) is not None:
+                raise SettingsError(f"'{each}' is set twice: leave it out beside the algorithm.")
+        given |= {"algorithm": name, **chosen}
+    if federation is not None:
+        given["dataset"] = federation.name
+    if factory is not None:
+        given["model"] = name_of(factory)
+    if shifts is not None:
+        given["shift"] = list(shifts)
+    if detector is not None:
+        given["drift"] = name_of(type(detector))
+    return Own(federation, factory, shifts, detector), given
+
+
+def name_of(factory: "Callable[[], object]") -> str:
+    """Return the name of a factory or a class in the form in which a TOML file could name it."""
+    while isinstance(factory, partial):
+        factory = factory.func
+    name = getattr(factory, "__qualname__", type(factory).__qualname__)
+    return f"{getattr(factory, '__module__', None) or 'python'}:{name}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flexcfl.errors import SettingsError
-from flexcfl.experiment.layers import OPTIONS
+from flexcfl.experiment.options import OPTIONS
 from flexcfl.experiment.shifts import NONE
 from flexcfl.history.order import key_of
 from flexcfl.history.row import Row, known_key
@@ -72,7 +72,7 @@ def asked_for(words: Iterable[str], sort: str | None) -> list[str]:
     """Return the keys that conditions and an order are about, by the names of their columns."""
     keys = [parts[1].strip() for word in words if (parts := FORM.fullmatch(word))]
     keys += [key_of(sort)] if sort else []
-    short = {name: option for option, name in OPTIONS.items()}
+    short = {option.setting: name for name, option in OPTIONS.items()}
     return list(dict.fromkeys(short.get(key, key) for key in keys))
 
 

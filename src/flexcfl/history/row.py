@@ -9,8 +9,9 @@ from typing import Any
 
 from flexcfl.errors import SettingsError, nearest
 from flexcfl.experiment.experiment import Tables
-from flexcfl.experiment.layers import OPTIONS, spellings
+from flexcfl.experiment.layers import spellings
 from flexcfl.experiment.named import NAMED
+from flexcfl.experiment.options import OPTIONS
 from flexcfl.record.figures import FIGURES
 from flexcfl.record.state import State
 from flexcfl.record.summary import Summary
@@ -20,7 +21,10 @@ __all__ = ["SHORT", "Row", "content_of", "flat_settings", "known_key"]
 
 FACTS = ("folder", "state", "when")
 # Settings by the names that options have, and tables that may stand for the name in them.
-SHORT: Mapping[str, str] = {**{table: f"{table}.name" for table in NAMED}, **OPTIONS}
+SHORT: Mapping[str, str] = {
+    **{table: f"{table}.name" for table in NAMED},
+    **{name: option.setting for name, option in OPTIONS.items()},
+}
 
 
 @dataclass(frozen=True)

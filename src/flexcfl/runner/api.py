@@ -1,9 +1,8 @@
 """``flexcfl.run`` and ``flexcfl.resume``: what the commands do, from Python."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Unpack
 
 from rich.console import Console
 
@@ -13,7 +12,8 @@ from flexcfl.errors import SettingsError
 from flexcfl.experiment import toml
 from flexcfl.experiment.experiment import Experiment
 from flexcfl.experiment.layers import Layer, assigned, keyword_homes, spoken
-from flexcfl.experiment.own import Own
+from flexcfl.experiment.options import Options, with_options
+from flexcfl.experiment.own import Own, brought
 from flexcfl.runner import conduct as conducting
 from flexcfl.runner.callbacks import Callback
 from flexcfl.runner.conduct import conduct
@@ -28,49 +28,21 @@ __all__ = ["resume", "run"]
 
 
 @keywords(keyword_homes)
+@with_options(Options)
 def run(
     experiment: str | Path | Mapping[str, Any] | Experiment | None = None,
     *,
-    dataset: str | Federation | None = None,
-    model: "str | Callable[[], nn.Module] | None" = None,
-    algorithm: str | None = None,
-    groups: int | Literal["auto"] | None = None,
-    rounds: int | None = None,
-    cohort: int | None = None,
-    epochs: int | None = None,
-    batch: int | None = None,
-    rate: float | None = None,
-    shift: str | Sequence[str] | Mapping[str, Shift] | None = None,
-    drift: str | Detector | None = None,
-    seed: int | None = None,
-    data: str | Path | None = None,
-    device: str | None = None,
     set: Mapping[str, object] | None = None,  # noqa: A002  (the command's --set)
     out: str | Path | None = None,
     progress: bool = False,
     callbacks: Iterable[Callback] = (),
+    **options: Unpack[Options],
 ) -> Run:
     """Train a federation and return the figures and models of the run.
 
     Args:
         experiment: A TOML file, or its tables as a mapping; without one, the defaults.
-        dataset: A name such as ``"mnist"``, or a federation of your own.
-        model: ``"mclr"``, ``"mlp"``, ``"cnn"``, ``"package.module:factory"``, or a function that
-            returns an ``nn.Module``.
-        algorithm: A name such as ``"fedavg"``.
-        groups: How many groups a clustered algorithm makes, or ``"auto"`` where it can find out.
-        rounds: How many communication rounds.
-        cohort: How many clients take part in a round.
-        epochs: How often a client goes through its own data in a round.
-        batch: How many examples make a mini-batch.
-        rate: The clients' learning rate.
-        shift: How clients' data change, such as ``"swap-all"``; several act together, ``"none"``
-            keeps them as they are. Shifts of your own are given as ``{"name": shift}``.
-        drift: How clients notice that their data have drifted: a name such as ``"label-share"``, or
-            a detector of your own.
-        seed: What all randomness derives from.
-        data: The folder in which the dataset's files are looked for first.
-        device: Where to compute, such as ``"cpu"`` or ``"cuda"``.
+        options: Those of the command, by the same names.
         set: Any other setting, as ``{"local.prox": 0.1}`` or ``{"local": {"prox": 0.1}}``;
             ``{"data.arrivals": [{"round": 100, "share": 0.2}]}`` lets clients appear later.
         out: The run folder to write; without one, nothing is written.
@@ -85,32 +57,13 @@ def run(
         (2,)
 
     """
-    federation = dataset if isinstance(dataset, Federation) else None
-    factory = model if callable(model) else None
-    detector = None if isinstance(drift, str) else drift
-    shifts = shift if isinstance(shift, Mapping) else None
-    given = {
-        "algorithm": algorithm,
-        "dataset": federation.name if federation else dataset,
-        "model": _label(factory) if factory else model,
-        "groups": groups,
-        "rounds": rounds,
-        "cohort": cohort,
-        "epochs": epochs,
-        "batch": batch,
-        "rate": rate,
-        "shift": shift if shifts is None else list(shifts),
-        "drift": _label(type(detector)) if detector is not None else drift,
-        "seed": seed,
-        "data": data,
-        "device": device,
-    }
+    own, given = brought(options)
     return conduct(
-        [_said(experiment, own_data=federation is not None), spoken(given, assigned(set))],
+        [_said(experiment, own_data=own.federation is not None), spoken(given, assigned(set))],
         Console(quiet=not progress),
         folder=Path(out) if out is not None else None,
         file=Path(experiment) if isinstance(experiment, str | Path) else None,
-        own=Own(federation, factory, shifts, detector),
+        own=own,
         callbacks=_several(callbacks),
     )
 
@@ -172,11 +125,3 @@ def _several(callbacks: object) -> list[Callback]:
                 f"{callbacks!r:.60}."
             )
     return given
-
-
-def _label(factory: "Callable[[], object]") -> str:
-    """Return the name of a factory or a class in the form in which a TOML file could name it."""
-    while isinstance(factory, partial):
-        factory = factory.func
-    name = getattr(factory, "__qualname__", type(factory).__qualname__)
-    return f"{getattr(factory, '__module__', None) or 'python'}:{name}"

@@ -1,0 +1,190 @@
+"""The options that the command and Python share: each is declared once.
+
+The command makes its options of these declarations, ``flexcfl.run`` and ``flexcfl.compare`` their
+keywords with what they say of them.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Literal
+
+    from torch import nn
+
+    from flexcfl.data import Federation
+    from flexcfl.drift import Detector
+    from flexcfl.protocol import Algorithm
+    from flexcfl.shifts import Shift
+
+__all__ = ["OPTIONS", "Option", "Options", "SharedOptions", "with_options"]
+
+PLACE = "options: Those of the command, by the same names."  # in a docstring
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option: the setting that it stands for, and what is said of it.
+
+    ``help`` is what the command says, ``python`` what Python says where it takes more than a name.
+    ``kind`` is the type of a value on the command line.
+    """
+
+    setting: str
+    help: str
+    python: str = ""
+    metavar: str = "NAME"
+    kind: Any = str
+
+    @property
+    def meaning(self) -> str:
+        """What Python says of it."""
+        return self.python or self.help.partition(" [default")[0]
+
+
+class SharedOptions(TypedDict, total=False):
+    """The options of a run that all runs of a comparison share."""
+
+    dataset: Annotated[
+        "str | Federation | None",
+        Option(
+            "data.name",
+            "digits, synthetic, clusters, mnist, femnist, fashion-mnist, leaf, npz, or your own "
+            "as package.module:function. It brings its own settings along, which the other options "
+            "override. [default: digits]",
+            'A name such as ``"mnist"``, or a federation of your own.',
+        ),
+    ]
+    model: Annotated[
+        "str | Callable[[], nn.Module] | None",
+        Option(
+            "model.name",
+            "mclr, mlp, cnn, or a network of your own as package.module:factory.",
+            '``"mclr"``, ``"mlp"``, ``"cnn"``, ``"package.module:factory"``, or a function that '
+            "returns an ``nn.Module``.",
+        ),
+    ]
+    groups: Annotated[
+        "int | Literal['auto'] | None",
+        Option(
+            "algorithm.groups",
+            "Number of groups, or auto to let flexcfl, fedgroup and flexcfl-rac find it; fedavg "
+            "and fedprox have one, cfl finds its own.",
+            'How many groups a clustered algorithm makes, or ``"auto"`` where it can find out.',
+            "N|auto",
+        ),
+    ]
+    rounds: Annotated[
+        int | None, Option("run.rounds", "Number of communication rounds.", "", "N", int)
+    ]
+    cohort: Annotated[
+        int | None, Option("run.cohort", "Number of clients that train in a round.", "", "N", int)
+    ]
+    epochs: Annotated[
+        int | None,
+        Option(
+            "local.epochs", "How often a client goes through its data in a round.", "", "N", int
+        ),
+    ]
+    batch: Annotated[
+        int | None, Option("local.batch", "Number of examples in a mini-batch.", "", "N", int)
+    ]
+    rate: Annotated[
+        float | None, Option("local.rate", "The clients' learning rate.", "", "X", float)
+    ]
+    shift: Annotated[
+        "str | Sequence[str] | Mapping[str, Shift] | None",
+        Option(
+            "shift.name",
+            "How clients' data change: swap-all, swap-part, incremental, label-permutation, "
+            "rotation, gradual, recurring, your own as package.module:Class, or none; may be "
+            "repeated. [default: swap-all for digits, else none]",
+            'How clients\' data change, such as ``"swap-all"``; several act together, ``"none"`` '
+            'keeps them as they are. Shifts of your own are given as ``{"name": shift}``.',
+            kind=list[str],
+        ),
+    ]
+    drift: Annotated[
+        "str | Detector | None",
+        Option(
+            "drift.name",
+            "How clients notice that their data have drifted: label-share, wasserstein, "
+            "wasserstein-counts, mmd, or your own as package.module:Class. [default: label-share]",
+            "How clients notice that their data have drifted: a name such as "
+            '``"label-share"``, or a detector of your own.',
+        ),
+    ]
+    data: Annotated[
+        str | Path | None,
+        Option("run.data", "Where the dataset's files are looked for first.", "", "DIR", Path),
+    ]
+    device: Annotated[
+        str | None, Option("run.device", "Where to compute: cpu, cuda. [default: cpu]")
+    ]
+
+
+class Options(SharedOptions, total=False):
+    """All options of a run."""
+
+    algorithm: Annotated[
+        "str | type[Any] | Algorithm[Any] | None",
+        Option(
+            "algorithm.name",
+            "fedavg, fedprox, fedgroup, flexcfl, flexcfl-rcc, flexcfl-rac, ifca, ifca-mig, "
+            "fesem, fesem-mig, cfl or flhc, which 'flexcfl algorithms' explains, or your own as "
+            "package.module:entry. [default: flexcfl]",
+            'A name such as ``"fedavg"``, a class of your own, or an object such as '
+            "``flexcfl.algorithms.FlexCFL(groups=4)``.",
+        ),
+    ]
+    seed: Annotated[
+        int | None,
+        Option(
+            "run.seed",
+            "The same seed gives the same run, bit for bit. Which client has which data is drawn "
+            "from data.seed instead. [default: 0]",
+            "What all randomness derives from.",
+            "N",
+            int,
+        ),
+    ]
+
+
+OPTIONS: Mapping[str, Option] = {
+    name: hint.__metadata__[0] for name, hint in {**Options.__annotations__}.items()
+}
+
+
+def with_options(kinds: type[Any]) -> Callable[[FunctionT], FunctionT]:
+    """Let a function that takes ``**options`` show each of them, with what it means.
+
+    ``kinds`` is the class of the options that it takes.
+    """
+
+    def shown(function: FunctionT) -> FunctionT:
+        signature = inspect.signature(function)
+        own = [each for each in signature.parameters.values() if each.kind != each.VAR_KEYWORD]
+        first = [each for each in own if each.kind != each.KEYWORD_ONLY]
+        options = [
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint.__origin__
+            )
+            for name, hint in kinds.__annotations__.items()
+        ]
+        parameters = [*first, *options, *own[len(first) :]]
+        function.__dict__["__signature__"] = signature.replace(parameters=parameters)
+        function.__doc__ = (function.__doc__ or "").replace(PLACE, _told(kinds))
+        return function
+
+    return shown
+
+
+def _told(kinds: type[Any]) -> str:
+    """Return what a docstring says of options, one after the other."""
+    lines = (f"{name}: {OPTIONS[name].meaning}" for name in kinds.__annotations__)
+    return "\n        ".join(lines)
