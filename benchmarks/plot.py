@@ -13,7 +13,7 @@ from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from flexcfl.comparison.plot import STYLE
+from flexcfl.paper.drawing import STYLE
 from flexcfl.report.charts.palette import COLOURS
 
 HERE = Path(__file__).parent

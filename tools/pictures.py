@@ -26,8 +26,8 @@ from rich.console import Console
 
 import flexcfl
 from flexcfl.clustering import cluster
-from flexcfl.comparison.plot import STYLE
 from flexcfl.data import load_federation
+from flexcfl.paper.drawing import STYLE
 from flexcfl.protocol import Ids, Local, Train, Vectors
 from flexcfl.record.record import group_matrix, shift_marks
 from flexcfl.report.charts.palette import COLOURS, NEUTRAL, of_group

@@ -40,7 +40,7 @@ def test_a_comparison_shows_its_settings_its_progress_its_table_and_leaves_a_fol
     assert re.search(r"^folder +comparisons/digits-mclr-1$", shown, re.M)
     assert all(line == line.rstrip() for line in shown.splitlines())
     folder = here / "comparisons" / "digits-mclr-1"
-    assert {"fedavg-seed0", "ifca-seed0", "comparison.svg"} < {p.name for p in folder.iterdir()}
+    assert {"fedavg-seed0", "ifca-seed0", "report.html"} < {p.name for p in folder.iterdir()}
 
 
 @pytest.mark.parametrize(

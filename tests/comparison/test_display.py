@@ -37,7 +37,7 @@ def test_the_table_has_mean_and_spread_cost_and_time(
     told = "in %, over the rounds 3 to 14, in which every method is measured; mean"
     assert told in " ".join(shown.split())
     assert rows["time"] == ["time", "1:01"]
-    for name, path in (("folder", ""), ("picture", "/comparison.svg"), ("report", "/report.html")):
+    for name, path in (("folder", ""), ("report", "/report.html")):
         assert f"{name:11}  {found.folder}{path}".rstrip() in shown.splitlines()  # not folded
     if not terminal:
         assert all(line == line.rstrip() for line in shown.splitlines())

@@ -55,8 +55,7 @@ def compare(
 
     The folder holds one run folder per algorithm and seed, each as 'flexcfl run' leaves it,
     comparison.csv with a line per run, comparison.json with settings, means and standard
-    deviations, comparison.svg, a picture of accuracy over rounds and against traffic, and
-    report.html, a page with charts of everything.
+    deviations, and report.html, a page with charts of everything.
 
     Ctrl-C ends the rounds that are under way and says how to go on: 'flexcfl resume DIR', or the
     same command with --out DIR. Then runs that are finished are not done again, and others go on

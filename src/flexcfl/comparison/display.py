@@ -9,7 +9,7 @@ from rich.text import Text
 
 from flexcfl import lines
 from flexcfl.comparison.advance import clock
-from flexcfl.comparison.leaving import REPORT, SVG
+from flexcfl.comparison.leaving import REPORT
 from flexcfl.comparison.plan import Planned, own, shared
 from flexcfl.comparison.ranking import PLUS_MINUS, reading, results
 from flexcfl.comparison.result import Comparison
@@ -72,7 +72,7 @@ def show_results(comparison: Comparison, console: Console, seconds: float) -> No
 def _paths(folder: Path | None) -> Rows:
     if folder is None:
         return {"folder": Text("none")}
-    paths = {"folder": folder, "picture": folder / SVG, "report": folder / REPORT}
+    paths = {"folder": folder, "report": folder / REPORT}
     return {name: whole(printable(str(path))) for name, path in paths.items()}
 
 

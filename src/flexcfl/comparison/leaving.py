@@ -1,4 +1,4 @@
-"""What a comparison leaves beside its runs: a table, a description, a picture, a page."""
+"""What a comparison leaves beside its runs: a table, a description, a page."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -7,17 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from flexcfl.comparison import plot, table
+from flexcfl.comparison import table
 from flexcfl.comparison.plan import Planned, own, shared
 from flexcfl.comparison.result import Comparison
 from flexcfl.protocol import Flags
-from flexcfl.record.summary import Summary
 from flexcfl.report.page import Book, html
 from flexcfl.report.page.writing import REPORT
 
-__all__ = ["CSV", "JSON", "REPORT", "SVG", "files"]
+__all__ = ["CSV", "JSON", "REPORT", "files"]
 
-CSV, JSON, SVG = "comparison.csv", "comparison.json", "comparison.svg"
+CSV, JSON = "comparison.csv", "comparison.json"
 
 
 def files(
@@ -27,16 +26,9 @@ def files(
     summaries = [summary for each in comparison.compared.values() for summary in each]
     described = json.dumps(_described(runs, comparison), indent=2, allow_nan=False)
     yield CSV, table.csv(summaries).encode()
-    yield SVG, plot.svg(comparison, _title(summaries))
     book = Book.of(folder / run.folder for run in runs)
     yield REPORT, html(book, beside=folder).encode()
     yield JSON, f"{described}\n".encode()
-
-
-def _title(summaries: Sequence[Summary]) -> str:
-    first, seeds = summaries[0], len({summary["seed"] for summary in summaries})
-    words = [first["dataset"], first["model"], first["shift"] or "no shift"]
-    return ", ".join([*words, f"{seeds} {'seed' if seeds == 1 else 'seeds'}"])
 
 
 def _described(runs: Sequence[Planned], comparison: Comparison) -> dict[str, Any]:

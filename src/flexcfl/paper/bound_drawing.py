@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.comparison.plot import STYLE
 from flexcfl.paper.bound import Measured, title
 from flexcfl.paper.convergence import Divergence
+from flexcfl.paper.drawing import STYLE
 from flexcfl.report.charts.palette import COLOURS
 
 if TYPE_CHECKING:

@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from flexcfl.comparison import plot
-from flexcfl.comparison.plot import Look
 from flexcfl.paper.methods import Method
 from flexcfl.paper.results import Result
+from flexcfl.report.charts.curves import over_seeds
 from flexcfl.report.charts.palette import (
     BLACK,
     BLUE,
@@ -26,8 +25,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["LOOKS", "Panel", "curve", "cut", "grid", "key", "looks"]
+__all__ = ["LOOKS", "STYLE", "Look", "Panel", "curve", "cut", "grid", "key", "looks"]
 
+Look: TypeAlias = tuple[str, str]  # colour and dashes
+STYLE = {
+    "svg.hashsalt": "flexcfl",  # parts are named by what they are, not at random
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e6e6e6",
+}
 MARGIN = 0.2  # below what is drawn, as a part of its height
 
 # A method looks the same in all figures, and FlexCFL is the darkest.
@@ -80,9 +89,14 @@ def curve(
 ) -> None:
     """Draw the mean over seeds as a line, in a band from the lowest to the highest."""
     values = np.stack([panel.scale * result.rounds[panel.column] for result in results])
-    if np.isnan(values).all():
+    numbers, low, mean, high = over_seeds(values)
+    if not len(numbers):
         return
-    plot.curve(axes, values, look, label, width=1.1)
+    colour, dashes = look
+    if len(values) > 1:
+        axes.fill_between(numbers, low, high, color=colour, alpha=0.18, linewidth=0)
+    point = "o" if len(numbers) == 1 else ""
+    axes.plot(numbers, mean, dashes, marker=point, color=colour, label=label, linewidth=1.1)
     axes.set_xlim(0, values.shape[1])
     if panel.logarithmic:
         axes.set_yscale("log")

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flexcfl.comparison.plot import STYLE
 from flexcfl.paper import origin
+from flexcfl.paper.drawing import STYLE
 from flexcfl.paper.results import Result
 from flexcfl.paper.targets import Made
 from flexcfl.report.page import Book, Table, html
