@@ -1,0 +1,28 @@
+"""The names that users import: a change of them is a decision, and stands in the changelog."""
+
+import importlib
+from pathlib import Path
+
+import flexcfl
+
+FILE = Path(__file__).with_name("public_names.txt")
+ROOMS = (
+    *("aggregation", "algorithms", "clustering", "comparison", "data", "drift", "errors"),
+    *("extensions", "faults", "guards", "history", "metrics", "privacy", "protocol"),
+    *("report.charts", "report.page", "runner", "shifts", "simulation", "testing", "tracking"),
+)
+
+
+def names() -> str:
+    """Return the public names of every room, a line each."""
+    found = {"flexcfl": flexcfl.__all__}
+    for room in ROOMS:
+        module = importlib.import_module(f"flexcfl.{room}")
+        found[module.__name__] = getattr(module, "__all__", [])
+    return "".join(f"{room}: {' '.join(sorted(found[room]))}\n" for room in found)
+
+
+def test_public_names_are_those_that_were_agreed_on() -> None:
+    assert names() == FILE.read_text("utf-8"), (
+        f"Public names changed: name the change in CHANGELOG.md, then write {FILE.name} again."
+    )
