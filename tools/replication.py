@@ -221,7 +221,7 @@ def _short() -> Iterator[str]:
             "The tables have no convolutional row at present. 300 rounds of one method take 7 to "
             "16 minutes of two cores on MNIST and 33 to 75 on FEMNIST and FashionMNIST, and each "
             "row has 26 runs. They are made in pieces, `flexcfl reproduce table3 table4 --only "
-            "mnist-cnn --for 150m`, which go on with the next runs each time, and come in whole, by "
+            "mnist-cnn --for 150m`, which goes on with the next runs each time, and come in by "
             "`flexcfl reproduce merge`."
         )
         return
