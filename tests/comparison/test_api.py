@@ -40,7 +40,7 @@ def test_it_returns_what_every_run_found(compared: Comparison) -> None:
 def test_it_leaves_a_folder_for_each_run_and_what_they_show_together(compared: Comparison) -> None:
     assert compared.folder is not None
     runs = {f"{name}-seed{seed}" for name in ("fedavg", "ifca") for seed in (0, 1)}
-    files = {"report.html", *(f"comparison.{end}" for end in ("csv", "json", "svg", "toml"))}
+    files = {"report.html", *(f"comparison.{end}" for end in ("csv", "json", "toml"))}
     assert {path.name for path in compared.folder.iterdir()} == runs | files
     assert len((compared.folder / "comparison.csv").read_text().splitlines()) == 5
     described = json.loads((compared.folder / "comparison.json").read_text())

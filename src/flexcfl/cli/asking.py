@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flexcfl.cli import completion, options
-from flexcfl.experiment.options import OPTIONS, Options
+from flexcfl.experiment.options import OPTIONS, Options, names_of
 
 if TYPE_CHECKING:
     from flexcfl.experiment.layers import Layer
@@ -51,7 +51,7 @@ def speaking(kinds: type[Any]) -> Callable[[Command], Command]:
 
     What they say comes to the command as one layer of settings, its first argument.
     """
-    names = list(kinds.__annotations__)
+    names = names_of(kinds)
 
     def given(command: Command) -> Command:
         own = list(inspect.signature(command).parameters.values())[1:]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from flexcfl.protocol import Algorithm
     from flexcfl.shifts import Shift
 
-__all__ = ["OPTIONS", "Option", "Options", "SharedOptions", "with_options"]
+__all__ = ["OPTIONS", "Option", "Options", "SharedOptions", "names_of", "with_options"]
 
 PLACE = "options: Those of the command, by the same names."  # in a docstring
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
@@ -155,9 +155,16 @@ class Options(SharedOptions, total=False):
     ]
 
 
+FIRST = ("dataset", "model", "algorithm")
 OPTIONS: Mapping[str, Option] = {
-    name: hint.__metadata__[0] for name, hint in {**Options.__annotations__}.items()
+    name: hint.__metadata__[0] for name, hint in Options.__annotations__.items()
 }
+
+
+def names_of(kinds: type[Any]) -> list[str]:
+    """Return the names of the options of a class, in the order in which they are shown."""
+    names = list(kinds.__annotations__)
+    return sorted(names, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))
 
 
 def with_options(kinds: type[Any]) -> Callable[[FunctionT], FunctionT]:
@@ -172,9 +179,9 @@ def with_options(kinds: type[Any]) -> Callable[[FunctionT], FunctionT]:
         first = [each for each in own if each.kind != each.KEYWORD_ONLY]
         options = [
             inspect.Parameter(
-                name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint.__origin__
+                name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_kind(kinds, name)
             )
-            for name, hint in kinds.__annotations__.items()
+            for name in names_of(kinds)
         ]
         parameters = [*first, *options, *own[len(first) :]]
         function.__dict__["__signature__"] = signature.replace(parameters=parameters)
@@ -184,7 +191,13 @@ def with_options(kinds: type[Any]) -> Callable[[FunctionT], FunctionT]:
     return shown
 
 
+def _kind(kinds: type[Any], name: str) -> Any:
+    """Return the type of an option, as it is written where it is not imported."""
+    kind = kinds.__annotations__[name].__origin__
+    return getattr(kind, "__forward_arg__", kind)
+
+
 def _told(kinds: type[Any]) -> str:
     """Return what a docstring says of options, one after the other."""
-    lines = (f"{name}: {OPTIONS[name].meaning}" for name in kinds.__annotations__)
+    lines = (f"{name}: {OPTIONS[name].meaning}" for name in names_of(kinds))
     return "\n        ".join(lines)

@@ -99,6 +99,6 @@ def _figures(run: Result) -> dict[str, object]:
         **summary["traffic"],
         **{name: summary[name] for name in ("shifted", "detected", "migrations")},
         "largest_group": run.largest_group,
-        "seconds": summary["seconds"],
         "processor": summary.get("processor", ""),  # which earlier versions do not tell
+        "seconds": summary["seconds"],
     }
