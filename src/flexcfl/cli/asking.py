@@ -4,9 +4,10 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
+from typer.models import ArgumentInfo
 
 from flexcfl.cli import completion, options
 from flexcfl.experiment.options import OPTIONS, Options, names_of
@@ -60,7 +61,7 @@ def speaking(kinds: type[Any]) -> Callable[[Command], Command]:
             said = {name: words.pop(name) for name in names}
             command(_said(said, set_), **words)
 
-        arguments = [each for each in own if "Argument" in str(each.annotation)]
+        arguments = [each for each in own if _is_argument(each)]
         others = [each for each in own if each not in arguments]
         shared = [*map(_parameter, names), _keyword("set_", Set)]
         return _showing(called, command, [*arguments, *shared, *others])
@@ -104,9 +105,12 @@ def _showing(called: Command, command: Command, parameters: list[inspect.Paramet
     return called
 
 
+def _is_argument(parameter: inspect.Parameter) -> bool:
+    return any(isinstance(each, ArgumentInfo) for each in get_args(parameter.annotation))
+
+
 def _parameter(name: str) -> inspect.Parameter:
     option = OPTIONS[name]
-    # Of the number of groups or a word it is found out later which of them is meant.
     how = typer.Option(
         metavar=option.metavar,
         help=option.help,
@@ -126,7 +130,7 @@ def _said(given: Mapping[str, Any], set_: list[str] | None) -> "Layer":
     from flexcfl.experiment.layers import spoken
     from flexcfl.settings import assignments
 
-    groups = given["groups"]
+    groups = given["groups"]  # a number or a word
     number_or_word = assignments([f"groups={groups}"]) if groups is not None else {}
     shifts = given["shift"] or None
     assigned = assignments(set_ or [], example="local.rate=0.05")
