@@ -9,6 +9,7 @@ from statistics import fmean
 import pytest
 
 from flexcfl.paper.cells import Cell
+from flexcfl.paper.results import compared, finished
 from flexcfl.paper.tables import shifted
 from flexcfl.paper.targets import TARGETS
 from tests.paper.commands import asked_by
@@ -78,3 +79,17 @@ def _names(block: str, cell: Cell, seeds: int) -> bool:
     told = ", ".join([*words, f"{seeds} seed{'s' * (seeds > 1)}"])
     short = "" if cell.rounds == 300 else f", only {cell.rounds} rounds"
     return block == told + short or bool(short and block.startswith(f"{told}{short}, from round"))
+
+
+def test_runs_with_a_record_have_its_figures() -> None:
+    parts = dict.fromkeys(cell.part for cell in cells("table4"))
+    kept = [result for result in compared(finished(RESULTS, parts)) if result.path is None]
+    shown = {
+        (line["setting"], line["method"], line["seed"]): line for line in lines("table4-runs.csv")
+    }
+    assert kept
+    for result in kept:
+        part, accuracy = result.cell.part, result.accuracy
+        line = shown[part.setting, part.name, f"{result.cell.seed}"]
+        told = [float(line[name]) for name in ("best", "final", "median", "loss")]
+        assert told == [accuracy.best, accuracy.final, accuracy.median, result.summary["loss"]]
