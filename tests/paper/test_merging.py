@@ -100,7 +100,18 @@ def test_another_time_and_another_processor_are_no_other_result(
     path = leave(halves[1], TABLE.cells()[0], best=0.5)
     other = json.loads((path / "summary.json").read_text()) | {"processor": "Eta", "seconds": 9.0}
     (path / "summary.json").write_text(json.dumps(other))
+    assert f"{len(TABLE.cells())} runs in" in merged(*halves, tmp_path / "all")
+
+
+def test_a_table_never_loses_runs_that_have_no_record(halves: list[Path], tmp_path: Path) -> None:
     merged(*halves, tmp_path / "all")
+    (tmp_path / "all/runs/synthetic-mclr.jsonl").unlink()
+    before = tables(tmp_path / "all")
+    number = len(TABLE.cells()) // 2
+    with pytest.raises(SettingsError, match=f"shows {number} runs that have no record"):
+        merged(halves[0], tmp_path / "all")
+    assert tables(tmp_path / "all") == before
+    assert not list((tmp_path / "all/runs").iterdir())
 
 
 def test_other_versions_are_refused(halves: list[Path], tmp_path: Path) -> None:

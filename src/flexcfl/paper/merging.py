@@ -1,5 +1,6 @@
 """Results of several machines in one folder: their runs as records, and all tables made anew."""
 
+import csv
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -36,6 +37,7 @@ def merge(sources: Sequence[Path], folder: Path, console: Console) -> list[Path]
     with locked(folder):
         with loading(console, "Reading runs"):
             found = _joined([folder, *sources])
+        _check_nothing_is_lost(folder, found)
         for source in sources:
             _tell_left_out(source, found, console)
         _write([result for result, _ in found.values()], folder, console)
@@ -78,6 +80,25 @@ def _check_versions(found: Sequence[tuple[Result, Path]]) -> None:
         raise SettingsError(
             f"These results were made by different versions, {told}: make all of them by one."
         )
+
+
+def _check_nothing_is_lost(folder: Path, found: Iterable[Cell]) -> None:
+    """Refuse to make tables anew that show runs of which there is neither folder nor record."""
+    names = ("setting", "method", "rounds", "seed")
+    known = {
+        (cell.part.setting, cell.part.name, f"{cell.rounds}", f"{cell.seed}") for cell in found
+    }
+    for target in TARGETS:
+        file = folder / f"{target}-runs.csv"
+        if not file.is_file():
+            continue
+        with file.open(newline="", encoding="utf-8") as lines:
+            shown = {tuple(line[name] for name in names) for line in csv.DictReader(lines)}
+        if shown - known:
+            raise SettingsError(
+                f"'{file}' shows {len(shown - known)} runs that have no record, which the table "
+                "would lose: merge into a folder of its own with --out."
+            )
 
 
 def _tell_left_out(source: Path, found: Iterable[Cell], console: Console) -> None:
