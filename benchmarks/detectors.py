@@ -23,14 +23,14 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import track
 
-from flexcfl.cohorts import Cohorts
 from flexcfl.data import Federation, load_federation
 from flexcfl.data.variants import TURNS
-from flexcfl.drift import DETECTORS, Detector, Samples, Watch
 from flexcfl.errors import FlexcflError
 from flexcfl.protocol import Flags, Ids
+from flexcfl.protocol.cohorts import Cohorts
 from flexcfl.seeds import generator
 from flexcfl.shifts import SHIFTS, Timeline, View
+from flexcfl.shifts.detection import DETECTORS, Detector, Samples, Watch
 
 COHORT = 20
 SHIFTED = 0.2  # share of the data that are of another kind in a shift

@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from flexcfl.drift import Watch
-from flexcfl.faults import Behaviour
 from flexcfl.protocol import (
     CheckDrift,
     Evaluate,
@@ -20,7 +18,9 @@ from flexcfl.protocol import (
 )
 from flexcfl.runner.hosting import SIMULATED
 from flexcfl.runner.prepare import Prepared
+from flexcfl.shifts.detection import Watch
 from flexcfl.simulation import Simulation
+from flexcfl.trust.faults import Behaviour
 
 __all__ = ["EVERYTHING", "Partial", "Tally"]
 

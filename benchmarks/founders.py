@@ -20,10 +20,10 @@ from reliability_tables import cells
 from flexcfl import seeds
 from flexcfl.experiment.layers import Layer, dotted
 from flexcfl.experiment.resolve import resolve
-from flexcfl.guards.founding import judged
 from flexcfl.protocol import Trained, Vectors
 from flexcfl.runner.hosting import SIMULATED
 from flexcfl.runner.prepare import Prepared, prepare
+from flexcfl.trust.guards.founding import judged
 
 FILE = Path(__file__).parents[1] / "results" / "founders.csv"
 ATTACKS = ("sign-flip", "noise", "label-flip")

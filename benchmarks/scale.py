@@ -24,7 +24,6 @@ import flexcfl
 from flexcfl.benchmark import alternate
 from flexcfl.benchmark.machine import peak_memory
 from flexcfl.data import Federation, MadeLists
-from flexcfl.drift import LabelShare, Watch
 from flexcfl.engine import Engine
 from flexcfl.experiment.layers import spoken
 from flexcfl.experiment.own import Own
@@ -34,6 +33,7 @@ from flexcfl.record.round import Round
 from flexcfl.runner.loop import train
 from flexcfl.runner.prepare import prepare
 from flexcfl.shifts import SwapAll, Timeline
+from flexcfl.shifts.detection import LabelShare, Watch
 from flexcfl.simulation import Simulation
 
 EXAMPLES, CLASSES, FEATURES = 20_000, 10, 32

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import chi2
 
-from flexcfl.drift import Samples
-from flexcfl.drift.detector import Profiles
 from flexcfl.protocol import Flags
+from flexcfl.shifts.detection import Samples
+from flexcfl.shifts.detection.detector import Profiles
 
 
 @dataclass(frozen=True)

@@ -25,67 +25,43 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "seeds": set(),
     "settings": {"errors", "synonyms"},
     "extensions": {"errors"},
-    "protocol": {"errors"},
+    "protocol": {"errors", "seeds"},
     "aggregation": {"extensions", "protocol", "clustering"},
-    "guards": {"protocol", "aggregation", "clustering"},
-    "faults": {"errors", "extensions", "seeds", "protocol", "aggregation"},
-    "privacy": {"errors", "seeds", "protocol", "aggregation"},
+    "trust": {"errors", "extensions", "seeds", "protocol", "aggregation", "clustering"},
     "threads": set(),
     "disk": set(),
     "clustering": {"errors", "protocol", "threads"},
-    "cohorts": {"errors", "seeds", "protocol"},
-    "metrics": {"errors", "protocol"},
-    "shifts": BASE | {"protocol", "data"},
-    "drift": {"errors", "extensions", "protocol", "threads"},
-    "algorithms": {"errors", "extensions", "protocol", "aggregation", "clustering", "cohorts"},
+    "shifts": BASE | {"protocol", "data", "threads"},
+    "algorithms": {"errors", "extensions", "protocol", "aggregation", "clustering"},
     "data": BASE,
     "models": {"errors", "extensions", "seeds"},
     "engine": {"errors", "seeds", "protocol", "models", "data"},
     "simulation": {
-        *("errors", "seeds", "protocol", "clustering", "data", "shifts", "drift"),
-        *("models", "engine", "faults", "privacy"),
+        *("errors", "seeds", "protocol", "clustering", "data", "shifts", "models", "engine"),
+        "trust",
     },
-    "experiment": BASE
-    | {"protocol", "aggregation", "algorithms", "cohorts", "data", "shifts", "drift"}
-    | {"faults", "guards", "privacy"},
-    "record": {
-        *("errors", "settings", "protocol", "cohorts", "metrics", "data", "guards", "disk"),
-        "experiment",
-    },
-    "report": BASE | {"protocol", "algorithms", "metrics", "data", "experiment", "record"},
-    "history": BASE | {"metrics", "algorithms", "data", "experiment", "record", "report"},
+    "experiment": BASE | {"protocol", "aggregation", "algorithms", "data", "shifts", "trust"},
+    "record": {"errors", "settings", "protocol", "data", "trust", "disk", "experiment"},
+    "report": BASE | {"protocol", "algorithms", "data", "experiment", "record"},
     "runner": BASE
-    | {"protocol", "algorithms", "cohorts", "metrics", "data", "shifts", "drift"}
-    | {"models", "engine", "simulation", "disk", "experiment", "record", "report"}
-    | {"aggregation", "guards", "faults", "privacy"},
-    "tracking": {"errors", "disk", "experiment", "record", "runner"},
+    | {"protocol", "aggregation", "algorithms", "data", "shifts", "trust", "models", "engine"}
+    | {"simulation", "disk", "experiment", "record", "report"},
     "flower": BASE
-    | {"protocol", "cohorts", "data", "faults", "guards", "privacy", "simulation"}
-    | {"experiment", "record", "report", "runner", "tracking"}
+    | {"protocol", "data", "trust", "simulation", "experiment", "record", "report", "runner"}
     | {"models", "engine"},  # which are there before anybody asks, in the process that forks
     "comparison": BASE
-    | {"protocol", "algorithms", "metrics", "data", "disk", "experiment", "record", "report"}
-    | {"runner", "tracking"},
-    "testing": BASE | {"protocol", "clustering", "record", "algorithms", "data", "shifts", "drift"},
+    | {"protocol", "algorithms", "data", "disk", "experiment", "record", "report", "runner"},
+    "testing": BASE | {"protocol", "clustering", "record", "algorithms", "data", "shifts"},
     "benchmark": BASE | {"protocol", "data", "models", "engine", "experiment", "record", "runner"},
     "paper": BASE
-    | {"protocol", "aggregation", "algorithms", "data", "metrics", "shifts", "threads", "disk"}
+    | {"protocol", "aggregation", "algorithms", "data", "shifts", "threads", "disk"}
     | {"experiment", "record", "report", "runner", "comparison"}
     | {"benchmark"},  # for its words on the machine
     "cli": BASE
-    | {"protocol", "algorithms", "metrics", "data", "shifts", "drift", "experiment", "record"}
-    | {"history", "report", "runner", "comparison", "paper", "benchmark", "flower", "tracking"},
+    | {"protocol", "algorithms", "data", "shifts", "experiment", "record", "report", "runner"}
+    | {"comparison", "paper", "benchmark", "flower"},
     "__main__": {"cli"},
-    "flexcfl": {
-        "errors",
-        "protocol",
-        "algorithms",
-        "data",
-        "shifts",
-        "drift",
-        "runner",
-        "comparison",
-    },
+    "flexcfl": {"errors", "protocol", "algorithms", "data", "shifts", "runner", "comparison"},
 }
 WITH_TORCH = {"engine", "models", "benchmark"}
 NAME_TORCH_TYPES = {"simulation", "experiment", "runner", "cli", "flexcfl"}
@@ -99,17 +75,13 @@ PURE = {
     "seeds",
     "protocol",
     "aggregation",
-    "cohorts",
-    "metrics",
     "algorithms",
     "clustering",
     "paper.convergence",
     "record.export",
     "shifts",
-    "drift",
-    "guards",
-    "faults",
-    "privacy",
+    "trust",
+    "record.metrics",
 }
 HARMLESS = {
     *("__future__", "abc", "collections", "dataclasses", "difflib", "enum", "functools"),

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flexcfl.cohorts import Cohorts, Policy
 from flexcfl.protocol import Ids
+from flexcfl.protocol.cohorts import Cohorts, Policy
 
 POLICIES: tuple[Policy, ...] = get_args(Policy)
 TOUR: Policy = "round-robin-then-uniform"

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import flexcfl
-from flexcfl.faults import Drag, Faults, Noise, SignFlip
 from flexcfl.flower import records
 from flexcfl.flower.merging import merged, part
 from flexcfl.flower.records import (
@@ -25,8 +24,6 @@ from flexcfl.flower.records import (
 )
 from flexcfl.flower.vetting import check_order
 from flexcfl.flower.wire import Share, up_bytes
-from flexcfl.guards import Guards, admitted
-from flexcfl.metrics import PURPOSES, Ledger
 from flexcfl.protocol import (
     Evaluate,
     Local,
@@ -36,8 +33,11 @@ from flexcfl.protocol import (
     TrainingOrder,
     among,
 )
-from tests.faults.honest import GROUPS, MODELS, Honest, behaviour, ids, orders
+from flexcfl.record.metrics import PURPOSES, Ledger
+from flexcfl.trust.faults import Drag, Faults, Noise, SignFlip
+from flexcfl.trust.guards import Guards, admitted
 from tests.flower.inprocess import over_the_wire
+from tests.trust.faults.honest import GROUPS, MODELS, Honest, behaviour, ids, orders
 
 ROUND = 3
 CLIENTS = ids(7, 2, 5)

@@ -7,9 +7,10 @@ import flexcfl
 
 FILE = Path(__file__).with_name("public_names.txt")
 ROOMS = (
-    *("aggregation", "algorithms", "clustering", "comparison", "data", "drift", "errors"),
-    *("extensions", "faults", "guards", "history", "metrics", "privacy", "protocol"),
-    *("report.charts", "report.page", "runner", "shifts", "simulation", "testing", "tracking"),
+    *("aggregation", "algorithms", "clustering", "comparison", "data", "errors", "extensions"),
+    *("protocol", "record.metrics", "report.charts", "report.history", "report.page", "runner"),
+    *("runner.tracking", "shifts", "shifts.detection", "simulation", "testing", "trust.faults"),
+    *("trust.guards", "trust.privacy"),
 )
 
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from torch import nn
 
 from flexcfl.data import Federation, IndexLists
-from flexcfl.drift import LabelShare, Samples, Watch
 from flexcfl.engine import Engine
 from flexcfl.protocol import (
     LOWEST_LOSS,
@@ -31,6 +30,7 @@ from flexcfl.protocol import (
 )
 from flexcfl.record.checkpoints import flattened, rebuilt
 from flexcfl.shifts import Holdings, Incremental, Moment, SwapAll, Timeline
+from flexcfl.shifts.detection import LabelShare, Samples, Watch
 from flexcfl.simulation import Memory, Simulation
 from flexcfl.simulation.keepsakes import Keepsake, Keepsakes
 from tests.record.checkpoints.interrupted import check_values

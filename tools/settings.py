@@ -11,16 +11,16 @@ from pydantic import TypeAdapter
 from flexcfl.aggregation import RULES
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import DATASETS, PARTITIONS
-from flexcfl.drift import DETECTORS
 from flexcfl.experiment.arrivals import Arrival
 from flexcfl.experiment.defaults import OTHERS, Defaults, defaults
 from flexcfl.experiment.experiment import Model, RunSettings
 from flexcfl.experiment.network import Network
-from flexcfl.faults import ATTACKS, Faults
-from flexcfl.guards import Guards
-from flexcfl.privacy import Privacy
 from flexcfl.protocol import Local
 from flexcfl.shifts import SHIFTS
+from flexcfl.shifts.detection import DETECTORS
+from flexcfl.trust.faults import ATTACKS, Faults
+from flexcfl.trust.guards import Guards
+from flexcfl.trust.privacy import Privacy
 
 __all__ = ["page"]
 

@@ -28,11 +28,10 @@ __version__ = "0.1.0"
 """The version, as the package has it."""
 
 PARTS = (
-    *("aggregation", "algorithms", "benchmark", "clustering", "cohorts", "comparison", "data"),
-    *("disk", "drift", "engine", "errors", "experiment", "extensions", "faults", "flower"),
-    *("guards", "history", "lines", "metrics", "models", "paper", "privacy", "protocol", "record"),
-    *("report", "runner", "seeds", "settings", "shifts", "simulation", "synonyms", "testing"),
-    *("threads", "tracking"),
+    *("aggregation", "algorithms", "benchmark", "clustering", "comparison", "data", "disk"),
+    *("engine", "errors", "experiment", "extensions", "flower", "lines", "models", "paper"),
+    *("protocol", "record", "report", "runner", "seeds", "settings", "shifts", "simulation"),
+    *("synonyms", "testing", "threads", "trust"),
 )
 LAZY = {
     **dict.fromkeys(("Comparison", "compare"), "comparison"),

@@ -17,17 +17,17 @@ from flexcfl.aggregation import RULES
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.cli import app, main
 from flexcfl.data import DATASETS
-from flexcfl.drift import DETECTORS
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.experiment import Experiment, Model, RunSettings
-from flexcfl.faults import ATTACKS, Faults
-from flexcfl.guards import Guards
 from flexcfl.models.catalogue import NAMES
-from flexcfl.privacy import Privacy
 from flexcfl.protocol import Local
+from flexcfl.runner.tracking import TRACKERS
 from flexcfl.settings import validated
 from flexcfl.shifts import SHIFTS
-from flexcfl.tracking import TRACKERS
+from flexcfl.shifts.detection import DETECTORS
+from flexcfl.trust.faults import ATTACKS, Faults
+from flexcfl.trust.guards import Guards
+from flexcfl.trust.privacy import Privacy
 
 ROOT: Any = typer.main.get_command(app)
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import flexcfl
-import flexcfl.history
+import flexcfl.report.history
 from flexcfl.cli import main
 from flexcfl.errors import SettingsError
 from tests.cli.refusals import told
@@ -169,7 +169,7 @@ def test_a_mistake_in_python_is_a_sentence_too(mine: Path, wrong: Any) -> None:
     with pytest.raises(SettingsError, match=r"chart"):
         run.plot(wrong)
     with pytest.raises(SettingsError, match=r"name its folder to flexcfl\.history\.whole"):
-        flexcfl.history.difference([wrong, wrong])
+        flexcfl.report.history.difference([wrong, wrong])
 
 
 SHOWING = [

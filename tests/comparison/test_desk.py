@@ -22,7 +22,7 @@ from flexcfl.record.lock import locked
 from flexcfl.record.round import Round
 from flexcfl.runner.prepare import Prepared, prepare
 from flexcfl.runner.stopping import StoppedError
-from flexcfl.tracking import TRACKERS
+from flexcfl.runner.tracking import TRACKERS
 
 ROUNDS = 6
 Snapshot = Callable[[Path], dict[str, bytes]]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from flexcfl.comparison import Comparison, table
 from flexcfl.comparison.messages import Done
-from flexcfl.metrics import Figure
+from flexcfl.record.metrics import Figure
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=9))

@@ -83,7 +83,7 @@ NOT_RUN: tuple[tuple[str, str, str], ...] = (
     (
         r"docs/tracking\.md",
         r"flexcfl (compare|federate) .*",
-        "tests/tracking/test_commands.py does that, and reads what was tracked",
+        "tests/runner/tracking/test_commands.py does that, and reads what was tracked",
     ),
     (r"README\.md", r"flexcfl bench", "tests/cli/test_bench_command.py runs it"),
     (r"README\.md", r"flexcfl federate .*", "docs/deploy.md runs one"),
@@ -93,7 +93,7 @@ NOT_RUN: tuple[tuple[str, str, str], ...] = (
 # What is run instead of a command of a page, and leaves a folder of the same name.
 INSTEAD: dict[tuple[str, str], str] = {
     (
-        "docs/commands.md",  # docs/deploy.md has one over nodes, tests/tracking one without a file
+        "docs/commands.md",  # docs/deploy.md has one over nodes, a test one without a file
         "flexcfl federate --nodes 4 --dataset digits",
     ): "flexcfl run --dataset digits",
 }

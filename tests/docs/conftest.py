@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tracking.conftest import empty_store, store  # noqa: F401  (pages about MLflow use them)
+from tests.runner.tracking.conftest import empty_store, store  # noqa: F401  (pages about MLflow use them)
 
 ROOT = Path(__file__).parents[2]
 QUIET = {"NO_MKDOCS_2_WARNING": "1"}  # Material's word on its own future

@@ -66,12 +66,12 @@ def test_links_out_of_docs_are_turned_and_those_to_the_source_keep_their_words(s
 
 
 def test_a_link_is_told_from_code() -> None:
-    found = LINK.search("see [`drift/`](../src/flexcfl/drift#x), and")
+    found = LINK.search("see [`detection/`](../src/flexcfl/shifts/detection#x), and")
     assert found
     assert found.groupdict() == {
         "picture": "",
-        "words": "`drift/`",
-        "target": "../src/flexcfl/drift",
+        "words": "`detection/`",
+        "target": "../src/flexcfl/shifts/detection",
         "anchor": "#x",
     }
 

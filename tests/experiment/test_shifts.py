@@ -10,19 +10,19 @@ import pytest
 
 import flexcfl
 from flexcfl.algorithms import ALGORITHMS
-from flexcfl.cohorts import Cohorts
 from flexcfl.data import Federation
-from flexcfl.drift import DETECTORS, LabelShare, Samples
 from flexcfl.errors import SettingsError
 from flexcfl.experiment import arrivals, toml
 from flexcfl.experiment.layers import Layer, spoken
 from flexcfl.experiment.resolve import resolve
 from flexcfl.experiment.shifts import names
 from flexcfl.protocol import numbers
+from flexcfl.protocol.cohorts import Cohorts
 from flexcfl.report.terminal.settings import settings
 from flexcfl.runner.prepare import prepare
 from flexcfl.runner.result import Run
 from flexcfl.shifts import SHIFTS, Holdings, Incremental, Moment, SwapAll, SwapPart, Timeline
+from flexcfl.shifts.detection import DETECTORS, LabelShare, Samples
 
 SHORT: dict[str, Any] = {"rounds": 6, "cohort": 10, "epochs": 1}
 OFTEN = {"shift.probability": 0.5}

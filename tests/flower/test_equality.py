@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from flexcfl.algorithms import ALGORITHMS
-from flexcfl.cohorts import Cohorts
-from flexcfl.faults import ATTACKS
 from flexcfl.flower.records import letter_in
 from flexcfl.protocol import Train
+from flexcfl.protocol.cohorts import Cohorts
 from flexcfl.runner.result import Run
 from flexcfl.shifts import SHIFTS
+from flexcfl.trust.faults import ATTACKS
 from tests.flower import phases
 from tests.flower.inprocess import (
     SMALL,

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from flexcfl.flower.merging import merged, part
 from flexcfl.flower.records import ABOUT, ARRAYS, MalformedError, reply_in, reply_record
 from flexcfl.flower.wire import Share, down_bytes, trimmed
-from flexcfl.guards import Admission, Guards, admitted
 from flexcfl.protocol import (
     LOWEST_LOSS,
     CheckDrift,
@@ -36,6 +35,7 @@ from flexcfl.protocol import (
     Trained,
     among,
 )
+from flexcfl.trust.guards import Admission, Guards, admitted
 
 ROUND, PARAMETERS = 3, 4
 ASKED = np.array([2, 3, 5, 8, 9])

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flexcfl.cohorts import NEVER, Cohorts
 from flexcfl.flower.roster import Roster
+from flexcfl.protocol.cohorts import NEVER, Cohorts
 
 CLIENTS = 6
 

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import DATASETS
-from flexcfl.drift import DETECTORS
 from flexcfl.errors import SettingsError
 from flexcfl.experiment import toml
 from flexcfl.experiment.experiment import RunSettings
 from flexcfl.protocol import Local
 from flexcfl.settings import assignments
 from flexcfl.shifts import SHIFTS
+from flexcfl.shifts.detection import DETECTORS
 from fuzz.harness import alarmed
 from fuzz.strategies import STRANGE_NAMES, mutated
 from fuzz.targets import TOML, WORDS

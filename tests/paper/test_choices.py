@@ -3,7 +3,6 @@
 import pytest
 
 from flexcfl.algorithms import ALGORITHMS
-from flexcfl.drift import DETECTORS
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.experiment import Experiment
 from flexcfl.paper.cells import Cell, Part
@@ -13,6 +12,7 @@ from flexcfl.paper.methods import METHODS
 from flexcfl.paper.rows import ROWS
 from flexcfl.paper.tables import SHIFTS
 from flexcfl.paper.targets import TARGETS
+from flexcfl.shifts.detection import DETECTORS
 
 VALUES = [(name, value) for name, choice in CHOICES.items() for value in choice.values]
 OTHERS = [(name, value) for name, value in VALUES if value != CHOICES[name].default]

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flexcfl.metrics import Figure
 from flexcfl.paper.sheet import Entry, Sheet
 from flexcfl.paper.tables import by_setting, heading, table3
+from flexcfl.record.metrics import Figure
 from tests.paper.constructed import part, result
 
 ONE = Figure(91.25, None)

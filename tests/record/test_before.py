@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import flexcfl
-from flexcfl.history import whole
 from flexcfl.record.runs import read
+from flexcfl.report.history import whole
 
 BEFORE = Path(__file__).with_name("before")
 ALGORITHMS = ("flexcfl", "ifca-mig")

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from flexcfl.algorithms import ALGORITHMS
-from flexcfl.cohorts import Cohorts
 from flexcfl.experiment.experiment import RunSettings
 from flexcfl.protocol import Executor, Ids, Local
+from flexcfl.protocol.cohorts import Cohorts
 from flexcfl.record.round import Round
 from flexcfl.record.tables import LEDGER, MEMBERSHIP, Membership
 from flexcfl.runner.loop import train

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from flexcfl.algorithms import FedAvg
-from flexcfl.cohorts import Cohorts
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.experiment import RunSettings
 from flexcfl.protocol import (
@@ -29,6 +28,7 @@ from flexcfl.protocol import (
     ask,
     of_those,
 )
+from flexcfl.protocol.cohorts import Cohorts
 from flexcfl.record.round import Round
 from flexcfl.record.tables import LEDGER, MESSAGES, MISSING, TIMINGS, Messages, Missing
 from flexcfl.runner.evaluation import drawn

@@ -12,11 +12,11 @@ from torch import nn
 
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import Federation, MadeLists
-from flexcfl.drift import DETECTORS, LabelShare
 from flexcfl.experiment import toml
 from flexcfl.experiment.own import NOTHING, Own
 from flexcfl.runner.prepare import Prepared
 from flexcfl.shifts import SHIFTS, SwapAll
+from flexcfl.shifts.detection import DETECTORS, LabelShare
 from tests.pairwise import pairwise
 from tests.record.checkpoints.interrupted import (
     CLASSES,

@@ -15,7 +15,6 @@ import pytest
 
 import flexcfl
 from flexcfl.data import Federation, MadeLists
-from flexcfl.drift import Watch
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.layers import spoken
 from flexcfl.experiment.own import Own
@@ -24,6 +23,7 @@ from flexcfl.protocol import Ids
 from flexcfl.record.round import Round
 from flexcfl.runner.loop import train
 from flexcfl.runner.prepare import prepare
+from flexcfl.shifts.detection import Watch
 from flexcfl.simulation import Simulation
 
 FEW, MANY = 1000, 100_000

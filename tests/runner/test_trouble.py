@@ -12,16 +12,16 @@ import pytest
 import flexcfl
 from flexcfl.aggregation import RULES
 from flexcfl.algorithms import ALGORITHMS
-from flexcfl.cohorts import Policy
 from flexcfl.data import Federation, by_owner, split
 from flexcfl.errors import SettingsError, TrainingError
 from flexcfl.experiment.own import Own
-from flexcfl.faults import ATTACKS, Behaviour, Faults, Roles, SignFlip
-from flexcfl.faults.options import KINDS
-from flexcfl.guards import REASONS
 from flexcfl.protocol import NO_GROUP
+from flexcfl.protocol.cohorts import Policy
 from flexcfl.runner.execute import execute
 from flexcfl.runner.result import Run
+from flexcfl.trust.faults import ATTACKS, Behaviour, Faults, Roles, SignFlip
+from flexcfl.trust.faults.options import KINDS
+from flexcfl.trust.guards import REASONS
 from tests.record.checkpoints.interrupted import (
     CLIENTS,
     check_same,

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flexcfl.cohorts import Cohorts
 from flexcfl.data import Federation, IndexLists, MadeLists
 from flexcfl.protocol import Ids
+from flexcfl.protocol.cohorts import Cohorts
 from flexcfl.shifts import Shift, SwapAll, SwapPart, Timeline
 from flexcfl.shifts.slots import Slots
 from tests.shifts.worlds import lists, worlds

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from flexcfl.cohorts import Cohorts
 from flexcfl.data import Federation, IndexLists
 from flexcfl.errors import SettingsError
 from flexcfl.protocol import Ids
+from flexcfl.protocol.cohorts import Cohorts
 from flexcfl.seeds import generator
 from flexcfl.shifts import SHIFTS, Moment, Shift, Timeline, View
 from flexcfl.testing.shifts import everybody

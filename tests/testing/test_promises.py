@@ -10,10 +10,10 @@ import pytest
 from flexcfl.algorithms import Entry, FedAvg
 from flexcfl.algorithms.options import NoOptions
 from flexcfl.data import Federation, Iid
-from flexcfl.drift import LabelShare, Samples
 from flexcfl.errors import SettingsError
 from flexcfl.protocol import Conversation, Flags, Ids, Initial, Local, Serving, Train, ask
 from flexcfl.shifts import Holdings, Moment
+from flexcfl.shifts.detection import LabelShare, Samples
 from flexcfl.testing import checks
 
 Rng = np.random.Generator

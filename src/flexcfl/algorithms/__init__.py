@@ -20,10 +20,10 @@ from flexcfl.algorithms.flexcfl_options import FlexcflOptions, RccOptions
 from flexcfl.algorithms.flhc import FLHC, FlhcOptions
 from flexcfl.algorithms.ifca import IFCA, IfcaOptions, ifca_mig
 from flexcfl.algorithms.options import FORBID, NoOptions
-from flexcfl.cohorts import Policy
 from flexcfl.errors import SettingsError
 from flexcfl.extensions import Registry, summary_of
 from flexcfl.protocol import Algorithm, Local
+from flexcfl.protocol.cohorts import Policy
 
 __all__ = [
     "ALGORITHMS",

@@ -23,7 +23,7 @@ def datasets(incomplete: str) -> list[tuple[str, str]]:
 
 def detectors(incomplete: str) -> list[tuple[str, str]]:
     """Offer detectors of drift."""
-    from flexcfl.drift import DETECTORS
+    from flexcfl.shifts.detection import DETECTORS
 
     return _beginning(incomplete, DETECTORS, _summaries(DETECTORS.ours))
 

@@ -28,9 +28,9 @@ def diff(
     It only shows, so that it ends with 0 whether runs differ or not; who wants to test for that
     asks with --json.
     """
-    from flexcfl.history.beside import Beside
-    from flexcfl.history.difference import difference
-    from flexcfl.history.whole import whole
+    from flexcfl.report.history.beside import Beside
+    from flexcfl.report.history.difference import difference
+    from flexcfl.report.history.whole import whole
 
     found = difference([whole(folder) for folder in folders])
     if as_json:

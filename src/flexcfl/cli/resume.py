@@ -73,7 +73,7 @@ def _go_on_with_run(
     from flexcfl.flower.local.conduct import resume as go_on_over_nodes
     from flexcfl.record.state import is_finished, tidy
     from flexcfl.runner.conduct import resume as go_on
-    from flexcfl.tracking import trackers
+    from flexcfl.runner.tracking import trackers
 
     if jobs is not None:
         raise SettingsError(f"'{folder}' holds no comparison but one run: leave --jobs out.")

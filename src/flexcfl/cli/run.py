@@ -97,7 +97,7 @@ def run(asked: Asked) -> None:
     from flexcfl.experiment import toml
     from flexcfl.experiment.layers import Layer
     from flexcfl.runner.conduct import conduct
-    from flexcfl.tracking import trackers
+    from flexcfl.runner.tracking import trackers
 
     file = [Layer("file", toml.read(asked.file))] if asked.file else []
     layers, console = [*file, asked.words], Console(quiet=asked.quiet)

@@ -73,9 +73,9 @@ def runs(
     A run that is not finished is listed with its figures so far. A KEY that is asked for has a
     column of its own. In a pipe each run is one line, with all columns.
     """  # noqa: D301  (click reads the character as: keep these lines)
-    from flexcfl.history.conditions import asked_for
-    from flexcfl.history.finding import History, places
-    from flexcfl.history.listing import Listing
+    from flexcfl.report.history.conditions import asked_for
+    from flexcfl.report.history.finding import History, places
+    from flexcfl.report.history.listing import Listing
 
     history = History.of(places(folders or []))
     for sentence in history.left_out:

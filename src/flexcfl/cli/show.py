@@ -24,8 +24,8 @@ def show(
     """
     from rich.console import Console
 
-    from flexcfl.history.display import show_run
-    from flexcfl.history.whole import whole
+    from flexcfl.report.history.display import show_run
+    from flexcfl.report.history.whole import whole
 
     run = whole(folder)
     if as_json:

@@ -26,7 +26,7 @@ from flexcfl.record.places import command
 from flexcfl.report.terminal.settings import show
 from flexcfl.runner.conduct import loading
 from flexcfl.runner.stopping import Stop, StoppedError, listening
-from flexcfl.tracking import trackers
+from flexcfl.runner.tracking import trackers
 
 __all__ = ["Folder", "conduct"]
 

@@ -27,7 +27,7 @@ from flexcfl.runner.origin import Origin
 from flexcfl.runner.prepare import Prepared, prepare
 from flexcfl.runner.restoring import Restored, restored
 from flexcfl.runner.stopping import Stop, listening
-from flexcfl.tracking import trackers
+from flexcfl.runner.tracking import trackers
 
 __all__ = ["Desk", "Send"]
 

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from flexcfl.comparison.result import Comparison
 from flexcfl.comparison.table import Row, ranked
-from flexcfl.metrics import Figure, over
+from flexcfl.record.metrics import Figure, over
 
 __all__ = ["PLUS_MINUS", "html", "reading", "results"]
 

@@ -12,8 +12,8 @@ from flexcfl.comparison import table
 from flexcfl.comparison.messages import Done
 from flexcfl.comparison.table import Row
 from flexcfl.errors import SettingsError, unknown
-from flexcfl.metrics import measured_by_all
 from flexcfl.protocol import Flags
+from flexcfl.record.metrics import measured_by_all
 from flexcfl.record.record import Record
 from flexcfl.record.summary import Summary
 from flexcfl.report.charts import OF_METHODS

@@ -5,9 +5,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from flexcfl.comparison.messages import Done
-from flexcfl.metrics import Figure
 from flexcfl.protocol import Flags
 from flexcfl.record import csv_lines as tables
+from flexcfl.record.metrics import Figure
 from flexcfl.record.summary import Summary, accuracy_of
 
 __all__ = ["COLUMNS", "Row", "compared", "csv", "ranked", "row", "value"]

@@ -9,14 +9,14 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass as settings
 
 from flexcfl.algorithms import ALGORITHMS
-from flexcfl.cohorts import Policy
 from flexcfl.experiment.arrivals import Arrivals
 from flexcfl.experiment.network import Network
-from flexcfl.faults import Attack, Faults
-from flexcfl.guards import Guards
-from flexcfl.privacy import Privacy
 from flexcfl.protocol import Local
+from flexcfl.protocol.cohorts import Policy
 from flexcfl.shifts import Shift
+from flexcfl.trust.faults import Attack, Faults
+from flexcfl.trust.guards import Guards
+from flexcfl.trust.privacy import Privacy
 
 __all__ = ["NO_ATTACK", "Choice", "Data", "Experiment", "Model", "RunSettings", "Tables"]
 

@@ -13,11 +13,11 @@ from flexcfl.experiment.named import NAMED
 from flexcfl.experiment.network import Network
 from flexcfl.experiment.options import OPTIONS
 from flexcfl.experiment.superseded import Flat, superseded
-from flexcfl.faults import Faults
-from flexcfl.guards import Guards
-from flexcfl.privacy import Privacy
 from flexcfl.protocol import Local
 from flexcfl.shifts import SHIFTS
+from flexcfl.trust.faults import Faults
+from flexcfl.trust.guards import Guards
+from flexcfl.trust.privacy import Privacy
 
 __all__ = [
     "Given",

@@ -11,12 +11,12 @@ from typing import Any
 
 from flexcfl.aggregation import RULES
 from flexcfl.algorithms import NoOptions
-from flexcfl.drift import DETECTORS
 from flexcfl.errors import SettingsError, unknown
 from flexcfl.experiment.experiment import NO_ATTACK, Choice
 from flexcfl.extensions import Registry
-from flexcfl.faults import ATTACKS
 from flexcfl.settings import validated
+from flexcfl.shifts.detection import DETECTORS
+from flexcfl.trust.faults import ATTACKS
 
 __all__ = ["DETECTOR", "NAMED", "RULE", "Kind", "chosen", "option_names"]
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from torch import nn
 
     from flexcfl.data import Federation
-    from flexcfl.drift import Detector
     from flexcfl.protocol import Algorithm
     from flexcfl.shifts import Shift
+    from flexcfl.shifts.detection import Detector
 
 __all__ = ["OPTIONS", "Option", "Options", "SharedOptions", "names_of", "with_options"]
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from flexcfl.algorithms import told
 from flexcfl.data import Federation
-from flexcfl.drift import Detector
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.options import OPTIONS, SharedOptions
 from flexcfl.shifts import Shift
+from flexcfl.shifts.detection import Detector
 
 if TYPE_CHECKING:
     from torch import nn

@@ -16,12 +16,12 @@ from flexcfl.experiment.experiment import Choice, Data, Experiment, Model, RunSe
 from flexcfl.experiment.layers import Layer, homes, merged
 from flexcfl.experiment.network import Network
 from flexcfl.experiment.own import NOTHING, Own
-from flexcfl.faults import Faults
-from flexcfl.guards import Guards
-from flexcfl.privacy import Privacy
 from flexcfl.protocol import Local
 from flexcfl.settings import validated
 from flexcfl.shifts import Shift
+from flexcfl.trust.faults import Faults
+from flexcfl.trust.guards import Guards
+from flexcfl.trust.privacy import Privacy
 
 __all__ = ["Resolved", "resolve"]
 

@@ -20,9 +20,9 @@ from flexcfl.flower.post import Post
 from flexcfl.flower.records import Heading
 from flexcfl.flower.roster import Roster
 from flexcfl.flower.understanding import check_real
-from flexcfl.privacy import Discretion
 from flexcfl.record.places import LOGS, NODES
 from flexcfl.runner.prepare import Prepared, prepare
+from flexcfl.trust.privacy import Discretion
 
 __all__ = ["Federated"]
 

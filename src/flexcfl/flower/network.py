@@ -22,7 +22,6 @@ from flexcfl.flower.records import (
 )
 from flexcfl.flower.roster import Roster
 from flexcfl.flower.wire import Share
-from flexcfl.privacy import Discretion
 from flexcfl.protocol import (
     DistinctDraws,
     Executor,
@@ -33,6 +32,7 @@ from flexcfl.protocol import (
     spans,
 )
 from flexcfl.simulation import Divergence
+from flexcfl.trust.privacy import Discretion
 
 __all__ = ["Memory", "Network"]
 

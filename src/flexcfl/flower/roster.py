@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from flexcfl.cohorts import NEVER, Cohorts, Policy
 from flexcfl.protocol import Flags, Ids
+from flexcfl.protocol.cohorts import NEVER, Cohorts, Policy
 
 __all__ = ["Roster"]
 

@@ -19,8 +19,8 @@ from flexcfl.record.folder import EXPERIMENT
 from flexcfl.runner import conduct
 from flexcfl.runner.callbacks import Callback, remark
 from flexcfl.runner.result import Run
+from flexcfl.runner.tracking import trackers
 from flexcfl.settings import assignments
-from flexcfl.tracking import trackers
 
 __all__ = ["app", "serve"]
 

@@ -8,8 +8,8 @@ from flexcfl.experiment.experiment import Experiment
 from flexcfl.experiment.layers import Layer, merged
 from flexcfl.experiment.network import Network
 from flexcfl.experiment.own import NOTHING, Own
-from flexcfl.faults import Faults
 from flexcfl.settings import validated
+from flexcfl.trust.faults import Faults
 
 __all__ = ["EVERY_ROUND", "check_real", "own_of"]
 

@@ -5,7 +5,6 @@ How it was found, on which seeds, and what else was tried is in docs/replication
 
 from collections.abc import Iterator, Sequence
 
-from flexcfl.metrics import Figure
 from flexcfl.paper.cells import Part
 from flexcfl.paper.choices import NO_SHIFT
 from flexcfl.paper.methods import Method
@@ -21,6 +20,7 @@ from flexcfl.paper.tables import (
     table3_parts,
     table4_parts,
 )
+from flexcfl.record.metrics import Figure
 
 __all__ = ["CONTROLS", "OURS", "ROWS", "beyond", "beyond_parts"]
 

@@ -13,10 +13,10 @@ from typing import TypeAlias
 import numpy as np
 
 from flexcfl.data import DATASETS
-from flexcfl.metrics import Figure
 from flexcfl.paper.convergence import PROVED, Divergence, Examples, kept, measure
 from flexcfl.paper.sheet import Entry, Sheet
 from flexcfl.record import csv_lines as tables
+from flexcfl.record.metrics import Figure
 from flexcfl.runner import Run, run
 from flexcfl.seeds import generator
 

@@ -7,7 +7,6 @@ TPDS 2022, the figures of Section 3.1 (motivation) and Section 5.
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from flexcfl.metrics import Figure as Mean
 from flexcfl.paper import published
 from flexcfl.paper.cells import Part
 from flexcfl.paper.drawing import Panel, curve, cut, grid, key, looks
@@ -16,6 +15,7 @@ from flexcfl.paper.results import Result
 from flexcfl.paper.rows import Row
 from flexcfl.paper.sheet import Entry, Sheet
 from flexcfl.paper.tables import SHIFTS, by_setting, figure, heading, score
+from flexcfl.record.metrics import Figure as Mean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,11 +5,11 @@ from dataclasses import asdict
 
 import numpy as np
 
-from flexcfl.metrics import rounds_to
 from flexcfl.paper.choices import Chosen
 from flexcfl.paper.results import Result
 from flexcfl.paper.rows import ROUNDS, family
 from flexcfl.record import csv_lines as tables
+from flexcfl.record.metrics import rounds_to
 from flexcfl.record.summary import Summary
 
 __all__ = ["command", "runs", "told"]

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from flexcfl.comparison.messages import Done
 from flexcfl.errors import SettingsError
-from flexcfl.metrics import Accuracy, measured_by_all
 from flexcfl.paper.cells import RUNS, Cell, Part
 from flexcfl.paper.records import Record, file, recorded
 from flexcfl.paper.rows import ROUNDS
 from flexcfl.protocol import Flags
 from flexcfl.record.finished import curves, is_finished, read_back
+from flexcfl.record.metrics import Accuracy, measured_by_all
 from flexcfl.record.summary import Summary
 from flexcfl.record.tables import GROUPS
 

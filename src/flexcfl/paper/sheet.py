@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from flexcfl.lines import show
-from flexcfl.metrics import Figure
 from flexcfl.record import csv_lines as tables
+from flexcfl.record.metrics import Figure
 
 __all__ = ["Entry", "Sheet"]
 

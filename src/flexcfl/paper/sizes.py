@@ -7,12 +7,12 @@ TPDS 2022, Table 2.
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from flexcfl.metrics import Figure
 from flexcfl.paper import published
 from flexcfl.paper.cells import Cell, Part
 from flexcfl.paper.methods import METHODS
 from flexcfl.paper.rows import Row
 from flexcfl.paper.sheet import Entry, Sheet
+from flexcfl.record.metrics import Figure
 from flexcfl.runner.prepare import prepare
 
 __all__ = ["table2"]

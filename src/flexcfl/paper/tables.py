@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 
-from flexcfl.metrics import Figure
 from flexcfl.paper import published
 from flexcfl.paper.cells import Part
 from flexcfl.paper.choices import NO_SHIFT
@@ -16,6 +15,7 @@ from flexcfl.paper.methods import METHODS
 from flexcfl.paper.results import Result
 from flexcfl.paper.rows import CLASSES, ROUNDS, Row, motivation
 from flexcfl.paper.sheet import Entry, Sheet
+from flexcfl.record.metrics import Figure
 from flexcfl.record.summary import Summary
 from flexcfl.shifts import Incremental
 

@@ -4,9 +4,9 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
-from flexcfl.cohorts import NEVER
 from flexcfl.data.describe import LabelSkew
 from flexcfl.protocol import NO_GROUP, Clustering, Ids
+from flexcfl.protocol.cohorts import NEVER
 
 __all__ = ["clients", "founders", "labels", "written"]
 

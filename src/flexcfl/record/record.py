@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.metrics import Accuracy, measured_by_all
 from flexcfl.protocol import NO_GROUP, Flags, Ids, numbers
+from flexcfl.record.metrics import Accuracy, measured_by_all
 from flexcfl.record.tables import Columns
 
 __all__ = [

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import NotRequired, TypedDict, cast
 
-from flexcfl import metrics
-from flexcfl.guards import REASONS
 from flexcfl.protocol import Flags
+from flexcfl.record import metrics
 from flexcfl.record.tables import RoundFigures
+from flexcfl.trust.guards import REASONS
 
 __all__ = [
     *("AccuracySummary", "AttackSummary", "ClusteringSummary", "DiscrepancySummary"),

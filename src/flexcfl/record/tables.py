@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.metrics import PURPOSES, Cost, Ledger, Trainees
 from flexcfl.protocol import NO_GROUP, Ids, spans
+from flexcfl.record.metrics import PURPOSES, Cost, Ledger, Trainees
 
 __all__ = [
     *("GROUPS", "LEDGER", "MEMBERSHIP", "MESSAGES", "MISSING", "ROUNDS", "SHIFTS", "TABLES"),

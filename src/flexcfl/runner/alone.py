@@ -8,8 +8,8 @@ from flexcfl.algorithms import NoOptions
 from flexcfl.data import Federation
 from flexcfl.experiment.experiment import NO_ATTACK, Choice, Data, Experiment, Model
 from flexcfl.experiment.own import Own
-from flexcfl.faults import Faults
 from flexcfl.runner.prepare import Prepared, prepare
+from flexcfl.trust.faults import Faults
 
 if TYPE_CHECKING:
     from torch import nn

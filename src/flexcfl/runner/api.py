@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 from rich.console import Console
 
 from flexcfl.data import Federation
-from flexcfl.drift import Detector
 from flexcfl.errors import SettingsError
 from flexcfl.experiment import toml
 from flexcfl.experiment.experiment import Experiment
@@ -20,6 +19,7 @@ from flexcfl.runner.conduct import conduct
 from flexcfl.runner.result import Run
 from flexcfl.settings import keywords
 from flexcfl.shifts import Shift
+from flexcfl.shifts.detection import Detector
 
 if TYPE_CHECKING:
     from torch import nn
@@ -47,8 +47,8 @@ def run(
             ``{"data.arrivals": [{"round": 100, "share": 0.2}]}`` lets clients appear later.
         out: The run folder to write; without one, nothing is written.
         progress: Whether to show what the command shows: settings, rounds and results.
-        callbacks: Who is told of the run while it goes on, such as ``flexcfl.tracking.MLflow()``
-            or a ``flexcfl.Callback`` of your own.
+        callbacks: Objects that follow the run, such as ``flexcfl.runner.tracking.MLflow()`` or a
+            ``flexcfl.Callback`` of your own.
 
     Example:
         >>> import flexcfl
@@ -121,7 +121,7 @@ def _several(callbacks: object) -> list[Callback]:
         # A class in the place of an object would have all of them, too.
         if isinstance(each, type) or not all(hasattr(each, name) for name in needed):
             raise SettingsError(
-                "callbacks must be a list of objects such as [flexcfl.tracking.TensorBoard()], not "
-                f"{callbacks!r:.60}."
+                "callbacks must be a list of objects such as "
+                f"[flexcfl.runner.tracking.TensorBoard()], not {callbacks!r:.60}."
             )
     return given

@@ -48,9 +48,9 @@ class Callback(Protocol):
     byte for byte, with callbacks or without. As long as there is no first round nothing may be in
     the folder of a run but what the run puts there.
 
-    What one raises breaks the run off. Where a run may do without it, as without the trackers of
-    ``flexcfl.tracking``, it says that it is ``optional``: that it has failed is told on stderr,
-    once, and it hears no more. A ``SettingsError`` that ``begin`` raises is a refusal all the same.
+    An exception raised by a callback ends the run. An ``optional`` callback, such as those of
+    ``flexcfl.runner.tracking``, is instead reported once on stderr and not called again. A
+    ``SettingsError`` raised by ``begin`` always refuses the run.
     """
 
     optional: ClassVar[bool] = False

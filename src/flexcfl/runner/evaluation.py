@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flexcfl import metrics, seeds
+from flexcfl import seeds
 from flexcfl.protocol import NO_GROUP, Evaluate, Executor, Flags, Ids, Serving
+from flexcfl.record import metrics
 from flexcfl.record.tables import Evaluation
 
 __all__ = ["NOT_EVALUATED", "Asked", "drawn", "evaluate"]

@@ -8,7 +8,6 @@ from typing import Any
 
 from flexcfl.data.describe import LabelSkew
 from flexcfl.experiment.experiment import Experiment
-from flexcfl.guards import Guards
 from flexcfl.protocol import Serving
 from flexcfl.record.folder import RunFolder
 from flexcfl.record.round import Round
@@ -24,6 +23,7 @@ from flexcfl.runner.restoring import Restored
 from flexcfl.runner.result import Run
 from flexcfl.runner.stopping import Stop
 from flexcfl.runner.summary import summarised
+from flexcfl.trust.guards import Guards
 
 __all__ = ["View", "execute"]
 

@@ -4,14 +4,14 @@ from collections.abc import Collection
 from typing import Any, Protocol
 
 from flexcfl.data.describe import LabelSkew, label_skew
-from flexcfl.drift import Watch
 from flexcfl.experiment.experiment import Experiment
 from flexcfl.experiment.own import Own
-from flexcfl.faults import Behaviour, Faults
-from flexcfl.privacy import Discretion
 from flexcfl.runner.loop import World
 from flexcfl.runner.prepare import Prepared, prepare
+from flexcfl.shifts.detection import Watch
 from flexcfl.simulation import Divergence, Memory, Simulation
+from flexcfl.trust.faults import Behaviour, Faults
+from flexcfl.trust.privacy import Discretion
 
 __all__ = ["SIMULATED", "Hosted", "Hosting", "simulation"]
 

@@ -10,11 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from flexcfl import seeds
-from flexcfl.cohorts import Attendance
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.experiment import RunSettings
-from flexcfl.guards import Guards
-from flexcfl.metrics import Ledger, Trainees
 from flexcfl.protocol import (
     NO_GROUP,
     Algorithm,
@@ -26,7 +23,9 @@ from flexcfl.protocol import (
     Serving,
     state_type,
 )
+from flexcfl.protocol.cohorts import Attendance
 from flexcfl.record.checkpoints import misfit
+from flexcfl.record.metrics import Ledger, Trainees
 from flexcfl.record.round import Round
 from flexcfl.record.tables import (
     Evaluation,
@@ -39,6 +38,7 @@ from flexcfl.record.tables import (
 )
 from flexcfl.runner.evaluation import NOT_EVALUATED, Asked, drawn, evaluate
 from flexcfl.runner.transcript import Refused, Transcript, hold, timed
+from flexcfl.trust.guards import Guards
 
 __all__ = ["Past", "World", "train"]
 

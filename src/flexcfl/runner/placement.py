@@ -11,7 +11,6 @@ from flexcfl.data import Federation
 from flexcfl.data.user_data import Examples, Pair, fitted
 from flexcfl.errors import DataError, SettingsError
 from flexcfl.experiment.experiment import RunSettings
-from flexcfl.guards import Guards
 from flexcfl.protocol import NO_GROUP, Evaluate, Ids, Serving
 from flexcfl.runner.alone import alone
 from flexcfl.runner.hosting import simulation
@@ -19,6 +18,7 @@ from flexcfl.runner.restoring import WRONG
 from flexcfl.runner.result import Run
 from flexcfl.runner.transcript import hold
 from flexcfl.settings import validated
+from flexcfl.trust.guards import Guards
 
 __all__ = ["Placement", "place"]
 

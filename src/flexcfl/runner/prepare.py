@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 from flexcfl import __version__
 from flexcfl.aggregation import MEAN, Rule
 from flexcfl.algorithms import ALGORITHMS
-from flexcfl.cohorts import Attendance, Cohorts
 from flexcfl.data import DATASETS, Federation
 from flexcfl.data.variants import Variants
-from flexcfl.drift import DETECTORS
 from flexcfl.errors import SettingsError
 from flexcfl.experiment import arrivals, memory
 from flexcfl.experiment.experiment import Experiment
 from flexcfl.experiment.own import NOTHING, Own
-from flexcfl.faults import Roles
-from flexcfl.privacy import Discretion, PrivateMean
 from flexcfl.protocol import FIGURE_BYTES, Algorithm, Ids
+from flexcfl.protocol.cohorts import Attendance, Cohorts
 from flexcfl.shifts import Timeline
+from flexcfl.shifts.detection import DETECTORS
+from flexcfl.trust.faults import Roles
+from flexcfl.trust.privacy import Discretion, PrivateMean
 
 if TYPE_CHECKING:
     from torch import nn

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.experiment import Experiment
-from flexcfl.metrics import Accuracy
 from flexcfl.protocol import Clustering, Ids, Vector
+from flexcfl.record.metrics import Accuracy
 from flexcfl.record.record import Record
 from flexcfl.record.summary import Summary
 from flexcfl.record.tables import Columns, HasTables

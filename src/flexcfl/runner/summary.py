@@ -5,10 +5,9 @@ from dataclasses import fields
 
 import numpy as np
 
-from flexcfl import metrics
-from flexcfl.cohorts import NEVER
-from flexcfl.privacy import epsilon
 from flexcfl.protocol import NO_GROUP, Clustering, Serving
+from flexcfl.protocol.cohorts import NEVER
+from flexcfl.record import metrics
 from flexcfl.record.summary import (
     AttackSummary,
     ClusteringSummary,
@@ -19,6 +18,7 @@ from flexcfl.record.summary import (
 from flexcfl.record.tables import MESSAGES, ROUNDS, Messages, Rows
 from flexcfl.runner.origin import processor, versions
 from flexcfl.runner.prepare import Prepared
+from flexcfl.trust.privacy import epsilon
 
 __all__ = ["summarised"]
 

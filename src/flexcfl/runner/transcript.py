@@ -12,8 +12,6 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.guards import Guards, admitted
-from flexcfl.metrics import Ledger
 from flexcfl.protocol import (
     Checked,
     Conversation,
@@ -25,7 +23,9 @@ from flexcfl.protocol import (
     drive,
     spans,
 )
+from flexcfl.record.metrics import Ledger
 from flexcfl.record.tables import Messages, Missing
+from flexcfl.trust.guards import Guards, admitted
 
 __all__ = ["Held", "Refused", "Transcript", "hold", "timed"]
 

@@ -9,9 +9,6 @@ from numpy.typing import NDArray
 
 from flexcfl import seeds
 from flexcfl.clustering import best_aligned
-from flexcfl.drift import Remembered, Samples, Watch
-from flexcfl.faults import Behaviour, Outdated
-from flexcfl.privacy import Discretion
 from flexcfl.protocol import (
     NO_GROUP,
     CheckDrift,
@@ -37,8 +34,11 @@ from flexcfl.protocol import (
     lowest_finite,
 )
 from flexcfl.shifts import Timeline, View, World
+from flexcfl.shifts.detection import Remembered, Samples, Watch
 from flexcfl.simulation.divergence import Divergence
 from flexcfl.simulation.keepsakes import Belongings, Keepsake, Keepsakes
+from flexcfl.trust.faults import Behaviour, Outdated
+from flexcfl.trust.privacy import Discretion
 
 if TYPE_CHECKING:  # an engine is handed in; who only reads this module need not wait for torch
     from flexcfl.engine import Engine

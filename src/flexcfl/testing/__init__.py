@@ -1,7 +1,7 @@
 """What algorithms, detectors, shifts and partitions promise, to be tried on one's own.
 
 >>> from flexcfl.testing import checks
->>> for check in checks("detector", "flexcfl.drift:LabelShare"):
+>>> for check in checks("detector", "flexcfl.shifts.detection:LabelShare"):
 ...     check()
 
 In a test of pytest, each promise becomes a test of its own::
@@ -15,10 +15,10 @@ from typing import Any
 
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import PARTITIONS
-from flexcfl.drift import DETECTORS
 from flexcfl.errors import SettingsError, unknown
 from flexcfl.extensions import Registry
 from flexcfl.shifts import SHIFTS
+from flexcfl.shifts.detection import DETECTORS
 from flexcfl.testing import algorithms, detectors, partitions, shifts
 from flexcfl.testing.algorithms import AlgorithmSubject
 from flexcfl.testing.check import Check, bound

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.drift import Detector, Entry, Samples
+from flexcfl.shifts.detection import Detector, Entry, Samples
 from flexcfl.testing.check import demand, demand_options, demand_summary
 
 __all__ = ["PROMISES", "labelled"]

@@ -16,7 +16,6 @@ import tomli_w
 from rich.console import Console
 from rich.text import Text
 
-from flexcfl.cohorts import Attendance
 from flexcfl.errors import FlexcflError, SettingsError, TrainingError
 from flexcfl.experiment import toml
 from flexcfl.experiment.code import named_code
@@ -28,6 +27,7 @@ from flexcfl.flower.local.federation import Federation, Plan
 from flexcfl.flower.local.standing import Standing
 from flexcfl.flower.understanding import EVERY_ROUND
 from flexcfl.lines import tell
+from flexcfl.protocol.cohorts import Attendance
 from flexcfl.record import claim, places
 from flexcfl.record.folder import EXPERIMENT
 from flexcfl.record.lock import locked
@@ -39,7 +39,7 @@ from flexcfl.report.terminal.settings import settings, show
 from flexcfl.runner.conduct import loading, sizes_of
 from flexcfl.runner.loading import load
 from flexcfl.runner.prepare import Prepared, prepare
-from flexcfl.tracking import trackers
+from flexcfl.runner.tracking import trackers
 
 __all__ = ["federate", "forget", "is_local", "resume"]
 

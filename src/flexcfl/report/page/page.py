@@ -18,7 +18,7 @@ from jinja2 import Environment, StrictUndefined
 
 from flexcfl import __version__
 from flexcfl.errors import SettingsError
-from flexcfl.metrics import over
+from flexcfl.record.metrics import over
 from flexcfl.report.charts.palette import DARK
 from flexcfl.report.page import words
 from flexcfl.report.page.book import Book, Setting

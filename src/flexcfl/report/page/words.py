@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from flexcfl.experiment.experiment import Tables
-from flexcfl.metrics import Figure
 from flexcfl.protocol import Flags
 from flexcfl.record.folder import EXPERIMENT
+from flexcfl.record.metrics import Figure
 from flexcfl.record.runs import RunRead
 from flexcfl.report.page.book import Book, Setting
 

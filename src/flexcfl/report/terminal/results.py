@@ -13,8 +13,8 @@ from flexcfl.errors import printable
 from flexcfl.experiment import memory
 from flexcfl.experiment.experiment import Experiment
 from flexcfl.lines import whole
-from flexcfl.metrics import Accuracy
 from flexcfl.protocol import NO_GROUP, Ids, Vector
+from flexcfl.record.metrics import Accuracy
 from flexcfl.record.summary import AccuracySummary, PrivacySummary, Summary, TrafficSummary
 from flexcfl.record.tables import Columns
 from flexcfl.report.terminal.settings import Rows

@@ -1,0 +1,185 @@
+"""What others add: algorithms, models and more, found by name in packages and files of theirs.
+
+An installed package announces its own by an entry point of the group ``flexcfl.algorithms``,
+``flexcfl.detectors`` and so on; anything that can be imported is named ``package.module:name``.
+Nothing of others is imported before somebody names it.
+"""
+
+import dataclasses
+import pkgutil
+import sys
+import sysconfig
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from inspect import cleandoc
+from pathlib import Path
+from typing import Any, TypeVar
+
+from flexcfl.errors import FlexcflError, SettingsError
+
+__all__ = [
+    "RAISED",
+    "Registry",
+    "announced",
+    "importable_from_here",
+    "imported",
+    "in_short",
+    "is_path",
+    "summary_of",
+    "understood_as",
+]
+
+EntryT = TypeVar("EntryT")
+RAISED = (Exception, SystemExit)
+"""Whatever a person's own code raises; SystemExit would end the command without a word."""
+_LONGEST = 200
+# Python's own lines, installed packages' and ours: a mistake to mend is in none of them.
+_INSTALLED = [sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")]
+_NOT_THE_USERS = ("<", str(Path(__file__).parent), *_INSTALLED)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Registry(Mapping[str, EntryT]):
+    """Entries of one kind by name, such as algorithms.
+
+    ``ours`` come with flexcfl, and are what ``for`` goes through, with those of installed packages.
+    ``understand(object)`` makes an entry of what a package or a module of others has under a name,
+    or raises a ``TypeError`` that says what it should have been.
+    """
+
+    noun: str
+    ours: Mapping[str, EntryT]
+    understand: Callable[[Any], EntryT]
+
+    def __getitem__(self, name: str) -> EntryT:
+        if name in self.ours:
+            return self.ours[name]
+        if is_path(name):
+            return self._understood(name, imported(name, self.noun))
+        return self._understood(name, loaded(self._installed()[name], self.noun))
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.ours
+        yield from sorted(self._installed().keys() - self.ours.keys())
+
+    def __len__(self) -> int:
+        return len(self.ours.keys() | self._installed().keys())
+
+    def _installed(self) -> Mapping[str, EntryPoint]:
+        return announced(f"flexcfl.{self.noun}s")
+
+    def _understood(self, name: str, found: object) -> EntryT:
+        try:
+            return self.understand(found)
+        except TypeError as error:
+            raise SettingsError(f"The {self.noun} '{name}' {error}") from None
+
+
+def understood_as(kind: type[EntryT], example: str, *needed: str) -> Callable[[object], EntryT]:
+    """Return what makes an entry ``kind(summary, class)`` of a person's own class.
+
+    The class is a dataclass, whose fields are its options, and has what is ``needed``. ``example``
+    is one of ours, for the sentence on anything else.
+    """
+
+    def understand(found: object) -> EntryT:
+        if isinstance(found, kind):
+            return found
+        lacking = [each for each in needed if not hasattr(found, each)]
+        if not isinstance(found, type) or lacking:
+            has = " and ".join(needed)
+            raise TypeError(f"must be a class with {has}, such as {example}, not {found!r:.60}.")
+        if not dataclasses.is_dataclass(found):
+            raise TypeError(
+                "must be a dataclass, whose fields are its options: put @dataclass(frozen=True) "
+                f"above {found.__name__}."
+            )
+        make: Any = kind
+        entry: EntryT = make(summary_of(found), found)
+        return entry
+
+    return understand
+
+
+def summary_of(thing: object) -> str:
+    """Return the first line of what a thing says of itself, as a phrase."""
+    first, *_ = [*cleandoc(getattr(thing, "__doc__", None) or "").splitlines(), ""]
+    return first.rstrip(".") or "it does not say what it is"
+
+
+def is_path(name: str) -> bool:
+    """Tell whether a name says where code is to be imported from."""
+    return ":" in name
+
+
+def imported(name: str, noun: str, refusal: type[FlexcflError] = SettingsError) -> object:
+    """Import what ``package.module:name`` names; files of the current folder can be named, too."""
+    module, _, attribute = name.partition(":")
+    if not module:
+        raise refusal(
+            f"The {noun} '{name}' names no module before its colon: "
+            "write package.module:name, without the .py of a file."
+        )
+    with importable_from_here():
+        try:
+            pkgutil.resolve_name(f"{module}:")
+        except RAISED as error:
+            raise refusal(
+                f"The {noun} '{name}' could not be imported ({in_short(error)}): mend "
+                f"'{module}', install it, or start in its folder (this one is '{Path.cwd()}')."
+            ) from error
+        try:
+            return pkgutil.resolve_name(name)
+        except (AttributeError, ValueError) as error:
+            raise refusal(
+                f"There is no '{attribute}' in '{module}': correct the {noun} '{name}'."
+            ) from error
+
+
+@contextmanager
+def importable_from_here() -> Iterator[None]:
+    """Let a person's files in the current folder be imported, as ``python`` itself would."""
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        yield
+    finally:
+        with suppress(ValueError):  # the module may have removed it
+            sys.path.remove(here)
+
+
+@cache
+def announced(group: str) -> Mapping[str, EntryPoint]:
+    """Return what installed packages announce of one kind, by name."""
+    return {each.name: each for each in entry_points(group=group)}
+
+
+def loaded(point: EntryPoint, noun: str) -> object:
+    """Import what an installed package announces."""
+    try:
+        return point.load()
+    except RAISED as error:
+        package = point.dist.name if point.dist else point.value
+        raise SettingsError(
+            f"The {noun} '{point.name}' of the package '{package}' could not be imported "
+            f"({in_short(error)}): mend or uninstall the package."
+        ) from error
+
+
+def in_short(error: BaseException) -> str:
+    """Return the kind, the place in the user's own files, and the first line of an exception."""
+    first = next(iter(str(error).strip().splitlines()), "").rstrip(".")
+    said = first if len(first) <= _LONGEST else f"{first[:_LONGEST]}..."
+    kind = type(error).__name__ + _place(error)
+    return f"{kind}: {said}" if said else kind
+
+
+def _place(error: BaseException) -> str:
+    """Name the innermost line that is the user's."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if not frame.filename.startswith(_NOT_THE_USERS):
+            return f" at {frame.filename}:{frame.lineno}"
+    return ""

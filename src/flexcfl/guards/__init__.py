@@ -1,6 +1,0 @@
-"""The server's guards: what of clients' answers reaches an algorithm, and why not the rest."""
-
-from flexcfl.guards.admission import REASONS, Admission, admitted
-from flexcfl.guards.options import Guards
-
-__all__ = ["REASONS", "Admission", "Guards", "admitted"]

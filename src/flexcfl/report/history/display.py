@@ -1,0 +1,133 @@
+"""One run on a screen or two, in words: what was run, what came of it, what it left."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+from rich.console import Console
+from rich.text import Text
+
+from flexcfl.errors import printable
+from flexcfl.experiment import memory
+from flexcfl.lines import whole
+from flexcfl.record.summary import Summary
+from flexcfl.report.history.sparkline import sparkline
+from flexcfl.report.history.whole import Group, Whole
+from flexcfl.report.terminal.results import MANY, figures
+from flexcfl.report.terminal.settings import WIDTH, Rows, listed, plain, show
+
+__all__ = ["rows", "show_run"]
+
+STATES = {
+    "finished": "finished {when}",
+    "running": "running: round {done} of {total}",
+    "interrupted": "interrupted after round {done} of {total}, {when}",
+}
+# What figures in words need that rounds do not tell, as long as there is no summary.
+UNKNOWN: Mapping[str, Any] = {"attack": None, "privacy": None}
+LONGEST, SHORTEST = 60, 10  # characters of a curve: more say no more
+MEASURING = "evaluation"  # which measures a method, and is no part of it
+
+
+def show_run(run: Whole, console: Console) -> None:
+    """Print all that is known of a run, section by section."""
+    for number, section in enumerate(rows(run, console.width, console.options.ascii_only)):
+        if number:
+            console.print()
+        show(section, console)
+
+
+def rows(run: Whole, width: int = 80, ascii_only: bool = False) -> list[Rows]:
+    """Return what is said of a run: what it is, its settings, its figures, its files."""
+    what = dict(_head(run))
+    settings = listed(_harmless(run.tables), _marks(run))
+    figures = dict(_figures(run, width, ascii_only))
+    files = {name: Text(words) for name, words in run.files.items()}
+    return [section for section in (what, settings, figures, files) if section]
+
+
+def _head(run: Whole) -> Iterator[tuple[str, Text]]:
+    row = run.row
+    total, done = row.settings["run.rounds"], row.figures["done"]
+    at = row.when.strftime("%Y-%m-%d %H:%M")
+    yield "folder", whole(printable(str(row.folder)), "bold")
+    yield "state", Text(STATES[row.state].format(when=at, done=done, total=total))
+    if run.again:
+        name = "go on" if row.state == "interrupted" else "run again"
+        yield name, whole(printable(run.again))
+    elif run.made:
+        yield "made", Text(printable(run.made))
+    if run.versions:
+        told = (f"{name} {version}" for name, version in run.versions.items())
+        yield "versions", Text(printable(", ".join(told)))
+
+
+def _marks(run: Whole) -> dict[str, str]:
+    return {
+        name: f"default {'none' if usual is None else plain(usual)}"
+        for name, usual in run.defaults.items()
+        if not (usual is None and name.endswith(".name"))
+    }
+
+
+def _harmless(value: Any) -> Any:
+    """Return settings in which no text can move a terminal."""
+    if isinstance(value, Mapping):
+        return {printable(str(key)): _harmless(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_harmless(each) for each in value]
+    return printable(value) if isinstance(value, str) else value
+
+
+def _figures(run: Whole, width: int, ascii_only: bool) -> Iterator[tuple[str, Text]]:
+    if not len(run.accuracy):
+        yield "rounds", Text("none is done yet")
+        return
+    room = width - WIDTH - len("  100.0% to 100.0%, rounds 100 to 300") - 2
+    curve = sparkline(run.accuracy, min(LONGEST, max(room, SHORTEST)), ascii_only)
+    words = figures(_summary(run), run.accuracy, "", _groups(run.groups))
+    for name, text in words.items():
+        yield name, text
+        if name == "accuracy" and curve:
+            yield "by round", Text(f"{curve}  {_extent(run)}")
+        if name == "traffic":
+            yield from _purposes(run)
+    if run.row.figures["seconds"] is not None:
+        yield "time", Text(f"{run.row.figures['seconds']:,.1f} s")
+
+
+def _summary(run: Whole) -> Summary:
+    """Return what the rounds tell, and of the rest what has been checked."""
+    figures, names = run.row.figures, run.row.settings.get("shift.name")
+    clients = figures["clients"]
+    placed = run.summary["placed"]
+    known = {"shift": names or None, "clients": placed if clients is None else clients}
+    return cast(Summary, {**run.summary, **UNKNOWN, **known})
+
+
+def _extent(run: Whole) -> str:
+    measured = np.flatnonzero(~np.isnan(run.accuracy))
+    known = run.accuracy[measured]
+    first, last = measured[0] + 1, measured[-1] + 1
+    return f"{known.min():.1%} to {known.max():.1%}, rounds {first} to {last}"
+
+
+def _groups(groups: Sequence[Group]) -> str:
+    if len(groups) < 2:
+        return ""
+    if len(groups) > MANY:
+        sizes = [group.clients for group in groups]
+        return f"{len(groups)} of {min(sizes):,} to {max(sizes):,} clients"
+    return "; ".join(
+        f"{group.group}: {group.clients:,} clients"
+        + ("" if group.accuracy is None else f", {group.accuracy:.1%}")
+        for group in groups
+    )
+
+
+def _purposes(run: Whole) -> Iterator[tuple[str, Text]]:
+    for purpose, cost in run.traffic.items():
+        sent = f"{memory.spelt(cost.down_bytes)} down, {memory.spelt(cost.up_bytes)} up"
+        beside = " (not counted above)" if purpose == MEASURING else ""
+        name = f" {printable(purpose)}"
+        yield name, Text(f"{cost.transfers:,} transfers; {sent}{beside}")

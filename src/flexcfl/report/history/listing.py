@@ -1,0 +1,158 @@
+"""The list of runs on a terminal, as far as it is wide, and in a pipe: one line for each run."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from flexcfl.errors import printable
+from flexcfl.lines import Folded, whole
+from flexcfl.record.figures import FIGURES
+from flexcfl.report.history.row import Row
+from flexcfl.report.terminal.settings import named, plain
+
+__all__ = ["Listing", "cell"]
+
+COLUMNS = (
+    *("folder", "algorithm", "dataset", "model", "shift", "seed", "rounds", "state"),
+    *("final", "best", "traffic", "migrations", "when"),
+)
+# What makes room on a narrow terminal, the last of these last; folders are mostly named after runs.
+SPARED = (
+    *("migrations", "model", "dataset", "shift", "seed", "traffic", "when", "algorithm", "best"),
+)
+HOISTED = ("algorithm", "dataset", "model", "shift", "seed", "rounds", "state")
+GAP = 2
+UNKNOWN = "-"
+STYLES = {"running": "green", "interrupted": "yellow"}
+READING = (
+    "accuracy in %, final is the mean of the last ten rounds; traffic in model transfers, as a "
+    "multiple of FedAvg's"
+)
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Runs that can be printed; ``asked`` are settings and figures that somebody asked for."""
+
+    rows: Sequence[Row]
+    asked: Sequence[str] = ()
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Draw a table; put aside what is the same for all, and what there is no room for."""
+        names = self._names()
+        if not options.is_terminal:
+            yield _table(self.rows, names, plainly=True)
+            return
+        same = [name for name in names if self._may_be_aside(name) and self._same(name)]
+        names = [name for name in names if name not in same]
+        fitting = self._fitting(names, options.max_width)
+        if not fitting:
+            yield from _blocks(self.rows, names)
+        else:
+            yield _table(self.rows, fitting)
+        yield from _remarks(self.rows, same, [name for name in names if name not in fitting])
+
+    def _names(self) -> list[str]:
+        return list(dict.fromkeys([*COLUMNS, *self.asked]))
+
+    def _may_be_aside(self, name: str) -> bool:
+        return name in HOISTED or (name not in COLUMNS and name not in FIGURES)
+
+    def _same(self, name: str) -> bool:
+        return len(self.rows) > 1 and len({cell(row, name) for row in self.rows}) == 1
+
+    def _fitting(self, names: Sequence[str], width: int) -> list[str]:
+        """Return the columns that there is room for, or none if not even the necessary fit."""
+        widths = {name: _width(self.rows, name) for name in names}
+        spared = [name for name in SPARED if name in names and name not in self.asked]
+        kept = {name for name in names if name not in spared}
+        room = width + GAP - sum(widths[name] + GAP for name in kept)
+        if room < 0:
+            return []
+        for name in reversed(spared):
+            if widths[name] + GAP <= room:
+                room -= widths[name] + GAP
+                kept.add(name)
+        return [name for name in names if name in kept]
+
+
+def cell(row: Row, name: str, plainly: bool = False) -> str:
+    """Return what a list says of a run in a column; for programs without spaces and commas."""
+    value = row.value(name)
+    if name == "rounds":
+        return _rounds(row)
+    if name == "when":
+        return str(value)[:19].replace(" ", "T") if plainly else str(value)[:16]
+    if name in ("shift", "shift.name") and isinstance(value, list):
+        return printable("+".join(map(plain, value)) if plainly else named(value)) or "none"
+    if value is None:
+        return UNKNOWN
+    if name in FIGURES:
+        return _figure(name, value, plainly)
+    return printable(plain(value))
+
+
+def _rounds(row: Row) -> str:
+    total = plain(row.settings["run.rounds"])
+    return total if row.state == "finished" else f"{row.figures['done']}/{total}"
+
+
+def _figure(name: str, value: float | int, plainly: bool) -> str:
+    if FIGURES[name].share:
+        return f"{100 * value:.1f}"
+    if name == "traffic":
+        return f"{value:.2f}" if plainly else f"x{value:.2f}"
+    if isinstance(value, int):
+        return str(value) if plainly else f"{value:,}"
+    return f"{value:.4g}"
+
+
+def _width(rows: Iterable[Row], name: str) -> int:
+    return max(cell_len(text) for text in [name, *(cell(row, name) for row in rows)])
+
+
+def _table(rows: Sequence[Row], names: Sequence[str], plainly: bool = False) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0))
+    for name in names:
+        right = any(_numeric(row.value(name)) for row in rows)
+        table.add_column(name, justify="right" if right else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*(Text(cell(row, name, plainly), _style(row, name)) for name in names))
+    return table
+
+
+def _numeric(value: Any) -> bool:
+    return isinstance(value, int | float)
+
+
+def _style(row: Row, name: str) -> str:
+    if name == "state":
+        return STYLES.get(row.state, "")
+    return "bold" if name == "folder" else ""
+
+
+def _blocks(rows: Iterable[Row], names: Sequence[str]) -> RenderResult:
+    """Put below each other what does not fit beside each other."""
+    for row in rows:
+        yield Folded(whole(cell(row, "folder"), "bold"))
+        yield Folded(_told(row, [name for name in names if name != "folder"]), Text(" " * GAP))
+
+
+def _told(row: Row, names: Iterable[str]) -> Text:
+    return Text(", ").join(Text(f"{name} ") + whole(cell(row, name)) for name in names)
+
+
+def _remarks(rows: Sequence[Row], same: Sequence[str], missing: Sequence[str]) -> RenderResult:
+    yield Text("")
+    if same:
+        yield Folded(
+            Text.assemble(f"the same for all {len(rows)}: ", _told(rows[0], same), style="dim")
+        )
+    if missing and len(missing) < len(COLUMNS) - len(same):
+        yield Text(f"no room for: {', '.join(missing)} (a wider terminal, or --json)", "dim")
+    yield Text(READING, "dim")

@@ -1,0 +1,135 @@
+"""Runs in TensorBoard: its event files, written without TensorFlow and without torch."""
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from flexcfl import disk
+from flexcfl.errors import SettingsError
+from flexcfl.record.folder import told
+from flexcfl.record.round import Round
+from flexcfl.runner import Beginning, Callback, Run
+from flexcfl.runner.tracking import logged
+from flexcfl.runner.tracking.logged import Values
+from flexcfl.runner.tracking.needing import needed
+
+__all__ = ["FOLDER", "TensorBoard"]
+
+FOLDER = "tensorboard"  # within that of a run
+
+
+@dataclass(eq=False)
+class TensorBoard(Callback):
+    """Logs runs for TensorBoard, into ``logdir`` or the folder ``tensorboard`` within a run's own.
+
+    Where a run goes on, rounds that are done again take the place of those that were logged.
+    """
+
+    optional: ClassVar[bool] = True
+
+    logdir: str | Path | None = None
+    _beginning: Beginning | None = field(default=None, init=False, repr=False)
+    _events: "_Events | None" = field(default=None, init=False, repr=False)
+
+    def check(self) -> None:
+        """Find out whether TensorBoard is installed."""
+        _proto("event_pb2")
+
+    def begin(self, beginning: Beginning) -> None:
+        """Find out whether there is a place for logs; there is nothing in it before a round."""
+        self.check()
+        if self.logdir is None and beginning.folder is None:
+            raise SettingsError(
+                "TensorBoard has no place for its logs: give the run a folder (out='runs/mine'), "
+                "or name one, as in flexcfl.runner.tracking.TensorBoard('logs/mine')."
+            )
+        self._beginning, self._events = beginning, None
+
+    def round(self, done: Round) -> None:
+        """Log a round."""
+        values = logged.round_values(done.figures, done.groups)
+        self._opened().scalars(done.figures.round, values)
+
+    def end(self, run: Run) -> None:
+        """Log the summary in the last round, and close the file."""
+        self._opened().scalars(run.summary["rounds"], logged.summary_values(run.summary))
+        self._close()
+
+    def break_off(self, error: BaseException) -> None:
+        """Close the file."""
+        self._close()
+
+    def _opened(self) -> "_Events":
+        """Return the file, which begins with all that was before."""
+        beginning = self._beginning
+        assert beginning is not None  # a run begins before its rounds
+        if self._events is None:
+            self._events = _Events(self._made(beginning.folder))
+            self._events.restart()
+            self._events.settings(logged.settings(beginning.experiment))
+            for number, values in logged.past(beginning):
+                self._events.scalars(number, values)
+        return self._events
+
+    def _made(self, folder: Path | None) -> Path:
+        """Make the folder for the logs; one within a run's own may not lead elsewhere."""
+        if self.logdir is not None:
+            path = Path(self.logdir)
+            with told(path):
+                path.mkdir(parents=True, exist_ok=True)
+            return path
+        assert folder is not None  # or the run would not have begun
+        with told(folder / FOLDER) as path:
+            disk.folder(path)
+        return path
+
+    def _close(self) -> None:
+        events, self._events = self._events, None
+        if events is not None:
+            events.close()
+
+
+class _Events:
+    """One event file, which a reader sees grow by whole rounds."""
+
+    def __init__(self, folder: Path) -> None:
+        writer = needed("tensorboard.summary.writer.record_writer", FOLDER)
+        # Readers take files in the order of their names.
+        seconds, rest = divmod(time.time_ns(), 10**9)
+        self._path = folder / f"events.out.tfevents.{seconds:010}.{rest:09}.flexcfl"
+        with told(self._path):
+            self._file = self._path.open("xb")
+        self._records = writer.RecordWriter(self._file)
+        self._add(file_version="brain.Event:2")
+
+    def restart(self) -> None:
+        """Have readers forget the rounds of earlier files."""
+        log = _proto("event_pb2").SessionLog
+        self._add(step=1, session_log=log(status=log.START))
+
+    def settings(self, settings: dict[str, logged.Setting]) -> None:
+        """Add the settings, for the view of hyper-parameters."""
+        plugin = needed("tensorboard.plugins.hparams.summary_v2", FOLDER)
+        self._add(step=0, summary=plugin.hparams_pb(settings))
+
+    def scalars(self, number: int, values: Values) -> None:
+        """Add figures of a round."""
+        # Simple values and no tensors: not all readers forget those.
+        summary = _proto("summary_pb2").Summary
+        named = [summary.Value(tag=tag, simple_value=value) for tag, value in values.items()]
+        self._add(step=number, summary=summary(value=named))
+
+    def close(self) -> None:
+        with told(self._path):
+            self._file.close()
+
+    def _add(self, **event: Any) -> None:
+        made = _proto("event_pb2").Event(wall_time=time.time(), **event)
+        with told(self._path):
+            self._records.write(made.SerializeToString())
+            self._file.flush()
+
+
+def _proto(name: str) -> Any:
+    return needed(f"tensorboard.compat.proto.{name}", FOLDER)

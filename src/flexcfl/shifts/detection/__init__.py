@@ -1,0 +1,60 @@
+"""Drift detection: rules that a client runs on its own data, and what it remembers for them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from flexcfl.extensions import Registry, understood_as
+from flexcfl.shifts.detection.detector import Detector, Samples
+from flexcfl.shifts.detection.label_counts import LabelShare, Wasserstein, WassersteinCounts
+from flexcfl.shifts.detection.mmd import MMD
+from flexcfl.shifts.detection.watch import Remembered, Watch
+
+__all__ = [
+    "DETECTORS",
+    "MMD",
+    "Detector",
+    "Entry",
+    "LabelShare",
+    "Remembered",
+    "Samples",
+    "Wasserstein",
+    "WassersteinCounts",
+    "Watch",
+]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the registry: what the detector looks at, and the class of its options.
+
+    ``numbers(detector, classes)`` is how many numbers a client keeps, by default one for a class.
+    """
+
+    summary: str
+    detector: type[Detector]
+    numbers: Callable[[Any, int], int] = lambda _, classes: classes
+
+
+DETECTORS = Registry(
+    "detector",
+    {
+        "label-share": Entry(
+            "label proportions changed by more than a fraction, and more than chance explains",
+            LabelShare,
+        ),
+        "wasserstein": Entry("label proportions moved far along the label axis", Wasserstein),
+        "wasserstein-counts": Entry(
+            "the released code's rule on sorted label counts, kept to show what it misses",
+            WassersteinCounts,
+            numbers=lambda _, classes: classes + 1,
+        ),
+        "mmd": Entry(
+            "examples of the same label look different, or the labels are others",
+            MMD,
+            numbers=lambda mmd, classes: classes * (mmd.features + 2) + 1,
+        ),
+    },
+    understood_as(Entry, "flexcfl.shifts.detection.LabelShare", "profiles", "drifted"),
+)
+"""Every detector by its name."""

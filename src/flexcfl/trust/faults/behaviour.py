@@ -1,0 +1,147 @@
+"""How clients behave: between honest ones and the server, they vanish, fail and attack."""
+
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+
+from flexcfl.protocol import (
+    Executor,
+    Flags,
+    Ids,
+    Order,
+    Received,
+    Trained,
+    TrainingOrder,
+    among,
+    of_those,
+)
+from flexcfl.trust.faults.absence import Absence
+from flexcfl.trust.faults.attack import Attack
+from flexcfl.trust.faults.corruption import corrupted
+from flexcfl.trust.faults.options import KINDS, Faults
+from flexcfl.trust.faults.outdated import Answers, Outdated
+from flexcfl.trust.faults.roles import Roles
+
+__all__ = ["Behaviour"]
+
+STALE = KINDS.index("stale")
+
+
+@dataclass(eq=False)
+class Behaviour:
+    """The clients of a run as they are: ``at(round, executor)`` is what they make of its orders.
+
+    The executor is of honest clients that always answer. What happens to a client depends on
+    (seed, kind, round, client) alone, whoever else was asked and for whatever algorithm.
+    """
+
+    faults: Faults
+    attack: Attack | None
+    roles: Roles
+    seed: int
+    absence: Absence = field(init=False)
+    answers: Answers = field(init=False, default_factory=Answers)
+
+    def __post_init__(self) -> None:
+        self.absence = Absence(self.faults, len(self.roles.hostile), self.seed)
+
+    def at(self, number: int, executor: Executor) -> Executor:
+        """Return the executor of round ``number`` (0 is the start), to be used in it alone.
+
+        Every reply is a ``Received``, except to an order that ``measures``: that passes as it is.
+        """
+        return _Round(self, number, executor)
+
+    def memory(self) -> Outdated:
+        """Return all that is known after a round, which does not change with the behaviour."""
+        return self.answers.memory()
+
+    def recall(self, memory: Outdated) -> None:
+        """Be as after the round of which this was remembered."""
+        self.answers.recall(memory)
+
+
+@dataclass(eq=False)
+class _Round:
+    """The clients of one round; ``absent`` are those who are not, or no longer, there."""
+
+    behaviour: Behaviour
+    number: int
+    executor: Executor
+    absent: Flags | None = field(init=False)
+    vanishing: Flags | None = field(init=False)
+    late: Flags | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        absence = self.behaviour.absence
+        self.absent = absence.away(self.number)
+        self.vanishing = absence.vanishing(self.number)
+        self.late = absence.late(self.number)
+        if self.absent is None and self.vanishing is not None:
+            self.absent = np.zeros_like(self.vanishing)
+
+    def __call__(self, order: Any) -> Any:
+        """Have an order fulfilled by those who are there, and return what reaches the server."""
+        if order.measures:
+            return self.executor(order)
+        reply, late = self._fulfilled(order), 0
+        if order.trains:  # which takes time: one may be late, or vanish over it
+            reply, late = self._in_time(self._remaining(order, reply))
+        if not order.brings_updates:
+            return Received(self._attacked(order, reply), late=late)
+        reply, rounds = self._outdated(order, reply)
+        return Received(self._corrupted(order, self._attacked(order, reply)), rounds, late)
+
+    def _fulfilled(self, order: Any) -> Any:
+        """Return the reply of those who are there; the others do not even hear of it.
+
+        Where nobody is there the executor is not asked: what it does on the way, such as to store
+        what was to be sent, would be done for no one.
+        """
+        if self.absent is None:
+            return self.executor(order)
+        there = ~self.absent[order.clients]
+        if there.all():
+            return self.executor(order)
+        return self.executor(among(order, there)) if there.any() else order.empty()
+
+    def _remaining(self, order: Any, reply: Any) -> Any:
+        """Return a reply without those who vanish over it, and know that they are gone."""
+        if self.vanishing is None or self.absent is None:
+            return reply
+        self.absent[order.clients] |= self.vanishing[order.clients]
+        return of_those(reply, ~self.vanishing[reply.clients])
+
+    def _in_time(self, reply: Any) -> tuple[Any, int]:
+        if self.late is None:
+            return reply, 0
+        late = self.late[reply.clients]
+        return of_those(reply, ~late), int(late.sum())
+
+    def _outdated(self, order: TrainingOrder[Any], reply: Trained) -> tuple[Trained, Ids | None]:
+        stale = self.behaviour.roles.kind_of[reply.clients] == STALE
+        return self.behaviour.answers.stale(order, reply, stale, self.number)
+
+    def _attacked(self, order: Order[Any], reply: Any) -> Any:
+        attack, seed = self.behaviour.attack, self.behaviour.seed
+        hostile = self.behaviour.roles.hostile[reply.clients]
+        if attack is None or not hostile.any():
+            return reply
+        honest = of_those(reply, hostile)
+        altered = attack.altered(order, honest, self.number, seed)
+        return reply if altered is honest else _with(reply, hostile, altered)
+
+    def _corrupted(self, order: TrainingOrder[Any], reply: Trained) -> Trained:
+        kind_of = self.behaviour.roles.kind_of[reply.clients]
+        return corrupted(order, reply, kind_of, self.number, self.behaviour.seed)
+
+
+def _with(reply: Any, rows: Flags, own: Any) -> Any:
+    """Return a reply in which flagged clients answer something else."""
+    if rows.all():
+        return own
+    parts = {each.name: getattr(reply, each.name).copy() for each in fields(reply)}
+    for name, values in parts.items():
+        values[rows] = getattr(own, name)
+    return replace(reply, **parts)

@@ -1,0 +1,103 @@
+"""Which answers reach an algorithm: those that are finite, of the right shape, and in proportion.
+
+Whatever a client sends, it costs no more than that client's own answer.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from flexcfl.protocol import Flags, Ids, Order, Received, Trained, Vectors, of_those
+from flexcfl.trust.guards.columns import lengths, matrix, taken
+from flexcfl.trust.guards.founding import Centre, copies, judged
+from flexcfl.trust.guards.options import Guards
+from flexcfl.trust.guards.proportion import longest, shortened
+from flexcfl.trust.guards.review import REASONS, Review
+from flexcfl.trust.guards.sense import Readings, finite, readings
+
+__all__ = ["REASONS", "Admission", "admitted"]
+
+ReplyT = TypeVar("ReplyT")
+
+
+@dataclass(frozen=True, eq=False)
+class Admission:
+    """What an algorithm gets to see of a reply, and how many answers it does not, by reason.
+
+    ``rejected`` has the reasons that there were. ``clipped`` counts updates that were shortened and
+    then accepted. ``centre`` is the direction by which founders were judged, where they were.
+    ``silent`` are those who did not answer at all.
+    """
+
+    reply: Any
+    rejected: Mapping[str, int] = field(default_factory=dict)
+    clipped: int = 0
+    centre: Centre | None = None
+    silent: Ids = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+
+def admitted(
+    order: Order[Any], received: Any, number: int, guards: Guards, centre: Centre | None = None
+) -> Admission:
+    """Return what may be believed of what clients sent in round ``number`` (0 is the start).
+
+    ``received`` is a reply, or one as it was ``Received``. Of a client that answers several times
+    the first answers count, as many as it was asked for. Where nothing is wrong the reply is handed
+    on as it is. Founders that are asked after others are judged by the ``centre`` of those, being
+    too few to have one of their own.
+    """
+    if not isinstance(received, Received):
+        received = Received(received)
+    reply, review = received.reply, Review.of(order, received, number)
+    silent = review.silent(order.clients)
+    columns, shorter = readings(order, reply, review), np.zeros_like(review.stands)
+    if order.brings_updates:
+        reply, shorter = _trained(order, reply, columns, review, guards)
+        if order.founding:
+            reply = _kept(reply, review, ~copies(reply.updates))
+        if order.founding and guards.founder_cosine != "none":
+            kept, centre = judged(reply.updates, guards.founder_cosine, centre)
+            reply = _kept(reply, review, kept)
+    else:
+        review.refuse(~finite(order, columns), "not_finite")
+        reply = _answers(reply, columns, review.rows())
+    clipped = int(np.count_nonzero(shorter & review.stands))
+    return Admission(reply, review.rejected(received.late), clipped, centre, silent)
+
+
+def _trained(
+    order: Any, reply: Trained, columns: Readings, review: Review, guards: Guards
+) -> tuple[Trained, Flags]:
+    """Return what those trained whose updates are in order, and which were shortened."""
+    parameters = order.models.shape[1]
+    length, fits = lengths(reply.updates, parameters)
+    review.refuse(~fits, "shape")
+    review.refuse(~(np.isfinite(length) & finite(order, columns)), "not_finite")
+    factor = None if guards.norm_bound == "none" else guards.norm_bound
+    bound = longest(length[review.stands], order.models, factor)
+    if guards.norm_action == "reject":
+        review.refuse(length > bound, "norm")
+    rows = review.rows()
+    trained = _answers(reply, columns, rows, updates=matrix(reply.updates, rows, parameters))
+    if (length[rows] > bound).any():
+        trained = replace(trained, updates=shortened(trained.updates, length[rows], bound))
+    return trained, length > bound
+
+
+def _kept(trained: Trained, review: Review, kept: Flags) -> Trained:
+    """Return the founders that are kept, and turn the others away."""
+    strange = np.zeros(len(review.why), dtype=np.bool_)
+    strange[review.rows()[~kept]] = True
+    review.refuse(strange, "founding")
+    founders: Trained = of_those(trained, kept)
+    return founders
+
+
+def _answers(reply: ReplyT, columns: Readings, rows: Ids, **updates: Vectors) -> ReplyT:
+    """Return the reply of some clients, which is the very same where all of it is left."""
+    parts = {name: taken(column, rows) for name, column in columns.items()} | updates
+    if all(part is getattr(reply, name) for name, part in parts.items()):
+        return reply
+    return type(reply)(**parts)

@@ -1,0 +1,99 @@
+"""Whose answers stand, and why the others do not: one reason for each."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexcfl.protocol import Flags, Ids, Order, Received
+from flexcfl.trust.guards.columns import integers
+
+__all__ = ["REASONS", "Review"]
+
+REASONS = ("late", "stale", "invalid", "shape", "not_finite", "norm", "founding")
+"""Why an answer is turned away, in the order in which the reasons are looked for."""
+STANDS = -1
+NOT_ASKED = -1  # a place
+NOBODY = -1  # a client
+
+
+@dataclass(eq=False)
+class Review:
+    """Of every answer: where in the order its client was asked, and why it is turned away."""
+
+    clients: Ids
+    places: Ids
+    why: NDArray[np.int8]
+
+    @classmethod
+    def of(cls, order: Order[Any], received: Received, number: int) -> "Review":
+        """Look at whose answers these are, and to which round's order."""
+        clients, _ = integers(received.reply.clients)  # who is nobody was not asked
+        stale = np.zeros(len(clients), dtype=np.bool_)
+        if received.rounds is not None:
+            stale = integers(received.rounds)[0] != number
+        places = _places(order.clients, np.where(stale, NOBODY, clients))
+        review = cls(clients, places, np.full(len(clients), STANDS, dtype=np.int8))
+        review.refuse(stale, "stale")
+        review.refuse(places == NOT_ASKED, "invalid")
+        return review
+
+    def silent(self, asked: Ids) -> Ids:
+        """Return who did not answer at all."""
+        if np.array_equal(asked, self.clients):
+            return asked[:0]
+        return np.unique(asked[~np.isin(asked, self.clients)])
+
+    @property
+    def stands(self) -> Flags:
+        """Which answers no reason was found against."""
+        return np.asarray(self.why == STANDS)
+
+    def refuse(self, wrong: Flags, reason: str) -> None:
+        """Turn answers away, but for those that were already for another reason."""
+        if wrong.any():
+            self.why[wrong & self.stands] = REASONS.index(reason)
+
+    def refuse_parts(self, asked: Ids) -> None:
+        """Turn away who has not answered everything that it was asked."""
+        open_ = np.ones(len(asked), dtype=np.bool_)
+        open_[self.places[self.stands]] = False
+        self.refuse(np.isin(self.clients, asked[open_]), "invalid")
+
+    def rows(self) -> Ids:
+        """Return the answers that stand, in the order asked."""
+        rows = np.flatnonzero(self.stands)
+        places = self.places[rows]
+        return rows if _ascending(places) else rows[np.argsort(places, kind="stable")]
+
+    def rejected(self, late: int) -> dict[str, int]:
+        """Return how many answers were turned away, by reason; who is late is not among them."""
+        counts = np.bincount(self.why + 1, minlength=len(REASONS) + 1)[1:]
+        counts[REASONS.index("late")] = late
+        return {why: int(count) for why, count in zip(REASONS, counts, strict=True) if count}
+
+
+def _places(asked: Ids, clients: Ids) -> Ids:
+    """Return which place of those asked each answer is for: the first of a client for its first.
+
+    Who was not asked has none, nor has who was asked less often than it answers.
+    """
+    if np.array_equal(clients, asked):
+        return np.arange(len(asked))
+    by_client = np.argsort(asked, kind="stable")
+    places = np.searchsorted(asked[by_client], clients) + _repetition(clients)
+    found = np.append(by_client, NOT_ASKED)[np.minimum(places, len(asked))]
+    return np.where(np.append(asked, NOBODY)[found] == clients, found, NOT_ASKED)
+
+
+def _repetition(clients: Ids) -> Ids:
+    """Return how often each client stands further ahead."""
+    by_client = np.argsort(clients, kind="stable")
+    ordered, repetition = clients[by_client], np.empty_like(clients)
+    repetition[by_client] = np.arange(len(clients)) - np.searchsorted(ordered, ordered)
+    return repetition
+
+
+def _ascending(places: Ids) -> bool:
+    return bool((places[1:] > places[:-1]).all())

@@ -1,0 +1,136 @@
+"""Conditions on runs: each keeps what it says, and a wrong one is told in a sentence."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from flexcfl.errors import SettingsError
+from flexcfl.record.figures import FIGURES
+from flexcfl.report.history import Row
+from flexcfl.report.history.conditions import asked_for, chosen, conditions
+from flexcfl.report.terminal.settings import plain
+from tests.report.history.rows import DRAWN, ROWS
+
+RUN = Row(
+    Path("runs/a"),
+    "finished",
+    datetime(2026, 11, 18, 15, 21, 5, tzinfo=UTC),
+    {
+        "algorithm.name": "flexcfl",
+        "algorithm.groups": 5,
+        "run.seed": 0,
+        "run.rounds": 12,
+        "local.rate": 0.1,
+        "shift.name": ["swap-part", "incremental"],
+        "mine.flag": True,
+    },
+    {**dict.fromkeys(FIGURES), "best": 0.966, "loss": 0.09, "migrations": 32},
+)
+
+
+def holds(word: str, row: Row = RUN) -> bool:
+    return chosen([row], conditions([word], [row])) == [row]
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        *("algorithm=flexcfl", "algorithm.name=flexcfl", "algorithm == flexcfl", "seed=0"),
+        *("run.seed=0", "seed=0.0", "seed!=1", "rate=0.1", "rate<0.2", "rounds<50", "rounds>=12"),
+        *("best>=0.9", "best>=90%", "best<=0.966", "loss<0.1", "migrations=32", "migrations>31"),
+        *("shift=swap-part", "shift=incremental", 'shift=["swap-part", "incremental"]'),
+        *("shift=[swap-part,incremental]", "shift!=swap-all", "drift=none", "honest=none"),
+        *("state=finished", "folder=runs/a", "when=2026-11-18", "when>=2026-11-18", "groups=5"),
+        *("when<2026-11-19", "when>2026-11-18T15:00", "mine.flag=true", "algorithm<g"),
+        *("dataset!=digits", "drift!=label-share", 'algorithm="flexcfl"'),
+    ],
+)
+def test_what_is_true_keeps_a_run(word: str) -> None:
+    assert holds(word)
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        *("algorithm=fedavg", "algorithm!=flexcfl", "seed=1", "seed!=0", "rate>0.1", "rounds<12"),
+        *("best>0.97", "best<50%", "shift=none", "shift=swap-all", "shift!=incremental"),
+        *("drift=label-share", "honest>0", "honest<=1", "state=running", "when<2026-11-18"),
+        *("mine.flag=1", "mine.flag=false", "dataset=digits", "drift>0", "algorithm>g"),
+    ],
+)
+def test_what_is_not_true_leaves_it_out(word: str) -> None:
+    assert not holds(word)
+
+
+@given(row=ROWS, data=st.data())
+def test_a_runs_own_setting_always_keeps_it(row: Row, data: st.DataObject) -> None:
+    key = data.draw(st.sampled_from(sorted(row.settings)))
+    value = row.settings[key]
+    # Around a value there may be spaces, so that none within it can be told from them.
+    assume(plain(value) == plain(value).strip())
+    assert holds(f"{key}={plain(value)}", row)
+    assert not holds(f"{key}!={plain(value)}", row)
+
+
+@given(row=ROWS, data=st.data())
+def test_a_runs_own_figure_is_neither_less_nor_more(row: Row, data: st.DataObject) -> None:
+    key = data.draw(st.sampled_from([*DRAWN, "median"]))
+    value = row.figures[key]
+    signs = {sign: holds(f"{key}{sign}{0.5 if value is None else value}", row) for sign in SIGNS}
+    if value is None:
+        assert signs == {**dict.fromkeys(SIGNS, False), "!=": True}
+    else:
+        assert signs == {sign: sign in ("=", ">=", "<=") for sign in SIGNS}
+
+
+SIGNS = ("=", "!=", "<", "<=", ">", ">=")
+
+
+@given(st.lists(ROWS, max_size=6), st.floats(0, 1))
+def test_a_condition_and_its_opposite_divide_the_runs_that_have_a_figure(
+    rows: list[Row], bound: float
+) -> None:
+    above = chosen(rows, conditions([f"best>={bound!r}"], rows))
+    below = chosen(rows, conditions([f"best<{bound!r}"], rows))
+    having = [row for row in rows if row.figures["best"] is not None]
+    assert len(above) + len(below) == len(having)
+    assert [row for row in having if row in above] == above
+
+
+@pytest.mark.parametrize(
+    ("word", "sentence"),
+    [
+        ("bst>=0.9", "Runs have no setting and no figure 'bst': did you mean 'best'?"),
+        ("algorithm.nme=x", "did you mean 'algorithm.name'?"),
+        ("Seed=1", "did you mean 'seed'?"),
+        ("???=1", "no figure '???': 'flexcfl runs --help' tells which there are."),
+        ("best", "'best' is not of the form KEY=VALUE, such as algorithm=flexcfl or final>=0.9."),
+        ("=3", "'=3' is not of the form KEY=VALUE"),
+        ("best>=90", "best is a share between 0 and 1: write best>=0.9 or best>=90%, not '90'."),
+        ("best>=high", "best is a number: compare it with one"),
+        ("best>=", "best is a number"),
+        ("loss<none", "loss< needs a number, not 'none'."),
+        ("\x1b[2J=1", "no figure '\\x1b[2J'"),
+    ],
+)
+def test_a_wrong_condition_is_told_in_a_sentence(word: str, sentence: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        holds(word)
+    assert sentence in str(caught.value)
+    assert str(caught.value).isprintable()
+
+
+def test_every_setting_can_be_asked_for_whether_a_run_has_it_or_not() -> None:
+    assert not holds("privacy.level=client")
+    assert not holds("attack=sign-flip")
+    assert holds("data.arrivals=none")
+    assert holds("network.nodes=none")
+
+
+def test_keys_that_are_asked_for_have_the_names_of_columns() -> None:
+    assert asked_for(["algorithm.name=x", "best>=1", "best<2"], "-loss") == [
+        *("algorithm", "best", "loss"),
+    ]

@@ -1,0 +1,73 @@
+"""Trackers are found by name, and what they lack is told before any work is done."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from flexcfl.cli import main
+from flexcfl.errors import SettingsError
+from flexcfl.runner.tracking import TRACKERS, MLflow, TensorBoard, trackers
+from flexcfl.runner.tracking.logged import summary_values
+from tests.runner.tracking.conftest import run
+
+
+def test_by_name() -> None:
+    pytest.importorskip("tensorboard", reason="needs flexcfl[tensorboard]")
+    assert set(TRACKERS) == {"tensorboard", "mlflow"}
+    (found,) = trackers(["tensorboard", " tensorboard,"])
+    assert isinstance(found, TensorBoard)
+    assert trackers([]) == trackers([""]) == []
+
+
+def test_an_unknown_name_is_answered_with_the_nearest() -> None:
+    with pytest.raises(SettingsError, match="There is no tracker 'tensorbord': did you mean"):
+        trackers(["tensorbord"])
+
+
+@pytest.mark.parametrize("tracker", [TensorBoard("logs"), MLflow()], ids=["tensorboard", "mlflow"])
+def test_a_package_that_is_missing(
+    tracker: TensorBoard | MLflow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = type(tracker).__name__.lower()
+    for module in [each for each in sys.modules if each.split(".")[0] == name]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, name, None)
+    sentence = rf"is not installed \(.*\): pip install 'flexcfl\[{name}\]', then try again"
+    with pytest.raises(SettingsError, match=sentence):
+        trackers([name])
+    with pytest.raises(SettingsError, match=sentence):
+        run(tracker, out=tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_nobody_waits_for_packages_that_are_not_asked_for() -> None:
+    program = """
+import sys
+import flexcfl
+run = flexcfl.run(rounds=1)
+flexcfl.runner.tracking.trackers([])
+assert not {"tensorboard", "mlflow", "sqlalchemy"} & set(sys.modules)
+flexcfl.runner.tracking.TensorBoard().check()
+assert not {"tensorflow", "mlflow"} & set(sys.modules)
+"""
+    pytest.importorskip("tensorboard", reason="needs flexcfl[tensorboard]")
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_only_numbers_of_a_summary_are_logged() -> None:
+    summary = {"a": {"b": {"c": 1}}, "d": None, "e": "text", "f": True, "g": [1], "h": 0.5}
+    assert summary_values(summary) == {"summary/a/b/c": 1, "summary/h": 0.5}
+
+
+def test_the_command_tells_of_an_unknown_name(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for words in (["run"], ["compare"], ["federate"]):
+        assert main([*words, "--track", "ml-flow"]) == 2
+        said = "Error: There is no tracker 'ml-flow': did you mean 'mlflow'?"
+        assert capsys.readouterr().err.startswith(said)
+    assert list(tmp_path.iterdir()) == []
