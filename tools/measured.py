@@ -21,8 +21,15 @@ ROOT = Path(__file__).resolve().parent.parent
 REGION = re.compile(r"(<!-- measured: (.+?) -->\n).*?(<!-- end of measured -->)", re.DOTALL)
 MNIST, SYNTHETIC = "mnist-mclr", "synthetic-mclr"
 LABELS = {MNIST: "MNIST, logistic regression", SYNTHETIC: "Synthetic(1,1)"}
-README_MOVING = ("fedavg", "fedgroup", "flexcfl", "ifca", "ifca-mig", "fesem")
-README_STATIC = ("fedavg", "fedprox", "flexcfl", "flexcfl-rcc", "flexcfl-rac", "ifca", "fesem",
+FRONT = ("flexcfl", "fedavg", "fedgroup", "ifca")
+PEERS = {
+    "plain PyTorch 2.13.0 loop over clients, 1 thread": "PyTorch loop",
+    "FedJAX 0.0.17": "FedJAX",
+    "Flower 1.41.0 simulation (Ray)": "Flower simulation",
+}
+STEPS = ROOT / "benchmarks" / "results.md"
+MOVING_METHODS = ("fedavg", "fedgroup", "flexcfl", "ifca", "ifca-mig", "fesem")
+STATIC_METHODS = ("fedavg", "fedprox", "flexcfl", "flexcfl-rcc", "flexcfl-rac", "ifca", "fesem",
                  "cfl", "flhc")  # fmt: skip
 
 
@@ -74,28 +81,54 @@ def _label(method: str) -> str:
     return METHODS[method].short
 
 
-def readme_moving() -> Iterator[str]:
+def front() -> Iterator[str]:
+    """Yield accuracies beside the paper's, and client steps beside those of other simulators."""
+    lines = []
+    for name in FRONT:
+        paper = published.accuracy(MNIST, name, "swap-all")
+        ours = one(_mean("best", MNIST, name, "swap-all"))
+        lines += [
+            [f"accuracy, MNIST, clients swap data: {_label(name)}", f"{ours} %", f"paper {paper} %"]
+        ]
+    steps = _steps()
+    for column, model in ((1, "logistic regression"), (3, "MNIST CNN")):
+        others = ", ".join(f"{label} {steps[name][column]}" for name, label in PEERS.items())
+        ours = steps["flexcfl 0.1.0, all cores"][column]
+        lines += [[f"microseconds a step: {model}", ours, others]]
+    yield from _table(["", "flexcfl", "beside"], lines)
+
+
+def _steps() -> Mapping[str, Sequence[str]]:
+    """Return the times of a client step by simulator, as the benchmark has written them."""
+    table, *_ = STEPS.read_text("utf-8").split("How many of the probe")
+    lines = [line.split("|")[1:-1] for line in table.splitlines() if line.startswith("| ")]
+    return {
+        name.strip(): ["", *(each.split("(")[0].strip() for each in rest)] for name, *rest in lines
+    }
+
+
+def moving() -> Iterator[str]:
     """Yield final accuracy under each shift, and the traffic under swap-all."""
-    head = ["", *map(_label, README_MOVING)]
+    head = ["", *map(_label, MOVING_METHODS)]
     lines = [
-        [f"`{shift}`", *(one(_mean("final", MNIST, name, shift)) for name in README_MOVING)]
+        [f"`{shift}`", *(one(_mean("final", MNIST, name, shift)) for name in MOVING_METHODS)]
         for shift in SHIFTS
     ]
     best = [
-        [f"`{shift}`, best (paper)", *(_bracketed(MNIST, name, shift) for name in README_MOVING)]
+        [f"`{shift}`, best (paper)", *(_bracketed(MNIST, name, shift) for name in MOVING_METHODS)]
         for shift in SHIFTS
     ]
-    sent = [_mean("relative_to_fedavg", MNIST, name, "swap-all") for name in README_MOVING]
+    sent = [_mean("relative_to_fedavg", MNIST, name, "swap-all") for name in MOVING_METHODS]
     yield from _table(head, [*lines, *best, ["traffic", *(f"x{each:.2f}" for each in sent)]])
 
 
-def readme_static() -> Iterator[str]:
+def static() -> Iterator[str]:
     """Yield accuracies where nothing moves."""
     lines = [
-        ["final", *(one(_mean("final", MNIST, name)) for name in README_STATIC)],
-        ["best (paper)", *(_bracketed(MNIST, name, NO_SHIFT) for name in README_STATIC)],
+        ["final", *(one(_mean("final", MNIST, name)) for name in STATIC_METHODS)],
+        ["best (paper)", *(_bracketed(MNIST, name, NO_SHIFT) for name in STATIC_METHODS)],
     ]
-    yield from _table(["", *map(_label, README_STATIC)], lines)
+    yield from _table(["", *map(_label, STATIC_METHODS)], lines)
 
 
 def every(row: str, shift: str) -> Iterator[str]:
@@ -168,8 +201,9 @@ def columns() -> Iterator[str]:
 
 
 REGIONS: Mapping[str, Callable[..., Iterator[str]]] = {
-    "moving": readme_moving,
-    "static": readme_static,
+    "front": front,
+    "moving": moving,
+    "static": static,
     "every": every,
     "method": of_method,
     "sent": sent,

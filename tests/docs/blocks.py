@@ -78,16 +78,20 @@ NOT_RUN: tuple[tuple[str, str, str], ...] = (
     (
         r"docs/commands\.md",
         r"flexcfl (compare .*|reproduce .*|bench)",
-        "README.md runs these commands, and test_help.py parses what stands here",
+        "which-command.md runs these commands, and test_help.py parses what stands here",
     ),
     (
         r"docs/tracking\.md",
         r"flexcfl (compare|federate) .*",
         "tests/runner/tracking/test_commands.py does that, and reads what was tracked",
     ),
-    (r"README\.md", r"flexcfl bench", "tests/cli/test_bench_command.py runs it"),
-    (r"README\.md", r"flexcfl federate .*", "docs/deploy.md runs one"),
-    (r"README\.md|docs/commands\.md", r"flexcfl watch .*", "docs/report.md runs the same"),
+    (r"docs/which-command\.md", r"flexcfl bench", "tests/cli/test_bench_command.py runs it"),
+    (r"docs/which-command\.md", r"flexcfl federate .*", "docs/deploy.md runs one"),
+    (
+        r"docs/(which-command|commands)\.md",
+        r"flexcfl watch .*",
+        "docs/report.md runs the same",
+    ),
     (r"docs/flower\.md", r"step: .*", "tests/flower/test_deployment.py does these steps"),
 )
 # What is run instead of a command of a page, and leaves a folder of the same name.

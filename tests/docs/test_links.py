@@ -18,6 +18,10 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert not gone
 
 
+def test_the_readme_is_one_page() -> None:
+    assert len((ROOT / "README.md").read_text("utf-8")) <= 6_000
+
+
 @pytest.mark.parametrize("name", sorted(ALGORITHMS))
 def test_every_algorithm_has_a_page_with_its_command_and_results(name: str) -> None:
     page = (ROOT / "docs" / "algorithms" / f"{name}.md").read_text("utf-8")
