@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from flexcfl.cli import main
 from flexcfl.cli.data import app
 from flexcfl.data import DATASETS, Dataset
-from flexcfl.data.sources import SOURCES, Source
+from flexcfl.data.files import SOURCES, Source
 from flexcfl.errors import FlexcflError
 
 

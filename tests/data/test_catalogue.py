@@ -6,8 +6,8 @@ import pytest
 
 import flexcfl.data
 from flexcfl.data import DATASETS, load_federation
+from flexcfl.data.files import SOURCES
 from flexcfl.data.options import FolderOptions, PoolOptions
-from flexcfl.data.sources import SOURCES
 from flexcfl.errors import DataError, FlexcflError, SettingsError
 from flexcfl.settings import validated
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from flexcfl.data.fetch import fetch
-from flexcfl.data.sources import SOURCES, Source
+from flexcfl.data.files import SOURCES, Source
 from flexcfl.errors import DataError
 
 IMAGES, LABELS = b"images" * 50_000, b"labels" * 10

@@ -5,8 +5,7 @@ import pytest
 from typer.testing import CliRunner
 
 from flexcfl.cli.data import app
-from flexcfl.data.files import cache, files_in, find, located, places
-from flexcfl.data.sources import SOURCES, Source
+from flexcfl.data.files import SOURCES, Source, cache, files_in, find, located, places
 from flexcfl.errors import DataError
 
 MNIST = SOURCES["mnist"]

@@ -2,7 +2,6 @@ import contextlib
 import gzip
 import struct
 import tracemalloc
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +11,7 @@ from hypothesis import strategies as st
 
 from flexcfl.data.images import pixel_statistics, read_idx, read_images_and_labels, standardised
 from flexcfl.errors import DataError
-
-WriteIdx = Callable[..., Path]
+from tests.data.conftest import WriteIdx
 
 IMAGES = np.arange(3 * 28 * 28, dtype=np.int64).reshape(3, 28, 28).astype(np.uint8)
 LABELS = np.array([2, 0, 1], dtype=np.uint8)

@@ -11,7 +11,6 @@ from flexcfl.data.partition import (
     dirichlet,
     iid,
     split,
-    split_as_published,
 )
 from flexcfl.errors import DataError, SettingsError
 
@@ -194,20 +193,3 @@ def test_as_many_clients_as_mnist_has_images_are_served() -> None:
     labels = np.random.default_rng(0).integers(0, 10, 70_000)
     assert_partition(by_classes(labels, 70_000, 2, np.random.default_rng(0)), 70_000, 70_000)
     assert_partition(dirichlet(labels, 70_000, 1e-3, np.random.default_rng(0)), 70_000, 70_000)
-
-
-def test_nine_tenths_rounded_down_are_for_training() -> None:
-    owned = [np.arange(size) for size in (1, 9, 10, 11, 19, 20)]
-    train, test = split_as_published(owned, np.random.RandomState(0))
-    assert train.sizes.tolist() == [0, 8, 9, 9, 17, 18]
-    for part, learnt, tested in zip(owned, train, test, strict=True):
-        assert sorted([*learnt, *tested]) == part.tolist()
-
-
-def test_which_ones_are_for_training_is_drawn() -> None:
-    def tested(seed: int) -> list[int]:
-        lists = split_as_published([np.arange(1000)], np.random.RandomState(seed))[1]
-        return sorted(lists[0].tolist())
-
-    assert tested(0) == tested(0) != tested(1)
-    assert 300 < np.mean(tested(0)) < 700

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from flexcfl.data.fetch import fetch
-from flexcfl.data.sources import Source
+from flexcfl.data.files import Source
 from flexcfl.errors import DataError
 from fuzz.harness import alarmed
 from fuzz.strategies import mutated

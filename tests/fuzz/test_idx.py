@@ -13,8 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from flexcfl.data import files
+from flexcfl.data.files import SOURCES
 from flexcfl.data.images import read_idx
-from flexcfl.data.sources import SOURCES
 from flexcfl.errors import DataError
 from fuzz.harness import alarmed
 from fuzz.strategies import mutated

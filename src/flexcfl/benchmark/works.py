@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from flexcfl.data import Federation, load_federation
+from flexcfl.data.image_datasets import MnistOptions
 from flexcfl.data.images import aligned_empty
-from flexcfl.data.mnist import CLASSES, MnistOptions, published_mnist
+from flexcfl.data.published import CLASSES, published_mnist
 from flexcfl.protocol import Local
 
 __all__ = ["COHORT", "LOCAL", "WORKS", "Work", "noise"]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from flexcfl.data.catalogue import Dataset
-    from flexcfl.data.sources import Source
+    from flexcfl.data.files import Source
 
 __all__ = ["app"]
 

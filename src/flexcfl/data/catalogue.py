@@ -8,15 +8,21 @@ from typing import Any, Generic, TypeVar
 
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
-from flexcfl.data.digits import DigitsOptions, load_digits
-from flexcfl.data.fashion_mnist import FashionOptions, load_fashion
 from flexcfl.data.federation import Federation
-from flexcfl.data.femnist import FemnistOptions, load_femnist
+from flexcfl.data.files import SOURCES, Source
+from flexcfl.data.image_datasets import (
+    DigitsOptions,
+    FashionOptions,
+    FemnistOptions,
+    MnistOptions,
+    load_digits,
+    load_fashion,
+    load_femnist,
+    load_mnist,
+)
 from flexcfl.data.leaf import LeafOptions, load_leaf
-from flexcfl.data.mnist import MnistOptions, load_mnist
 from flexcfl.data.npz import NpzOptions, count_npz, load_npz
 from flexcfl.data.options import FORBID
-from flexcfl.data.sources import SOURCES, Source
 from flexcfl.data.synthetic import ClustersOptions, SyntheticOptions, load_clusters, load_synthetic
 from flexcfl.errors import DataError, SettingsError, unknown
 from flexcfl.extensions import RAISED, Registry, in_short, summary_of

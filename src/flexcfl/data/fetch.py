@@ -1,26 +1,29 @@
-"""Fetching the files of a dataset: from mirrors, checked, whole or not at all."""
+"""Fetching the files of a dataset: from mirrors, checked, whole or not at all.
+
+A mirror may send anything: no more is read than a file may be, and it is kept as it comes.
+"""
 
 import hashlib
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from io import BufferedIOBase
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, TypeAlias
+from typing import IO, Any, TypeAlias
 
 import requests
 
-from flexcfl.data.download import CHUNK, Progress, download
-from flexcfl.data.files import UNREADABLE, files_in, opened
-from flexcfl.data.sources import SOURCES, Source
+from flexcfl.data.files import SOURCES, UNREADABLE, Source, files_in, opened
 from flexcfl.errors import DataError, unknown
 
-__all__ = ["Progress", "fetch", "wrong_files"]
+__all__ = ["fetch", "wrong_files"]
 
-Receive: TypeAlias = Callable[[str, Path], None]
+Progress: TypeAlias = Callable[[str, int, int], None]
+Download: TypeAlias = Callable[[str, Path], None]
 
+CHUNK = 2**18
 # Twice the largest download there is, the archive of EMNIST, and far more than any file in it.
 MOST_BYTES = 2**30
 # Requests' own errors are OSErrors; a zip that cannot be unpacked raises any of the others.
@@ -52,9 +55,9 @@ def fetch(
         wrong = wrong_files(place, source)
         # An archive holds all files: one download serves those that are wanted.
         batches = [wrong] if source.archive else [[file] for file in wrong]
-        receive = partial(download, progress=progress, timeout=timeout, most=most)
+        download = partial(_download, progress=progress, timeout=timeout, most=most)
         with _made(place):
-            got = [_get(batch, place, source, receive, most) for batch in batches if batch]
+            got = [_get(batch, place, source, download, most) for batch in batches if batch]
         return [path for paths in got for path in paths]
     except OSError as error:
         raise DataError(
@@ -108,48 +111,71 @@ def _chunks(stream: IO[bytes] | BufferedIOBase, most: int) -> Iterator[bytes]:
 
 
 def _get(
-    files: Sequence[str], place: Path, source: Source, receive: Receive, most: int
+    files: Sequence[str], place: Path, source: Source, download: Download, most: int
 ) -> list[Path]:
     """Fetch some files from the first mirror that gives them whole."""
     failures = []
     for mirror in source.mirrors:
         # Beside its place, so that taking it is one move within a file system.
         with TemporaryDirectory(prefix=".fetch-", dir=place) as temporary:
+            paths = {file: Path(temporary) / f"{file}.gz" for file in files}
             try:
-                arrived = _download(mirror, files, Path(temporary), source, receive, most)
+                _get_from(mirror, paths, source, download, most)
             except FAILURES as error:
                 failures.append(f"{mirror} ({_reason(error)})")
                 continue
-            return [path.replace(place / path.name) for path in arrived]
+            return [path.replace(place / path.name) for path in paths.values()]
     raise DataError(
         f"No mirror gave {', '.join(files)}: {'; '.join(failures)}; "
         f"try again later, or put a copy into '{place}'."
     )
 
 
-def _download(
-    mirror: str,
-    files: Sequence[str],
-    temporary: Path,
-    source: Source,
-    receive: Receive,
-    most: int,
-) -> list[Path]:
-    paths = [temporary / f"{file}.gz" for file in files]
+def _get_from(
+    mirror: str, paths: Mapping[str, Path], source: Source, download: Download, most: int
+) -> None:
     if source.archive:
-        bundle = temporary / "archive.zip"
-        receive(mirror, bundle)
-        _unpack(bundle, paths, most)
+        bundle = next(iter(paths.values())).with_name("archive.zip")
+        download(mirror, bundle)
+        _unpack(bundle, paths.values(), most)
     else:
-        for path in paths:
-            receive(f"{mirror}{path.name}", path)
-    for file, path in zip(files, paths, strict=True):
+        for path in paths.values():
+            download(f"{mirror}{path.name}", path)
+    for file, path in paths.items():
         if not _has_content(path, source.sha256[file], most):
             raise ValueError(f"the content of {path.name} is not the right one")
-    return paths
 
 
-def _unpack(bundle: Path, paths: Sequence[Path], most: int) -> None:
+def _download(
+    address: str, path: Path, progress: Progress, timeout: tuple[float, float], most: int
+) -> None:
+    """Write what an address sends into a file, or raise once it is more than ``most`` bytes."""
+    # Without the header a server may decompress a .gz, or compress it again, on its way.
+    headers = {"Accept-Encoding": "identity"}
+    get = partial(requests.get, stream=True, timeout=timeout, headers=headers)
+    with get(address, hooks={"response": _disarm}) as response, path.open("wb") as file:
+        response.raise_for_status()
+        total, received = int(response.headers.get("Content-Length", 0)), 0
+        for chunk in response.iter_content(CHUNK):
+            received += len(chunk)
+            if max(total, received) > most:
+                raise ValueError(f"sends more than {most} bytes")
+            file.write(chunk)
+            progress(path.name, received, total)
+
+
+def _disarm(response: requests.Response, **_: Any) -> None:
+    """Take out what would be read without a bound.
+
+    Requests unpacks what a server says it has packed, chunk by chunk and each in memory, and reads
+    the page that comes along with a redirection to its end.
+    """
+    response.raw.headers.pop("Content-Encoding", None)
+    if response.is_redirect:
+        response.close()
+
+
+def _unpack(bundle: Path, paths: Iterable[Path], most: int) -> None:
     """Take the wanted members out of a zip, in whatever folder of it they are."""
     with zipfile.ZipFile(bundle) as archive:
         members = {Path(member.filename).name: member for member in archive.infolist()}

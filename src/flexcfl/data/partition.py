@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from flexcfl.data.client_lists import IndexLists
 from flexcfl.errors import DataError, SettingsError
 
-__all__ = ["Indices", "by_classes", "by_owner", "dirichlet", "iid", "split", "split_as_published"]
+__all__ = ["Indices", "by_classes", "by_owner", "dirichlet", "iid", "split"]
 
 Indices: TypeAlias = NDArray[np.int64]
 
@@ -100,19 +100,6 @@ def split(
         cut = max(1, len(indices) - wanted)
         train.append(shuffled[:cut])
         test.append(shuffled[cut:])
-    return IndexLists.of(train), IndexLists.of(test)
-
-
-def split_as_published(
-    lists: Sequence[Indices], rng: np.random.RandomState
-) -> tuple[IndexLists, IndexLists]:
-    """Shuffle inside each client and take ``int(0.9 n)`` examples to train, the others to test.
-
-    The published partitions share this rule, and NumPy's legacy generator.
-    """
-    shuffled = [rng.permutation(indices) for indices in lists]
-    train = [indices[: int(0.9 * len(indices))] for indices in shuffled]
-    test = [indices[int(0.9 * len(indices)) :] for indices in shuffled]
     return IndexLists.of(train), IndexLists.of(test)
 
 
