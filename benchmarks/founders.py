@@ -23,7 +23,7 @@ from flexcfl.experiment.resolve import resolve
 from flexcfl.protocol import Trained, Vectors
 from flexcfl.runner.hosting import SIMULATED
 from flexcfl.runner.prepare import Prepared, prepare
-from flexcfl.trust.guards.founding import judged
+from flexcfl.trust.guards.updates import judged
 
 FILE = Path(__file__).parents[1] / "results" / "founders.csv"
 ATTACKS = ("sign-flip", "noise", "label-flip")

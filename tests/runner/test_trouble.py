@@ -20,7 +20,7 @@ from flexcfl.protocol.cohorts import Policy
 from flexcfl.runner.execute import execute
 from flexcfl.runner.result import Run
 from flexcfl.trust.faults import ATTACKS, Behaviour, Faults, Roles, SignFlip
-from flexcfl.trust.faults.options import KINDS
+from flexcfl.trust.faults.failures import KINDS
 from flexcfl.trust.guards import REASONS
 from tests.record.checkpoints.interrupted import (
     CLIENTS,

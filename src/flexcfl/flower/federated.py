@@ -22,7 +22,7 @@ from flexcfl.flower.roster import Roster
 from flexcfl.flower.understanding import check_real
 from flexcfl.record.places import LOGS, NODES
 from flexcfl.runner.prepare import Prepared, prepare
-from flexcfl.trust.privacy import Discretion
+from flexcfl.trust.privacy import PrivacyGuard
 
 __all__ = ["Federated"]
 
@@ -69,10 +69,10 @@ class Federated:
         experiment, clients = prepared.experiment, prepared.federation.clients
         privacy, heading = experiment.privacy, _heading(experiment)
         private = privacy.level != "none"
-        discretion = Discretion(privacy, clients, experiment.run.seed) if private else None
+        privacy_guard = PrivacyGuard(privacy, clients, experiment.run.seed) if private else None
         settings = experiment.network
         world = (self.post, roster, self._joining, heading, settings, self.remark)
-        return Network(*world, discretion)
+        return Network(*world, privacy_guard)
 
     def sizes(self, prepared: Prepared) -> str:
         """Return how many nodes there are: what they have only they know."""

@@ -32,7 +32,7 @@ from flexcfl.protocol import (
     spans,
 )
 from flexcfl.simulation import Divergence
-from flexcfl.trust.privacy import Discretion
+from flexcfl.trust.privacy import PrivacyGuard
 
 __all__ = ["Memory", "Network"]
 
@@ -65,8 +65,9 @@ class Memory:
 class Network:
     """A federation whose clients are on nodes: ``at(round)`` fulfils the orders of that round.
 
-    ``remark`` is told what a person should know, such as why a node does not answer. ``discretion``
-    is that of the clients, where they have any: who has spent its budget releases nothing.
+    ``remark`` is told what a person should know, such as why a node does not answer.
+    ``privacy_guard`` is that of the clients, where they have any: a client that has spent its
+    budget releases nothing.
     """
 
     post: Post
@@ -75,7 +76,7 @@ class Network:
     heading: Heading
     settings: Settings
     remark: Callable[[str], None]
-    discretion: Discretion | None = None
+    privacy_guard: PrivacyGuard | None = None
     divergence: Divergence = field(default_factory=Divergence)
     released: Ids = field(init=False)
 
@@ -205,13 +206,13 @@ class _Round:
 
     def _count(self, order: Order[Any], asked: Iterable[Share]) -> None:
         """Count the updates that may leave clients, whether they will be heard of or not."""
-        discretion, released = self.network.discretion, self.network.released
-        if discretion is None or not order.trains:
+        privacy_guard, released = self.network.privacy_guard, self.network.released
+        if privacy_guard is None or not order.trains:
             return
-        discretion.recall(released)
+        privacy_guard.recall(released)
         for each in asked:
             clients = each.order.clients
-            released[clients[~discretion.spent(clients)]] += 1
+            released[clients[~privacy_guard.spent(clients)]] += 1
 
     def _look(self, order: Order[Any], reply: Any) -> None:
         """End a run whose training comes to nothing, unless that is on the word of a few."""

@@ -71,5 +71,5 @@ def _beware(world: Simulation, host: Hosted, recollection: Recollection) -> None
     if world.watch is not None:
         world.watch.stir(host.clients)  # nobody says when files of one's own have changed
     released = recollection.released
-    if world.discretion is not None and released is not None:
-        world.discretion.recall(np.maximum(world.discretion.memory(), released))
+    if world.privacy_guard is not None and released is not None:
+        world.privacy_guard.recall(np.maximum(world.privacy_guard.memory(), released))

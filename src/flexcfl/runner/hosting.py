@@ -11,7 +11,7 @@ from flexcfl.runner.prepare import Prepared, prepare
 from flexcfl.shifts.detection import Watch
 from flexcfl.simulation import Divergence, Memory, Simulation
 from flexcfl.trust.faults import Behaviour, Faults
-from flexcfl.trust.privacy import Discretion
+from flexcfl.trust.privacy import PrivacyGuard
 
 __all__ = ["SIMULATED", "Hosted", "Hosting", "simulation"]
 
@@ -19,8 +19,8 @@ __all__ = ["SIMULATED", "Hosted", "Hosting", "simulation"]
 class Hosted(World, Protocol):
     """A world whose memory is kept in checkpoints.
 
-    ``releases`` is how many updates left the client of which most did, where they leave with
-    discretion.
+    ``releases`` is how many updates left the client of which most did, where they want
+    privacy.
     """
 
     @property
@@ -106,7 +106,7 @@ def simulation(
         experiment.run.seed,
         watch=Watch(experiment.drift.options, clients) if experiment.migrates else None,
         behaviour=_behaviour(prepared),
-        discretion=Discretion(privacy, clients, secret) if privacy.level != "none" else None,
+        privacy_guard=PrivacyGuard(privacy, clients, secret) if privacy.level != "none" else None,
         divergence=divergence,
         false_labels=prepared.false_labels if computes else None,
     )

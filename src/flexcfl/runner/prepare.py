@@ -19,7 +19,7 @@ from flexcfl.protocol.cohorts import Attendance, Cohorts
 from flexcfl.shifts import Timeline
 from flexcfl.shifts.detection import DETECTORS
 from flexcfl.trust.faults import Roles
-from flexcfl.trust.privacy import Discretion, PrivateMean
+from flexcfl.trust.privacy import PrivacyGuard, PrivateMean
 
 if TYPE_CHECKING:
     from torch import nn
@@ -102,7 +102,7 @@ def prepare(
     attackers, clients = experiment.attackers, federation.clients
     roles = Roles.drawn(experiment.faults, attackers, clients, run.seed)
     if experiment.privacy.level != "none":
-        Discretion(experiment.privacy, clients, run.seed)  # so that a budget for nothing is told
+        PrivacyGuard(experiment.privacy, clients, run.seed)  # so that a budget for nothing is told
     make = cache(partial(_engine, experiment, federation, timeline.variants, own.factory))
     if not late:
         make(False)

@@ -38,7 +38,7 @@ from flexcfl.shifts.detection import Remembered, Samples, Watch
 from flexcfl.simulation.divergence import Divergence
 from flexcfl.simulation.keepsakes import Belongings, Keepsake, Keepsakes
 from flexcfl.trust.faults import Behaviour, Outdated
-from flexcfl.trust.privacy import Discretion
+from flexcfl.trust.privacy import PrivacyGuard
 
 if TYPE_CHECKING:  # an engine is handed in; who only reads this module need not wait for torch
     from flexcfl.engine import Engine
@@ -52,8 +52,8 @@ ReplyT = TypeVar("ReplyT")
 class Memory:
     """All that the clients of a simulation know between two rounds, and which data they have.
 
-    ``released`` counts the updates that left each client, where they do so with discretion, and
-    ``diverged`` the cohorts in a row all of whose training did.
+    ``released`` counts the updates that left each client, where they want privacy, and ``diverged``
+    the cohorts in a row all of whose training did.
     """
 
     world: World
@@ -77,7 +77,7 @@ class Simulation:
     for that purpose in the round before, whoever else was asked with it. ``timeline`` says which
     data clients have in a round. ``watch`` is how they notice that these have drifted, and is None
     where nobody will ask. ``keepsakes`` are what clients were sent to keep. ``behaviour`` is what
-    clients that fail or attack make of it all, ``discretion`` how updates leave clients, where
+    clients that fail or attack make of it all, ``privacy_guard`` how updates leave clients, where
     these want privacy, and ``false_labels`` the engine of attackers that train on labels the other
     way round. ``engine`` is None where no order needs the model. ``divergence`` ends a run whose
     training comes to nothing, and is None where others see to that.
@@ -89,7 +89,7 @@ class Simulation:
     watch: Watch | None = None
     keepsakes: Keepsakes = field(default_factory=Keepsakes)
     behaviour: Behaviour | None = None
-    discretion: Discretion | None = None
+    privacy_guard: PrivacyGuard | None = None
     false_labels: "Engine | None" = None
     divergence: Divergence | None = field(default_factory=Divergence)
     _noticed: int = 0
@@ -114,7 +114,7 @@ class Simulation:
     @property
     def releases(self) -> int:
         """How many updates left the client of which most did, where that is counted."""
-        return 0 if self.discretion is None else self.discretion.most
+        return 0 if self.privacy_guard is None else self.privacy_guard.most
 
     def memory(self) -> Memory:
         """Return all that is known after a round, which does not change with the simulation."""
@@ -124,7 +124,7 @@ class Simulation:
             self.keepsakes.memory(),
             watch,
             None if self.behaviour is None else self.behaviour.memory(),
-            None if self.discretion is None else self.discretion.memory(),
+            None if self.privacy_guard is None else self.privacy_guard.memory(),
             0 if self.divergence is None else self.divergence.times,
         )
 
@@ -136,8 +136,8 @@ class Simulation:
             self.watch.recall(memory.watch)
         if self.behaviour is not None and memory.outdated is not None:
             self.behaviour.recall(memory.outdated)
-        if self.discretion is not None and memory.released is not None:
-            self.discretion.recall(memory.released)
+        if self.privacy_guard is not None and memory.released is not None:
+            self.privacy_guard.recall(memory.released)
         if self.divergence is not None:
             self.divergence = Divergence(memory.diverged)
         self._noticed = memory.world.number
@@ -172,9 +172,9 @@ class _Moment:
             Settle: self._settle,
             CheckDrift: self._check,
         }
-        discretion = self.simulation.discretion
-        if discretion is not None and order.trains:
-            willing: Any = among(order, ~discretion.spent(order.clients))
+        privacy_guard = self.simulation.privacy_guard
+        if privacy_guard is not None and order.trains:
+            willing: Any = among(order, ~privacy_guard.spent(order.clients))
             order = willing
         reply: ReplyT = fulfil[type(order)](order)
         return reply
@@ -200,7 +200,7 @@ class _Moment:
         self, order: Train | Migrate, clients: Ids, models: Vectors, model_of: Ids
     ) -> tuple[Vectors, NDArray[np.float64]]:
         """Return what clients of an order learn from their models, as it leaves them."""
-        simulation, discretion = self.simulation, self.simulation.discretion
+        simulation, privacy_guard = self.simulation, self.simulation.privacy_guard
         updates, loss = self._trained(self.engine, order, clients, models, model_of)
         if simulation.false_labels is not None and simulation.behaviour is not None:
             own = np.flatnonzero(simulation.behaviour.roles.hostile[clients])
@@ -208,8 +208,8 @@ class _Moment:
             updates[own], loss[own] = self._trained(
                 engine, order, clients[own], models, model_of[own]
             )
-        if discretion is not None:
-            updates = discretion.protected(updates, clients, order.purpose, self.number)
+        if privacy_guard is not None:
+            updates = privacy_guard.protected(updates, clients, order.purpose, self.number)
         return updates, loss
 
     def _trained(

@@ -3,15 +3,10 @@
 from dataclasses import dataclass
 
 from flexcfl.extensions import Registry, understood_as
-from flexcfl.trust.faults.attack import Attack
+from flexcfl.trust.faults.attacks import Attack, Drag, LabelFlip, Noise, SignFlip
 from flexcfl.trust.faults.behaviour import Behaviour
-from flexcfl.trust.faults.drag import Drag
-from flexcfl.trust.faults.label_flip import LabelFlip
-from flexcfl.trust.faults.noise import Noise
-from flexcfl.trust.faults.options import KINDS, Faults
-from flexcfl.trust.faults.outdated import Outdated
-from flexcfl.trust.faults.roles import Roles
-from flexcfl.trust.faults.sign_flip import SignFlip
+from flexcfl.trust.faults.failures import KINDS, Faults, Roles
+from flexcfl.trust.faults.updates import Outdated
 
 __all__ = [
     "ATTACKS",

@@ -16,12 +16,9 @@ from flexcfl.protocol import (
     among,
     of_those,
 )
-from flexcfl.trust.faults.absence import Absence
-from flexcfl.trust.faults.attack import Attack
-from flexcfl.trust.faults.corruption import corrupted
-from flexcfl.trust.faults.options import KINDS, Faults
-from flexcfl.trust.faults.outdated import Answers, Outdated
-from flexcfl.trust.faults.roles import Roles
+from flexcfl.trust.faults.attacks import Attack
+from flexcfl.trust.faults.failures import KINDS, Absence, Faults, Roles
+from flexcfl.trust.faults.updates import Answers, Outdated, corrupted
 
 __all__ = ["Behaviour"]
 

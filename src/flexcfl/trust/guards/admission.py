@@ -5,21 +5,40 @@ Whatever a client sends, it costs no more than that client's own answer.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass as settings
 
 from flexcfl.protocol import Flags, Ids, Order, Received, Trained, Vectors, of_those
 from flexcfl.trust.guards.columns import lengths, matrix, taken
-from flexcfl.trust.guards.founding import Centre, copies, judged
-from flexcfl.trust.guards.options import Guards
-from flexcfl.trust.guards.proportion import longest, shortened
-from flexcfl.trust.guards.review import REASONS, Review
-from flexcfl.trust.guards.sense import Readings, finite, readings
+from flexcfl.trust.guards.review import REASONS, Readings, Review, finite, readings
+from flexcfl.trust.guards.updates import Centre, copies, judged, longest, shortened
 
-__all__ = ["REASONS", "Admission", "admitted"]
+__all__ = ["REASONS", "Admission", "Guards", "admitted"]
 
 ReplyT = TypeVar("ReplyT")
+Factor = Annotated[float, Field(ge=1, le=1e12, allow_inf_nan=False)]
+Cosine = Annotated[float, Field(ge=-1, le=1)]
+
+
+@settings(frozen=True, config=ConfigDict(extra="forbid"))
+class Guards:
+    """What the server accepts beyond what it always asks for.
+
+    It always asks for finite numbers of the right shape, for the order of this round. An update
+    longer than ``norm_bound`` times the median length of those that came with it (or a hundredth
+    of the model's, if that is more; of one or two: the model's) is rejected, or shortened to that,
+    as ``norm_action`` says.
+    Founders of groups whose update has a cosine below ``founder_cosine`` to the geometric median of
+    the others' directions are not admitted, so that a minority that points elsewhere founds no
+    group. Either may be ``none``.
+    """
+
+    norm_bound: Factor | Literal["none"] = 100.0
+    norm_action: Literal["reject", "clip"] = "reject"
+    founder_cosine: Cosine | Literal["none"] = "none"
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,189 @@
+"""Attacks: what hostile clients, which know what they do, make of their answers."""
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import Annotated, Any, ClassVar, Protocol
+
+import numpy as np
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass as settings
+
+from flexcfl import seeds
+from flexcfl.aggregation import norms
+from flexcfl.protocol import Order, Trained, TrainingOrder, Vector, Vectors
+
+__all__ = ["Attack", "Drag", "LabelFlip", "Noise", "SignFlip", "of_share"]
+
+FORBID = ConfigDict(extra="forbid")
+SHARE = 0.2  # of the clients, where nothing else is said
+
+Share = Annotated[float, Field(ge=0, le=1)]
+# The upper bound keeps a sensible update within float32.
+Scale = Annotated[float, Field(gt=0, le=1e6)]
+
+
+class Attack(Protocol):
+    """Clients that alter what they send.
+
+    Where ``poisons`` is set, attackers train on labels ``classes - 1 - y``, of which whoever
+    simulates them takes care.
+    """
+
+    poisons: ClassVar[bool]
+
+    def number(self, clients: int) -> int:
+        """Return how many of so many clients attack."""
+        ...
+
+    def altered(self, order: Order[Any], reply: Any, number: int, seed: int) -> Any:
+        """Return what attackers send for what they would honestly answer in round ``number``.
+
+        The reply is that of attackers alone, all of those that answer this order. It must not be
+        changed but replaced, by one of the same clients and shapes, or handed back as it is. What
+        is drawn must depend on the seed, the round and the client, not on earlier calls.
+        """
+        ...
+
+
+@settings(frozen=True, config=FORBID)
+class Attackers:
+    """How many attack: a ``share`` of the clients, a fifth by default, or so many ``clients``."""
+
+    poisons: ClassVar[bool] = False
+    share: Share | None = None
+    clients: Annotated[int, Field(ge=0, le=10**9)] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse both settings together, and set the default share where neither is given."""
+        if self.share is not None and self.clients is not None:
+            raise ValueError(
+                f"share {self.share:g} and clients {self.clients} both say how many attack: "
+                "give only one of them."
+            )
+        if self.share is None and self.clients is None:
+            object.__setattr__(self, "share", SHARE)
+
+    def number(self, clients: int) -> int:
+        """Return how many of so many clients attack."""
+        return of_share(self.share, clients) if self.share is not None else self.clients or 0
+
+
+def of_share(share: float, clients: int) -> int:
+    """Return how many clients a share is: the nearest number, but somebody if it is not zero.
+
+    >>> of_share(0.1, 26), of_share(0.1, 2), of_share(0.0, 2)
+    (3, 1, 0)
+    """
+    return max(int(share > 0), int(share * clients + 0.5))
+
+
+@settings(frozen=True, config=FORBID)
+class SignFlip(Attackers):
+    r"""Attackers send :math:`-s \Delta` for their update :math:`\Delta`, ``scale`` being :math:`s`.
+
+    A share :math:`f` of them turns a mean step around from :math:`s = (1 - f) / f` on, which is 4
+    for a fifth; below, averaging is only slower. With the default of 10 next to nothing is left of
+    what plain averaging learns, in its best round as in its last.
+
+    Li, Xu, Chen, Giannakis, Ling: RSA: Byzantine-Robust Stochastic Aggregation Methods for
+    Distributed Learning from Heterogeneous Datasets. AAAI 2019.
+    """
+
+    scale: Scale = 10.0
+
+    def altered(self, order: Order[Any], reply: Any, number: int, seed: int) -> Any:
+        """Turn updates around."""
+        if not order.brings_updates:
+            return reply
+        with np.errstate(over="ignore"):  # what is beyond float32 is sent as infinity
+            return replace(reply, updates=reply.updates * np.float32(-self.scale))
+
+
+@settings(frozen=True, config=FORBID)
+class Noise(Attackers):
+    """Attackers send noise about ``scale`` times as long as their update, and otherwise unlike it.
+
+    Its length goes by that of the update, so that one setting fits all models and rates.
+
+    Blanchard, El Mhamdi, Guerraoui, Stainer: Machine Learning with Adversaries: Byzantine Tolerant
+    Gradient Descent. NeurIPS 2017.
+    """
+
+    scale: Scale = 10.0
+
+    def altered(self, order: Any, reply: Any, number: int, seed: int) -> Any:
+        """Put noise in the place of updates."""
+        if not order.brings_updates:
+            return reply
+        return replace(reply, updates=self._noise(order, reply, number, seed))
+
+    def _noise(self, order: TrainingOrder[Any], reply: Trained, number: int, seed: int) -> Vectors:
+        updates = np.empty_like(reply.updates)
+        deviations = self.scale * norms(reply.updates) / np.sqrt(updates.shape[1])
+        for row, own in enumerate(order.draws(reply.clients)):
+            rng = seeds.generator(seed, f"noise {order.purpose}", number, *own)
+            rng.standard_normal(out=updates[row], dtype=np.float32)
+        with np.errstate(over="ignore", invalid="ignore"):  # of updates that are not finite
+            updates *= deviations[:, np.newaxis].astype(np.float32)
+        return updates
+
+
+@settings(frozen=True, config=FORBID)
+class LabelFlip(Attackers):
+    """Attackers take every label ``y`` for ``classes - 1 - y``, and send what they learn so.
+
+    Biggio, Nelson, Laskov: Poisoning Attacks against Support Vector Machines. ICML 2012; with
+    labels ``classes - 1 - y``, as in Fang, Cao, Jia, Gong: Local Model Poisoning Attacks to
+    Byzantine-Robust Federated Learning. USENIX Security 2020.
+    """
+
+    poisons: ClassVar[bool] = True
+
+    def altered(self, order: Order[Any], reply: Any, number: int, seed: int) -> Any:
+        """Leave answers as they are: the data are false already."""
+        return reply
+
+
+@settings(frozen=True, config=FORBID)
+class Drag(Attackers):
+    """Attackers claim to belong to ``group``, and push its model into one common direction.
+
+    An attack on clustered learning itself: a group is small beside the federation, so that a
+    minority of all clients may be the majority of a group that lets everybody in who says to
+    belong there.
+
+    They name that group, counted round where there are fewer, whenever they are asked to choose
+    one. Asked to found groups, all send the same update, that of the first of them, so as to be
+    clustered together.
+    When they train, what they send points into a direction that is drawn once, and is ``scale``
+    times as long as their own update.
+    """
+
+    group: Annotated[int, Field(ge=0, le=10**9)] = 0
+    scale: Scale = 10.0
+
+    def altered(self, order: Order[Any], reply: Any, number: int, seed: int) -> Any:
+        """Claim the group, be alike as founders, and push."""
+        if order.brings_updates and order.purpose == "cold-start":
+            alike = np.repeat(reply.updates[:1], len(reply.clients), axis=0)
+            return replace(reply, updates=alike)
+        changed: dict[str, Any] = {}
+        if order.brings_updates:
+            changed["updates"] = self._pushed(reply.updates, seed)
+        if order.choices is not None:  # a group that is given cannot be claimed
+            name = "group_of" if hasattr(reply, "group_of") else "model_of"
+            changed[name] = np.full_like(getattr(reply, name), self.group % order.choices)
+        return replace(reply, **changed) if changed else reply
+
+    def _pushed(self, updates: Vectors, seed: int) -> Vectors:
+        lengths = (self.scale * norms(updates))[:, np.newaxis]
+        with np.errstate(over="ignore", invalid="ignore"):  # of updates that are not finite
+            return np.asarray(lengths.astype(np.float32) * _direction(seed, updates.shape[1]))
+
+
+@lru_cache(maxsize=1)
+def _direction(seed: int, parameters: int) -> Vector:
+    """Return the unit vector into which all attackers of a run push, in every round."""
+    direction = seeds.generator(seed, "drag").standard_normal(parameters)
+    # By NumPy's own sum, which does not depend on BLAS threads.
+    return np.asarray(direction / np.sqrt(np.square(direction).sum()), dtype=np.float32)
