@@ -13,8 +13,9 @@ from sklearn.metrics import adjusted_rand_score
 from flexcfl.algorithms import FedAvg, cfl
 from flexcfl.algorithms.cfl import CFL, LEAF, CflOptions, CflState
 from flexcfl.errors import SettingsError
-from flexcfl.protocol import Conversation, Local, Order, Train, Trained, drive
+from flexcfl.protocol import Local, Order, Train, Trained, drive
 from flexcfl.settings import validated
+from tests.algorithms.driving import advanced, rng, started
 
 LOCAL = Local(rate=0.5)
 EAGER = CflOptions(eps1=0.5, eps2=1.0, least=2, rounds_before=0)
@@ -52,10 +53,6 @@ class Script:
 
 def training(node: int, answers: dict[int, list[float]]) -> dict[tuple[str, int, int], list[float]]:
     return {("training", node, client): update for client, update in answers.items()}
-
-
-def rng() -> np.random.Generator:
-    return np.random.default_rng(0)
 
 
 def root(clients: int) -> CflState:
@@ -216,25 +213,10 @@ def test_full_participation_asks_everybody_present_and_nobody_else() -> None:
     assert order.clients.tolist() == [0, 2, 3]
 
 
-def started(method: CFL, federation: Any, present: np.ndarray | None = None) -> CflState:
-    there = federation.present if present is None else present
-    return drive(method.start(federation.initial, there, rng()), federation)
-
-
-def advanced(
-    method: CFL, state: CflState, federation: Any, rounds: int, present: np.ndarray | None = None
-) -> CflState:
-    there = federation.present if present is None else present
-    for _ in range(rounds):
-        talk: Conversation[CflState] = method.round(state, np.flatnonzero(there), there, rng())
-        state = drive(talk, federation)
-    return state
-
-
 def test_kinds_of_clients_are_separated_by_dividing_again_and_again(parabolas: Make) -> None:
     federation = parabolas(15)
     method = CFL(LOCAL, CflOptions(eps1=0.1, eps2=1.0, participation="full", rounds_before=0))
-    state = advanced(method, started(method, federation), federation, 40)
+    state = advanced(method, started(method, federation), federation, *[range(15)] * 40)
     assert len(state.models) == 5
     assert adjusted_rand_score(federation.kinds, state.node_of) == 1
     for client, node in enumerate(state.node_of):
@@ -249,10 +231,11 @@ def test_late_clients_find_the_others_of_their_kind(parabolas: Make) -> None:
     federation = parabolas(15)
     early = np.arange(15) < 9
     method = CFL(LOCAL, CflOptions(eps1=0.1, eps2=1.0, participation="full", rounds_before=0))
-    state = advanced(method, started(method, federation, early), federation, 40, early)
+    state = started(method, federation, present=early)
+    state = advanced(method, state, federation, *[range(9)] * 40, present=early)
     assert (state.node_of[9:] == 0).all()
     federation.exchanges.clear()
-    state = advanced(method, state, federation, 1)
+    state = advanced(method, state, federation, range(15))
     assert adjusted_rand_score(federation.kinds, state.node_of) == 1
     orders = [order for order, _ in federation.exchanges]
     assert [each.purpose for each in orders] == ["placement", "placement", "training"]

@@ -15,8 +15,9 @@ import flexcfl
 from flexcfl.algorithms.fedavg import FedAvg
 from flexcfl.algorithms.fesem import FeSEM, FesemOptions, FesemState, memory
 from flexcfl.errors import SettingsError
-from flexcfl.protocol import NO_GROUP, Conversation, Local, Train, Trained, drive
+from flexcfl.protocol import NO_GROUP, Conversation, Local, Train, Trained
 from flexcfl.settings import validated
+from tests.algorithms.driving import advanced, rng, started
 
 Make = Callable[..., Any]
 
@@ -31,10 +32,6 @@ def fesem(**options: Any) -> FeSEM:
 def state_of(models: Any, group_of: Any, local_models: Any) -> FesemState:
     vectors = tuple(None if own is None else np.array(own, np.float32) for own in local_models)
     return FesemState(np.array(models, np.float32), np.array(group_of, np.int64), vectors)
-
-
-def rng(seed: int = 0) -> np.random.Generator:
-    return np.random.default_rng(seed)
 
 
 def result(talk: Conversation[FesemState], reply: Any = None) -> FesemState:
@@ -167,19 +164,6 @@ def test_averaging_by_examples_is_an_option() -> None:
         next(talk)
         reply = Trained(pair, updates, np.array([3, 1]), np.zeros(2), pair * 0)
         assert result(talk, reply).models.tolist() == [[expected]]
-
-
-def started(method: Any, federation: Any, seed: int = 3) -> Any:
-    return drive(method.start(federation.initial, federation.present, rng(seed)), federation)
-
-
-def advanced(method: Any, state: Any, federation: Any, *cohorts: Any) -> Any:
-    """Return the state after a round with each cohort; round n draws from seed n."""
-    for number, cohort in enumerate(cohorts):
-        ids = np.array(cohort, np.int64)
-        talk = method.round(state, ids, federation.present, rng(number))
-        state = drive(talk, federation)
-    return state
 
 
 def test_one_group_weighted_by_examples_is_fedavg(parabolas: Make) -> None:

@@ -28,6 +28,7 @@ from flexcfl.protocol import (
     drive,
 )
 from flexcfl.settings import validated
+from tests.algorithms.driving import advanced, started
 
 LOCAL = Local(rate=0.5)
 THREE = FlexcflOptions(groups=3, alpha=2)
@@ -40,16 +41,6 @@ def finished(conversation: Conversation[Any], reply: Any) -> Any:
     with pytest.raises(StopIteration) as stop:
         conversation.send(reply)
     return stop.value.value
-
-
-def started(method: FlexCFL, federation: Federation, seed: int = 0) -> Any:
-    rng = np.random.default_rng(seed)
-    return drive(method.start(federation.initial, federation.present, rng), federation)
-
-
-def advanced(method: Any, state: Any, federation: Federation, cohort: np.ndarray) -> Any:
-    rng = np.random.default_rng(1)
-    return drive(method.round(state, cohort, federation.present, rng), federation)
 
 
 def phases(federation: Federation) -> list[str]:
@@ -142,7 +133,7 @@ def test_one_group_that_begins_at_the_origin_is_fedavg(parabolas: Make) -> None:
     federation, cohorts = parabolas(12), [[0, 3, 5], [2, 3, 11], [1, 4, 8]]
     one = FlexCFL(LOCAL, FlexcflOptions(groups=1, alpha=2, first_model="origin"))
     mine: Any = started(one, federation)
-    theirs: Any = started(FedAvg(LOCAL), federation)  # type: ignore[arg-type]
+    theirs: Any = started(FedAvg(LOCAL), federation)
     for cohort in cohorts:
         mine = advanced(one, mine, federation, np.array(cohort))
         theirs = advanced(FedAvg(LOCAL), theirs, federation, np.array(cohort))

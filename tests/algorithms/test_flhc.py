@@ -18,6 +18,7 @@ from flexcfl.clustering import measures
 from flexcfl.errors import SettingsError
 from flexcfl.protocol import Clustering, Local, Order, Train, Trained, drive
 from flexcfl.settings import validated
+from tests.algorithms.driving import rng
 
 LOCAL = Local(rate=0.5)
 KINDS = [
@@ -54,10 +55,6 @@ class Script:
             (each.purpose, each.clients.tolist(), np.asarray(each.model_of).tolist())
             for each in self.orders
         ]
-
-
-def rng(seed: int = 0) -> np.random.Generator:
-    return np.random.default_rng(seed)
 
 
 def global_model(clients: int, parameters: int = 2) -> FlhcState:

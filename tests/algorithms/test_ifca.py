@@ -30,15 +30,12 @@ from flexcfl.protocol import (
 from flexcfl.settings import validated
 from flexcfl.shifts import Timeline
 from flexcfl.simulation import Simulation
+from tests.algorithms.driving import rng
 
 Make = Callable[..., Any]
 
 ALL = np.ones(5, dtype=np.bool_)
 NOBODY = np.empty(0, np.int64)
-
-
-def rng(seed: int = 0) -> np.random.Generator:
-    return np.random.default_rng(seed)
 
 
 def ifca(**options: Any) -> IFCA:

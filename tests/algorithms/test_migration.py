@@ -15,7 +15,6 @@ from flexcfl.protocol import (
     CheckDrift,
     Checked,
     Choose,
-    Ids,
     Keep,
     Local,
     Migrate,
@@ -24,8 +23,8 @@ from flexcfl.protocol import (
     Placed,
     Settle,
     Train,
-    drive,
 )
+from tests.algorithms.driving import advanced, started
 
 CLIENTS = 12
 EVERYBODY = np.arange(CLIENTS)
@@ -44,28 +43,18 @@ def made(name: str) -> Algorithm[Any]:
     return entry.make(entry.options(**options), Local(rate=0.5))
 
 
-def started(algorithm: Algorithm[Any], federation: Federation) -> Any:
+def begun(algorithm: Algorithm[Any], federation: Federation) -> Any:
     """Start; IFCA with a model near each of the places where clients want to be."""
     places = iter(8 * np.eye(3, dtype=np.float32))
     near = isinstance(algorithm, IFCA)
-    rng = np.random.default_rng(0)
-    initial = (lambda rng: next(places)) if near else federation.initial
-    return drive(algorithm.start(initial, federation.present, rng), federation)
-
-
-def advanced(
-    algorithm: Algorithm[Any], state: Any, executor: Any, cohort: Ids, number: int = 0
-) -> Any:
-    present = np.ones(CLIENTS, dtype=np.bool_)
-    talk = algorithm.round(state, cohort, present, np.random.default_rng(number))
-    return drive(talk, executor)
+    return started(algorithm, federation, initial=(lambda rng: next(places)) if near else None)
 
 
 def everybody_placed(name: str, parabolas: Make) -> tuple[Algorithm[Any], Any, Federation]:
     algorithm, federation = made(name), parabolas(CLIENTS)
-    state = advanced(algorithm, started(algorithm, federation), federation, EVERYBODY)
+    state = advanced(algorithm, begun(algorithm, federation), federation, EVERYBODY)
     for number in range(1, 6):
-        state = advanced(algorithm, state, federation, EVERYBODY, number)
+        state = advanced(algorithm, state, federation, EVERYBODY, first=number)
     federation.exchanges.clear()
     return algorithm, state, federation
 
@@ -95,12 +84,12 @@ def test_everybody_who_has_drifted_is_placed_again_before_the_training(
 ) -> None:
     algorithm, state, federation = everybody_placed(name, parabolas)
     federation.kinds[[3, 5, 7]] = (federation.kinds[[3, 5, 7]] + 1) % 3
-    state = advanced(algorithm, state, federation, COHORT, 9)
+    state = advanced(algorithm, state, federation, COHORT, first=9)
     assert federation.known == dict(enumerate(federation.kinds.tolist()))
     kinds = [type(order) for order, _ in federation.exchanges]
     assert kinds[0] is CheckDrift
     assert kinds.index(Train) > 1
-    again = advanced(algorithm, state, federation, COHORT, 10)
+    again = advanced(algorithm, state, federation, COHORT, first=10)
     assert (algorithm.serving(again).model_of != NO_GROUP).all()
 
 
@@ -110,7 +99,7 @@ def test_a_client_moves_to_the_group_of_those_like_it(name: str, parabolas: Make
     before = algorithm.serving(state).model_of
     assert len({int(before[client]) for client in range(3)}) == 3
     federation.kinds[3] = 1  # it was 0
-    after = algorithm.serving(advanced(algorithm, state, federation, COHORT, 9)).model_of
+    after = algorithm.serving(advanced(algorithm, state, federation, COHORT, first=9)).model_of
     assert after[3] == before[1] != before[3]
     others = np.delete(EVERYBODY, [3, *COHORT])
     assert np.array_equal(after[others], before[others])
@@ -119,7 +108,7 @@ def test_a_client_moves_to_the_group_of_those_like_it(name: str, parabolas: Make
 def test_migration_is_local_and_whoever_migrates_trains_in_its_new_group(parabolas: Make) -> None:
     algorithm, state, federation = everybody_placed("flexcfl", parabolas)
     federation.kinds[5] = 0
-    after = advanced(algorithm, state, federation, COHORT, 9)
+    after = advanced(algorithm, state, federation, COHORT, first=9)
     (migrate,) = orders(federation, Migrate)
     assert migrate.clients.tolist() == [5]
     assert migrate.down_bytes == 0
@@ -146,13 +135,13 @@ def test_who_has_lost_what_it_kept_is_placed_like_a_newcomer_when_it_is_chosen(
             return Placed(reply.clients, nothing)
         return reply
 
-    after = advanced(algorithm, state, forgetful, COHORT, 9)
+    after = advanced(algorithm, state, forgetful, COHORT, first=9)
     (place,) = orders(federation, Place)
     assert place.clients.tolist() == [0]
     assert after.group_of[0] == state.group_of[0]
     assert after.group_of[3] == NO_GROUP
     assert not after.drifted.any()
-    again = advanced(algorithm, after, federation, EVERYBODY, 10)
+    again = advanced(algorithm, after, federation, EVERYBODY, first=10)
     assert np.array_equal(again.group_of, state.group_of)
 
 
@@ -163,17 +152,17 @@ def test_a_verdict_stands_until_the_client_has_been_placed(
     algorithm, state, federation = everybody_placed(name, parabolas)
     before = algorithm.serving(state).model_of.copy()
     federation.kinds[3] = 1
-    lost = advanced(algorithm, state, Lossy(federation, kind), COHORT, 9)
+    lost = advanced(algorithm, state, Lossy(federation, kind), COHORT, first=9)
     assert algorithm.serving(lost).model_of[3] == before[3]
     federation.exchanges.clear()
     # The client has done its part and says that all is well; the server has not forgotten.
-    found = advanced(algorithm, lost, federation, COHORT, 10)
+    found = advanced(algorithm, lost, federation, COHORT, first=10)
     ((_, checked), *_) = federation.exchanges
     assert not checked.drifted.any()
     assert orders(federation, kind)[0].clients.tolist() == [3]
     assert algorithm.serving(found).model_of[3] != before[3]
     federation.exchanges.clear()
-    advanced(algorithm, found, federation, COHORT, 11)
+    advanced(algorithm, found, federation, COHORT, first=11)
     assert not orders(federation, kind)
 
 
@@ -182,9 +171,9 @@ def test_a_lost_verdict_is_given_again(name: str, parabolas: Make) -> None:
     algorithm, state, federation = everybody_placed(name, parabolas)
     federation.kinds[3] = 1
     cohort = np.array([0, 1])
-    lost = advanced(algorithm, state, Lossy(federation, CheckDrift), cohort, 9)
+    lost = advanced(algorithm, state, Lossy(federation, CheckDrift), cohort, first=9)
     assert federation.known[3] == 0
-    advanced(algorithm, lost, federation, cohort, 10)
+    advanced(algorithm, lost, federation, cohort, first=10)
     assert federation.known[3] == 1
 
 
@@ -193,7 +182,7 @@ def test_only_those_with_a_group_are_asked_and_nobody_where_there_are_none(
     name: str, parabolas: Make
 ) -> None:
     algorithm, federation = made(name), parabolas(CLIENTS)
-    state = started(algorithm, federation)
+    state = begun(algorithm, federation)
     placed = np.flatnonzero(algorithm.serving(state).model_of != NO_GROUP)
     federation.exchanges.clear()
     advanced(algorithm, state, federation, COHORT)
@@ -207,7 +196,7 @@ def test_only_those_with_a_group_are_asked_and_nobody_where_there_are_none(
 def test_who_does_not_migrate_does_not_ask_either(name: str, parabolas: Make) -> None:
     algorithm, _, federation = everybody_placed(name, parabolas)
     federation.kinds[:] = 0
-    advanced(algorithm, started(algorithm, federation), federation, COHORT)
+    advanced(algorithm, begun(algorithm, federation), federation, COHORT)
     for kind in (CheckDrift, Migrate, Choose, Settle, Keep):
         assert not orders(federation, kind)
 
@@ -232,7 +221,7 @@ def test_fesem_mig_joins_the_group_nearest_to_the_stored_model_and_sends_no_mode
     stored[3] = own
     state = replace(state, local_models=tuple(stored), group_of=state.group_of * 0 + 2)
     federation.kinds[3] = 1
-    after = advanced(algorithm, state, federation, np.array([0, 1]), 9)
+    after = advanced(algorithm, state, federation, np.array([0, 1]), first=9)
     distances = ((state.models - own) ** 2).sum(axis=1)
     assert after.group_of[3] == distances.argmin()
     settle, *_ = orders(federation, Settle)
@@ -245,7 +234,7 @@ def test_random_placement_redoes_the_draw_for_who_has_drifted(parabolas: Make) -
     moved = set()
     for number in range(20):
         federation.kinds[3] = (federation.kinds[3] + 1) % 3
-        state = advanced(algorithm, state, federation, COHORT, number)
+        state = advanced(algorithm, state, federation, COHORT, first=number)
         moved.add(int(state.group_of[3]))
     assert moved == {0, 1, 2}
     assert not orders(federation, Place)
@@ -253,10 +242,10 @@ def test_random_placement_redoes_the_draw_for_who_has_drifted(parabolas: Make) -
 
 def test_a_founder_that_did_not_keep_the_directions_is_a_newcomer_again(parabolas: Make) -> None:
     algorithm = made("flexcfl")
-    heard = started(algorithm, parabolas(CLIENTS))
+    heard = begun(algorithm, parabolas(CLIENTS))
     founders = np.flatnonzero(heard.group_of != NO_GROUP)
     silent = parabolas(CLIENTS, silent=frozenset(founders[:2].tolist()), phase="keep")
-    state = started(algorithm, silent)
+    state = begun(algorithm, silent)
     assert (state.group_of[founders[:2]] == NO_GROUP).all()
     assert (state.group_of[founders[2:]] == heard.group_of[founders[2:]]).all()
     later = advanced(algorithm, state, parabolas(CLIENTS), founders)
