@@ -11,19 +11,17 @@ import numpy as np
 import pytest
 
 import flexcfl
-from flexcfl.flower import records
-from flexcfl.flower.merging import merged, part
-from flexcfl.flower.records import (
+from flexcfl.flower import messages
+from flexcfl.flower.messages import (
     MESSAGES,
     Heading,
-    Letter,
-    letter_in,
-    letter_record,
+    order_in,
+    order_record,
     reply_in,
     reply_record,
 )
+from flexcfl.flower.shares import Share, merged, translated, up_bytes
 from flexcfl.flower.vetting import check_order
-from flexcfl.flower.wire import Share, up_bytes
 from flexcfl.protocol import (
     Evaluate,
     Local,
@@ -73,7 +71,7 @@ every_order = pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
 
 @pytest.fixture(autouse=True)
 def wire_of_the_ninth(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(records.KINDS, "ninth", Ninth)
+    monkeypatch.setitem(messages.KINDS, "ninth", Ninth)
 
 
 def answer(order: Order[Any]) -> Any:
@@ -143,20 +141,20 @@ def test_guards_hand_on_what_is_in_order_and_know_who_was_not_asked(order: Order
 
 @every_order
 def test_a_letter_and_its_answer_are_read_as_they_were_written(order: Order[Any]) -> None:
-    letter = letter_in(over_the_wire(letter_record(Letter(HEADING, order))))
-    assert letter.heading == HEADING
-    check_equal(letter.order, order)
+    heading, arrived = order_in(over_the_wire(order_record(HEADING, order)))
+    assert heading == HEADING
+    check_equal(arrived, order)
     reply = answer(order)
     for updates in ("float16", "float32"):
         returned = reply_in(order, over_the_wire(reply_record(reply, updates)))
         size = sum(column.nbytes for column in returned.columns.values())
         assert size == up_bytes(order, len(order.clients), updates)
-    check_equal(merged(order, [part(Share(order), returned, ROUND)]).reply, reply)
+    check_equal(merged(order, [translated(Share(order), returned, ROUND)]).reply, reply)
 
 
 def test_a_letter_may_only_ask_who_is_there() -> None:
-    letter = letter_in(over_the_wire(letter_record(Letter(HEADING, None))))
-    assert (letter.heading, letter.order) == (HEADING, None)
+    content = over_the_wire(order_record(HEADING, None))
+    assert order_in(content) == (HEADING, None)
 
 
 @every_order

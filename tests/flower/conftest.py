@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from flexcfl.flower.post import Post
+from flexcfl.flower.channel import MessageChannel
 from tests.flower.inprocess import Clock
 
 
@@ -15,8 +15,8 @@ from tests.flower.inprocess import Clock
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Return the clock of every run of a test; a grid must be given it for delays."""
     clock = Clock()
-    timed = partial(Post, clock=clock, sleep=clock.sleep)
-    monkeypatch.setattr("flexcfl.flower.federated.Post", timed)
+    timed = partial(MessageChannel, clock=clock, sleep=clock.sleep)
+    monkeypatch.setattr("flexcfl.flower.server.MessageChannel", timed)
     return clock
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from flwr.app import RecordDict
 
-from flexcfl.flower import node
-from flexcfl.flower.records import Heading, Letter, letter_record, reply_in
+from flexcfl.flower.client import answer
+from flexcfl.flower.messages import Heading, order_record, reply_in
 from flexcfl.protocol import Order
 
 SHAPE, CLASSES, CLIENTS = (4,), 4, 8
@@ -69,8 +69,8 @@ def asked(
 ) -> tuple[RecordDict, list[str]]:
     """Return what a node answers, and its remarks."""
     remarks: list[str] = []
-    letter = letter_record(Letter(head or heading(), order))
-    return node.answer(letter, config, remarks.append), remarks
+    letter = order_record(head or heading(), order)
+    return answer(letter, config, remarks.append), remarks
 
 
 def columns(

@@ -18,8 +18,8 @@ pytest.importorskip("flwr")
 from flexcfl.data.federation import stand_in
 from flexcfl.errors import DataError, SettingsError
 from flexcfl.flower import certificates
-from flexcfl.flower.files import own_federation
-from flexcfl.flower.hosting import NodeSettings
+from flexcfl.flower.node_clients import NodeSettings
+from flexcfl.flower.own_data import own_federation
 from flexcfl.flower.server import serve
 from tests.flower.inprocess import InProcessGrid, shards
 from tests.flower.processes import Program, Programs, free_port

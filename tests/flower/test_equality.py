@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from flexcfl.algorithms import ALGORITHMS
-from flexcfl.flower.records import letter_in
+from flexcfl.flower.messages import order_in
 from flexcfl.protocol import Train
 from flexcfl.protocol.cohorts import Cohorts
 from flexcfl.runner.result import Run
@@ -152,9 +152,9 @@ def test_the_same_cohorts(tmp_path: Path) -> None:
     run = served(grid, {"algorithm.name": "fedavg", "run.seed": 3}, tmp_path / "run", nodes=2)
     asked: dict[int, list[int]] = {}
     for message in grid.sent("train"):
-        letter = letter_in(message.content)
-        assert isinstance(letter.order, Train)
-        asked.setdefault(letter.heading.round, []).extend(letter.order.clients.tolist())
+        heading, order = order_in(message.content)
+        assert isinstance(order, Train)
+        asked.setdefault(heading.round, []).extend(order.clients.tolist())
     cohorts = Cohorts(3, np.zeros(40, dtype=np.int64), 10)
     assert {number: sorted(own) for number, own in asked.items()} == {
         number: cohorts.choose(number).tolist() for number in run.rounds["round"].tolist()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from flwr.app import Context, Message
 
-from flexcfl.flower.records import Hosts, hosts_record, letter_in, reply_record
+from flexcfl.flower.messages import NodeInfo, node_info_record, order_in, reply_record
 from flexcfl.protocol import (
     CheckDrift,
     Checked,
@@ -52,10 +52,10 @@ def answer(order: Any) -> Any:
 
 
 def node(message: Message, context: Context) -> Message:
-    order = letter_in(message.content).order
+    _, order = order_in(message.content)
     if order is None:
         mine = np.arange(context.node_id, CLIENTS, 2)
-        content = hosts_record(Hosts(mine, CLIENTS, (FEATURES,), CLASSES))
+        content = node_info_record(NodeInfo(mine, CLIENTS, (FEATURES,), CLASSES))
     else:
         content = reply_record(answer(order), "float32")
     return Message(content, reply_to=message)

@@ -7,13 +7,13 @@ import pytest
 from flwr.app import Context, Error, Message, RecordDict
 
 from flexcfl.errors import SettingsError
-from flexcfl.flower.joining import AGAIN, LIMIT, Joining
-from flexcfl.flower.post import Post
-from flexcfl.flower.records import Heading, Hosts, hosts_record, refusal
+from flexcfl.flower.channel import MessageChannel
+from flexcfl.flower.messages import Heading, NodeInfo, node_info_record, refusal
+from flexcfl.flower.nodes import AGAIN, LIMIT, NodeDiscovery
 from tests.flower.inprocess import InProcessGrid
 
 HEADING = Heading("0" * 16, "1" * 16, 0, "")
-HOSTS = Hosts(np.array([0, 1]), 9, (2, 2), 3)
+HOSTS = NodeInfo(np.array([0, 1]), 9, (2, 2), 3)
 
 
 class Meeting:
@@ -23,18 +23,18 @@ class Meeting:
         self.answers = {int(name[1:]): answer for name, answer in answers.items()}
         self.grid = InProcessGrid({node: {} for node in self.answers}, self._answer)
         self.remarks: list[str] = []
-        post = Post(self.grid, self.grid.clock, self.grid.clock.sleep)
-        self.joining = Joining(post, self.remarks.append)
+        post = MessageChannel(self.grid, self.grid.clock, self.grid.clock.sleep)
+        self.discovery = NodeDiscovery(post, self.remarks.append)
 
     def _answer(self, message: Message, context: Context) -> Message:
         return Message(self.answers[context.node_id], reply_to=message)
 
     def look(self) -> list[int]:
-        return [node for node, _ in self.joining.look(HEADING)]
+        return [node for node, _ in self.discovery.look(HEADING)]
 
 
 def hosts(**changes: Any) -> RecordDict:
-    return hosts_record(Hosts(**{**vars(HOSTS), **changes}))
+    return node_info_record(NodeInfo(**{**vars(HOSTS), **changes}))
 
 
 OTHERS = hosts(clients=np.array([3]))
@@ -105,14 +105,14 @@ def test_who_cannot_take_part_is_told_off(other: RecordDict | Error, why: str) -
 
 def test_a_number_too_many_of_nodes_is_fine() -> None:
     meeting = Meeting(n1=hosts(), n2=OTHERS, n3=OTHERS)
-    assert [node for node, _ in meeting.joining.wait(HEADING, 2, 5.0)] == [1, 2, 3]
+    assert [node for node, _ in meeting.discovery.wait(HEADING, 2, 5.0)] == [1, 2, 3]
     assert meeting.grid.clock.now == 0
 
 
 def test_a_node_that_is_there_twice_counts_once() -> None:
     meeting = Meeting(n1=hosts(), n2=hosts())
     with pytest.raises(SettingsError, match="After 5 s 1 of 2 nodes"):
-        meeting.joining.wait(HEADING, 2, 5.0)
+        meeting.discovery.wait(HEADING, 2, 5.0)
 
 
 def test_who_could_not_take_part_is_asked_again_after_a_while_and_told_of_once() -> None:
@@ -131,14 +131,14 @@ def test_nodes_are_waited_for() -> None:
     meeting = Meeting(n1=hosts(), n2=OTHERS)
     meeting.grid.down = {2}
     meeting.grid.clock.alarm = lambda now: meeting.grid.down.clear() if now > 3 else None
-    assert [node for node, _ in meeting.joining.wait(HEADING, 2, 5.0)] == [1, 2]
+    assert [node for node, _ in meeting.discovery.wait(HEADING, 2, 5.0)] == [1, 2]
     assert 3 < meeting.grid.clock.now < 4
 
 
 def test_too_few_nodes_are_one_sentence_with_a_reason() -> None:
     meeting = Meeting(n1=hosts(), n2=refusal("This node has no data."))
     with pytest.raises(SettingsError) as raised:
-        meeting.joining.wait(HEADING, 2, 5.0)
+        meeting.discovery.wait(HEADING, 2, 5.0)
     assert str(raised.value) == (
         "After 5 s 1 of 2 nodes can take part (Node 2 cannot take part: This node has no data.): "
         "start more of them and look at what they say, lower network.nodes, or wait longer "
@@ -149,5 +149,5 @@ def test_too_few_nodes_are_one_sentence_with_a_reason() -> None:
 
 def test_what_data_must_be_like_may_be_known_beforehand() -> None:
     meeting = Meeting(n1=hosts(total=8), n2=hosts())
-    meeting.joining.like = (9, (2, 2), 3)
+    meeting.discovery.shape = (9, (2, 2), 3)
     assert meeting.look() == [2]

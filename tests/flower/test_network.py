@@ -13,7 +13,7 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Error, Message, 
 
 from flexcfl.errors import TrainingError
 from flexcfl.flower import client
-from flexcfl.flower.records import ABOUT, ARRAYS, refusal
+from flexcfl.flower.messages import ABOUT, ARRAYS, refusal
 from flexcfl.protocol import numbers
 from flexcfl.runner.result import Run
 from tests.flower.inprocess import InProcessGrid, served, shards, slow_but

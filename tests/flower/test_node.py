@@ -13,14 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from flexcfl.errors import FlexcflError, SettingsError
-from flexcfl.flower import node
-from flexcfl.flower.records import (
+from flexcfl.flower import client
+from flexcfl.flower.messages import (
     ABOUT,
     ARRAYS,
-    Letter,
     MalformedError,
-    hosts_in,
-    letter_record,
+    node_info_in,
+    order_record,
 )
 from flexcfl.protocol import (
     LOWEST_LOSS,
@@ -53,7 +52,7 @@ def test_an_order_is_fulfilled(config: dict[str, Any]) -> None:
     assert reply["clients"].tolist() == [1, 5]
     assert reply["updates"].shape == MODELS.shape
     assert reply["examples"].tolist() == [21, 25]
-    assert hosts_in(asked(None, config)[0]).clients.tolist() == [1, 5]
+    assert node_info_in(asked(None, config)[0]).clients.tolist() == [1, 5]
 
 
 @pytest.mark.parametrize(
@@ -179,11 +178,11 @@ def test_rubbish_is_answered_or_refused_in_a_sentence(
     packed = data.draw(st.dictionaries(st.sampled_from(FIELDS), arrays, max_size=5))
     content = _content(plain, {"clients": MINE, **packed})
     with suppress(FlexcflError, MalformedError):
-        assert isinstance(node.answer(content, config, print), RecordDict)
+        assert isinstance(client.answer(content, config, print), RecordDict)
 
 
 def _content(plain: dict[str, Any], packed: dict[str, Any]) -> RecordDict:
-    about = json.loads(str(letter_record(Letter(heading(), None))[ABOUT]["about"]))
+    about = json.loads(str(order_record(heading(), None)[ABOUT]["about"]))
     record = {name: Array.from_numpy_ndarray(each) for name, each in packed.items()}
     return RecordDict(
         {
@@ -205,7 +204,7 @@ def _content(plain: dict[str, Any], packed: dict[str, Any]) -> RecordDict:
 )
 def test_what_is_no_letter_is_refused(config: dict[str, Any], content: RecordDict) -> None:
     with pytest.raises(MalformedError):
-        node.answer(content, config, print)
+        client.answer(content, config, print)
 
 
 def test_an_array_that_is_a_pickle_is_not_opened(config: dict[str, Any]) -> None:
@@ -214,7 +213,7 @@ def test_an_array_that_is_a_pickle_is_not_opened(config: dict[str, Any]) -> None
             return (exec, ("raise SystemExit('it was run')",))
 
     trap = Array("object", (1,), "numpy.ndarray", pickle.dumps(Trap()))
-    content = letter_record(Letter(heading(), Settle(MINE)))
+    content = order_record(heading(), Settle(MINE))
     content[ARRAYS] = ArrayRecord(array_dict={"clients": trap})
     with pytest.raises(MalformedError, match="cannot be read"):
-        node.answer(content, config, print)
+        client.answer(content, config, print)

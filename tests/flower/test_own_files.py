@@ -13,7 +13,7 @@ from rich.console import Console
 
 from flexcfl.errors import SettingsError
 from flexcfl.flower import client
-from flexcfl.flower.records import letter_in
+from flexcfl.flower.messages import order_in
 from flexcfl.flower.server import serve
 from flexcfl.protocol import CheckDrift, Keep, Migrate, Order, Place
 from flexcfl.runner import load
@@ -30,12 +30,12 @@ def handler(meanwhile: Meanwhile, orders: list[Order[Any]]) -> Handler:
     seen: set[int] = set()
 
     def handle(message: Message, context: Context) -> Message:
-        letter = letter_in(message.content)
-        if letter.order is not None:
-            orders.append(letter.order)
-        if letter.order is not None and letter.heading.round not in seen:
-            seen.add(letter.heading.round)
-            meanwhile(letter.heading.round)
+        heading, order = order_in(message.content)
+        if order is not None:
+            orders.append(order)
+        if order is not None and heading.round not in seen:
+            seen.add(heading.round)
+            meanwhile(heading.round)
         return client.app(message, context)
 
     return handle

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flexcfl.flower.roster import Roster
+from flexcfl.flower.nodes import Roster
 from flexcfl.protocol.cohorts import NEVER, Cohorts
 
 CLIENTS = 6

@@ -1,34 +1,102 @@
-"""The ``ClientApp``: whatever a node is asked, it answers with the same algorithms as at home."""
+"""The ``ClientApp``: a node answers a message with the same algorithms as in the simulator."""
 
+from collections.abc import Callable, Mapping
 from logging import ERROR, WARNING
+from typing import Any
 
-from flwr.app import Context, Message
+import numpy as np
+from flwr.app import Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.common.logger import log
 
 from flexcfl.errors import FlexcflError
-from flexcfl.flower import node
-from flexcfl.flower.records import HELLO, MESSAGES, MalformedError, refusal
+from flexcfl.flower.memory import NodeMemory
+from flexcfl.flower.messages import (
+    HELLO,
+    MESSAGES,
+    Heading,
+    MalformedError,
+    node_info_record,
+    order_in,
+    refusal,
+    reply_record,
+)
+from flexcfl.flower.node_clients import NodeClients, NodeSettings, clients_of
+from flexcfl.flower.vetting import check_heading, check_order, check_width
+from flexcfl.protocol import Order
+from flexcfl.runner.hosting import simulation
+from flexcfl.simulation import Simulation
 
-__all__ = ["app"]
+__all__ = ["answer", "app"]
 
 app = ClientApp()
 
 
 def _answer(message: Message, context: Context) -> Message:
-    """Answer a message; a mistake that a person can mend is told here and to the server."""
+    """Answer a message; the owner of the node and the server both get the sentence of an error."""
     try:
-        content = node.answer(message.content, context.node_config, _remark)
+        content = answer(message.content, context.node_config, _warn)
     except (FlexcflError, MalformedError) as error:
         log(ERROR, "%s", error)
         content = refusal(str(error))
     return Message(content, reply_to=message)
 
 
-def _remark(sentence: str) -> None:
+def _warn(sentence: str) -> None:
     log(WARNING, "%s", sentence)
 
 
 for _type in (HELLO, *MESSAGES.values()):
     _category, _, _action = _type.partition(".")
     getattr(app, _category)(_action or "default")(_answer)
+
+
+def answer(
+    content: RecordDict, config: Mapping[str, Any], remark: Callable[[str], None]
+) -> RecordDict:
+    """Return what a node with this configuration answers to a message.
+
+    ``remark`` is given what the node's owner should know.
+    """
+    heading, order = order_in(content)
+    check_heading(heading)
+    clients = clients_of(heading, NodeSettings.of(config))
+    total = clients.prepared.federation.clients
+    memory = NodeMemory(clients.memory, heading, total, remark)
+    if order is None:
+        memory.check()  # now, because it is for the end of a round that it is needed
+        return node_info_record(clients.info)
+    check_order(order, clients.numbers)
+    if order.computes:
+        check_width(order, clients.prepared.engine.parameters)
+    with memory.held():
+        reply = _fulfilled(order, heading, clients, memory)
+    return reply_record(reply, heading.updates)
+
+
+def _fulfilled(
+    order: Order[Any], heading: Heading, clients: NodeClients, memory: NodeMemory
+) -> Any:
+    # Divergence is for the server to see, who knows of all clients.
+    world = simulation(clients.prepared, clients.secret, computes=order.computes)
+    recalled = memory.recalled()
+    if recalled is not None:
+        world.recall(recalled)
+    if order.computes:
+        for kept in world.keepsakes.sent:  # which may be of a server with another model
+            check_width(kept, clients.prepared.engine.parameters)
+    executor = world.at(heading.round)
+    if clients.own:
+        _beware(world, clients, memory)
+    reply = executor(order)
+    if not order.measures:  # which changes nothing
+        memory.keep(world.memory())
+    return reply
+
+
+def _beware(world: Simulation, clients: NodeClients, memory: NodeMemory) -> None:
+    """Let clients look again at data of their own, and never forget what they released."""
+    if world.watch is not None:
+        world.watch.stir(clients.numbers)  # nobody says when files of one's own have changed
+    if world.privacy_guard is not None and memory.released is not None:
+        world.privacy_guard.recall(np.maximum(world.privacy_guard.memory(), memory.released))

@@ -1,6 +1,6 @@
 """The clients of a run on a network: orders become messages to nodes, and answers one reply."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -8,29 +8,18 @@ import numpy as np
 
 from flexcfl.errors import TrainingError
 from flexcfl.experiment.network import Network as Settings
-from flexcfl.flower import wire
-from flexcfl.flower.joining import Joining
-from flexcfl.flower.merging import Part, merged, part
-from flexcfl.flower.post import Answer, Post
-from flexcfl.flower.records import (
+from flexcfl.flower.channel import Answer
+from flexcfl.flower.messages import (
     MESSAGES,
     Heading,
-    Letter,
     MalformedError,
-    letter_record,
+    NodeReply,
+    order_record,
     reply_in,
 )
-from flexcfl.flower.roster import Roster
-from flexcfl.flower.wire import Share
-from flexcfl.protocol import (
-    DistinctDraws,
-    Executor,
-    Ids,
-    Order,
-    Traffic,
-    among,
-    spans,
-)
+from flexcfl.flower.nodes import NodeDiscovery, Roster
+from flexcfl.flower.shares import Share, down_bytes, merged, translated, trimmed, up_bytes
+from flexcfl.protocol import DistinctDraws, Executor, Ids, Order, Traffic, among, spans
 from flexcfl.simulation import Divergence
 from flexcfl.trust.privacy import PrivacyGuard
 
@@ -65,17 +54,14 @@ class Memory:
 class Network:
     """A federation whose clients are on nodes: ``at(round)`` fulfils the orders of that round.
 
-    ``remark`` is told what a person should know, such as why a node does not answer.
     ``privacy_guard`` is that of the clients, where they have any: a client that has spent its
     budget releases nothing.
     """
 
-    post: Post
+    discovery: NodeDiscovery
     roster: Roster
-    joining: Joining
     heading: Heading
     settings: Settings
-    remark: Callable[[str], None]
     privacy_guard: PrivacyGuard | None = None
     divergence: Divergence = field(default_factory=Divergence)
     released: Ids = field(init=False)
@@ -95,22 +81,24 @@ class Network:
         return DistinctDraws(_Round(self, number))
 
     def _look_round(self, number: int) -> None:
-        for node, hosts in self.joining.look(self.heading):
-            self.roster.join(node, hosts.clients, number)
-        for node in set(self.roster.nodes) - set(self.post.nodes()):
+        for node, info in self.discovery.look(self.heading):
+            self.roster.join(node, info.clients, number)
+        for node in set(self.roster.nodes) - set(self.discovery.channel.nodes()):
             self.roster.leave(node)
 
     def _wait(self, number: int) -> None:
-        patience, clock = self.settings.patience, self.post.clock
-        self.remark(f"Round {number}: no node is there; they are waited for {patience:g} s.")
-        end = clock() + patience
+        patience, channel = self.settings.patience, self.discovery.channel
+        self.discovery.remark(
+            f"Round {number}: no node is there; they are waited for {patience:g} s."
+        )
+        end = channel.clock() + patience
         while not self.roster.nodes:
-            if clock() >= end:
+            if channel.clock() >= end:
                 raise TrainingError(
                     f"There was no node for {patience:g} s before round {number}: start them "
                     "again, then go on with the run (resume)."
                 )
-            self.post.sleep(PAUSE)
+            channel.sleep(PAUSE)
             self._look_round(number)
 
     def shifted(self, number: int) -> None:
@@ -156,52 +144,49 @@ class _Round:
         """Have an order fulfilled, and return what came in as it was received."""
         asked, updates = self._divided(order), self.network.heading.updates
         self._count(order, asked.values())
-        parts: list[Part] = []
+        replies: list[NodeReply] = []
         traffic, late = Traffic(), 0
         for answer in self._answers(order, asked):
             share = asked[answer.node]
-            own = self._part(share, answer)
-            traffic += _traffic(share.order, answer, own, updates)
+            reply = self._reply(share, answer)
+            traffic += _traffic(share.order, answer, reply, updates)
             late += len(share.order.clients) if answer.late else 0
-            parts += [] if own is None else [own]
-        received = merged(order, parts)
-        self._look(order, received.reply)
-        reply: Any = replace(
+            replies += [] if reply is None else [reply]
+        received = merged(order, replies)
+        self._check_divergence(order, received.reply)
+        complete: Any = replace(
             received,
             late=received.late + late,
             traffic=traffic,
             number_bytes=np.dtype(updates).itemsize,
         )
-        answered: ReplyT = reply
+        answered: ReplyT = complete
         return answered
 
     def _divided(self, order: Order[Any]) -> dict[int, Share]:
         divided = self.network.roster.divided(order.clients)
         return {
-            node: wire.trimmed(among(order, mine))
-            for node, mine in divided
-            if node not in self.absent
+            node: trimmed(among(order, mine)) for node, mine in divided if node not in self.absent
         }
 
     def _answers(self, order: Order[Any], asked: dict[int, Share]) -> Iterator[Answer]:
         network, message = self.network, MESSAGES[type(order)]
         contents = {
-            node: letter_record(Letter(network.heading, share.order))
-            for node, share in asked.items()
+            node: order_record(network.heading, share.order) for node, share in asked.items()
         }
         limit = network.settings.time_limit
-        return network.post.exchange(message, contents, self.number, limit)
+        return network.discovery.channel.exchange(message, contents, self.number, limit)
 
-    def _part(self, share: Share, answer: Answer) -> Part | None:
+    def _reply(self, share: Share, answer: Answer) -> NodeReply | None:
         """Return what a node answered, or None, with a remark, where that is of no use."""
         order = share.order
         try:
-            return part(share, reply_in(order, answer.opened()), self.number)
+            return translated(share, reply_in(order, answer.opened()), self.number)
         except MalformedError as error:
             self.absent.add(answer.node)
             node = f"node {answer.node} (clients {spans(order.clients)})"
             where = f"Round {self.number}, {order.kind}"
-            self.network.remark(f"{where}: {node} is left out: {error}")
+            self.network.discovery.remark(f"{where}: {node} is left out: {error}")
             return None
 
     def _count(self, order: Order[Any], asked: Iterable[Share]) -> None:
@@ -214,7 +199,7 @@ class _Round:
             clients = each.order.clients
             released[clients[~privacy_guard.spent(clients)]] += 1
 
-    def _look(self, order: Order[Any], reply: Any) -> None:
+    def _check_divergence(self, order: Order[Any], reply: Any) -> None:
         """End a run whose training comes to nothing, unless that is on the word of a few."""
         if not order.brings_updates:
             return
@@ -225,14 +210,14 @@ class _Round:
             self.network.divergence.look(order, updates, loss, self.number)
 
 
-def _traffic(order: Any, answer: Answer, own: Part | None, updates: str) -> Traffic:
+def _traffic(order: Any, answer: Answer, reply: NodeReply | None, updates: str) -> Traffic:
     if not answer.down_bytes:  # it could not be reached
         return Traffic()
-    rows = 0 if own is None else len(own.rounds)
+    rows = 0 if reply is None else len(reply.rounds)
     return Traffic(
         messages=1,
-        wire_down_bytes=wire.down_bytes(order),
-        wire_up_bytes=wire.up_bytes(order, rows, updates),
+        wire_down_bytes=down_bytes(order),
+        wire_up_bytes=up_bytes(order, rows, updates),
         sent_down_bytes=answer.down_bytes,
         sent_up_bytes=answer.up_bytes,
     )

@@ -1,58 +1,73 @@
 """The ``ServerApp``: the runner's own loop, with its clients on the nodes of a grid."""
 
+import secrets
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 from rich.console import Console
 
+from flexcfl.data.describe import UNKNOWN, LabelSkew
+from flexcfl.data.federation import stand_in
 from flexcfl.errors import SettingsError
 from flexcfl.experiment import toml
+from flexcfl.experiment.experiment import Experiment
 from flexcfl.experiment.layers import Layer, spoken
-from flexcfl.flower.federated import Federated
-from flexcfl.flower.telling import telling
-from flexcfl.flower.understanding import EVERY_ROUND, own_of
+from flexcfl.experiment.own import Own
+from flexcfl.flower import EVERY_ROUND
+from flexcfl.flower.channel import MessageChannel
+from flexcfl.flower.messages import Heading
+from flexcfl.flower.network import Memory, Network
+from flexcfl.flower.nodes import NodeDiscovery, Roster
+from flexcfl.flower.own_data import check_real, own_of
+from flexcfl.flower.pipe import reporting
 from flexcfl.record.folder import EXPERIMENT
+from flexcfl.record.places import LOGS, NODES
 from flexcfl.runner import conduct
 from flexcfl.runner.callbacks import Callback, remark
+from flexcfl.runner.prepare import Prepared, prepare
 from flexcfl.runner.result import Run
 from flexcfl.runner.tracking import trackers
 from flexcfl.settings import assignments
+from flexcfl.trust.privacy import PrivacyGuard
 
-__all__ = ["app", "serve"]
+__all__ = ["FlowerHosting", "app", "serve"]
 
 app = ServerApp()
 
 
 @app.main()
 def _main(grid: Grid, context: Context) -> None:
-    with telling() as company:
-        serve(grid, context.run_config, Console(), company)
+    with reporting() as callbacks:
+        serve(grid, context.run_config, Console(), callbacks)
 
 
 def serve(
-    grid: Grid, config: Mapping[str, Any], console: Console, company: Iterable[Callback] = ()
+    grid: Grid, config: Mapping[str, Any], console: Console, callbacks: Iterable[Callback] = ()
 ) -> Run:
     """Hold the run that a configuration of the app describes, and show it on a console.
 
     ``experiment`` is TOML, or the name of such a file on this machine, ``set`` assignments such as
     ``run.rounds=5 local.rate=0.1``, ``out`` the folder of the run, ``resume`` whether to go on with
-    the one in it, and ``track`` names of trackers with commas between them. The ``company`` is
-    told of everything, as trackers are.
+    the one in it, and ``track`` names of trackers with commas between them.
     """
-    hosting, out = Federated(grid, remark), str(config.get("out", ""))
-    callbacks = [*company, *trackers([str(config.get("track", ""))])]
+    hosting, out = FlowerHosting(grid, remark), str(config.get("out", ""))
+    callbacks = [*callbacks, *trackers([str(config.get("track", ""))])]
     if config.get("resume"):
         if not out:
             raise SettingsError("There is nothing to go on with: name the folder of a run as out.")
         own = own_of([Layer("file", toml.read(Path(out) / EXPERIMENT))])
         return conduct.resume(Path(out), console, own=own, hosting=hosting, callbacks=callbacks)
-    file, said = _said(str(config.get("experiment", "")))
-    words = spoken({}, assignments(shlex.split(str(config.get("set", "")))))
-    layers = [*said, words, EVERY_ROUND]
+    file, layers = _named(str(config.get("experiment", "")))
+    layers += [
+        spoken({}, assignments(shlex.split(str(config.get("set", ""))))),
+        Layer("network", EVERY_ROUND),
+    ]
     return conduct.conduct(
         layers,
         console,
@@ -64,10 +79,82 @@ def serve(
     )
 
 
-def _said(text: str) -> tuple[Path | None, list[Layer]]:
-    """Return what TOML says, or a file of that name, with the name."""
+def _named(text: str) -> tuple[Path | None, list[Layer]]:
+    """Return the settings in a text of TOML, or in a file of that name, with the name."""
     if not text:
         return None, []
     if "\n" in text or ("=" in text and not Path(text).is_file()):
         return None, [Layer("file", toml.parsed(text.encode(), "of the run"))]
     return Path(text), [Layer("file", toml.read(Path(text)))]
+
+
+@dataclass(eq=False)
+class FlowerHosting:
+    """Clients on the nodes of a grid; ``remark`` is given what a person should know."""
+
+    grid: Grid
+    remark: Callable[[str], None]
+    memory: type[Any] = Memory
+    waiting: str = "Waiting for the nodes"
+    beside: Collection[str] = (LOGS, NODES)
+    _discovery: NodeDiscovery = field(init=False)
+    _nodes: int = 0
+
+    def __post_init__(self) -> None:
+        self._discovery = NodeDiscovery(MessageChannel(self.grid), self.remark)
+
+    def prepare(self, experiment: Experiment, own: Own) -> Prepared:
+        """Wait for the nodes, and build a model and an algorithm that fit what they have."""
+        check_real(experiment)
+        settings, discovery = experiment.network, self._discovery
+        if settings.clients and settings.shape and settings.classes:
+            discovery.shape = (settings.clients, settings.shape, settings.classes)
+        found = discovery.wait(_heading(experiment), settings.nodes or 1, settings.patience)
+        assert discovery.shape is not None  # as at least one node is there
+        federation = stand_in(experiment.data.name, *discovery.shape)
+        prepared = prepare(experiment, elsewhere=federation)
+        run, planned = experiment.run, prepared.cohorts.arrival
+        roster = Roster(run.seed, planned, run.cohort, run.cohorts)
+        for node, info in found:
+            roster.join(node, info.clients, 0)
+        self._nodes = len(found)
+        _check_offered(run.cohort, roster)
+        return replace(prepared, cohorts=roster)
+
+    def world(self, prepared: Prepared) -> Network:
+        """Return the clients on the nodes at the start of a run."""
+        roster, experiment = prepared.cohorts, prepared.experiment
+        assert isinstance(roster, Roster)  # of ``prepare``
+        privacy, clients = experiment.privacy, prepared.federation.clients
+        private = privacy.level != "none"
+        return Network(
+            self._discovery,
+            roster,
+            _heading(experiment),
+            experiment.network,
+            PrivacyGuard(privacy, clients, experiment.run.seed) if private else None,
+        )
+
+    def sizes(self, prepared: Prepared) -> str:
+        """Return how many nodes there are: what they have only they know."""
+        return f"{self._nodes:,} node{'' if self._nodes == 1 else 's'}"
+
+    def labels(self, prepared: Prepared) -> LabelSkew:
+        """Return nothing: which labels their clients have only the nodes know."""
+        return UNKNOWN
+
+
+def _heading(experiment: Experiment) -> Heading:
+    """Return the heading of the orders of this process, in which every run has a new name."""
+    run = replace(experiment.run, data=None, device="cpu")
+    text = toml.written(replace(experiment, run=run))
+    return Heading(secrets.token_hex(8), secrets.token_hex(8), 0, text, experiment.network.updates)
+
+
+def _check_offered(cohort: int, roster: Roster) -> None:
+    offered = int(np.count_nonzero(roster.present(0)))
+    if cohort > offered:
+        raise SettingsError(
+            f"A cohort of {cohort} is larger than the {offered} clients that the nodes offer: "
+            "start more nodes and wait for them (network.nodes), or lower --cohort."
+        )

@@ -1,18 +1,16 @@
 """What a server sends is looked at before a node does anything of it: it may hold anything."""
 
-import re
 from collections.abc import Mapping
 from typing import Any, get_args
 
 import numpy as np
 
 from flexcfl.errors import SettingsError
-from flexcfl.flower.records import Heading, MalformedError
+from flexcfl.flower.messages import NAME, Heading, MalformedError
 from flexcfl.protocol import LOWEST_LOSS, Ids, Order, Purpose
 
-__all__ = ["NAME", "check_heading", "check_order", "check_width"]
+__all__ = ["check_heading", "check_order", "check_width"]
 
-NAME = re.compile(r"[0-9a-f]{16}")  # of a run or a session; one that is a path would lead elsewhere
 MOST_ROUNDS = 10**9
 UPDATES = ("float32", "float16")
 PLAIN: Mapping[str, tuple[Any, ...]] = {

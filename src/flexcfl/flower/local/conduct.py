@@ -22,10 +22,10 @@ from flexcfl.experiment.code import named_code
 from flexcfl.experiment.experiment import Experiment
 from flexcfl.experiment.layers import Layer
 from flexcfl.experiment.resolve import Resolved, resolve
+from flexcfl.flower import EVERY_ROUND
 from flexcfl.flower.local import ports
 from flexcfl.flower.local.federation import Federation, Plan
 from flexcfl.flower.local.standing import Standing
-from flexcfl.flower.understanding import EVERY_ROUND
 from flexcfl.lines import tell
 from flexcfl.protocol.cohorts import Attendance
 from flexcfl.record import claim, places
@@ -67,7 +67,7 @@ def federate(
     trackers(track)  # so that what they lack is told before anything is started
     layers = [Layer("file", toml.read(file))] if file else []
     spoken = _with_nodes([*layers, words], nodes)
-    resolved = resolve([*layers, spoken, EVERY_ROUND])
+    resolved = resolve([*layers, spoken, Layer("network", EVERY_ROUND)])
     experiment = resolved.experiment
     if out is not None:
         places.check_free(out)

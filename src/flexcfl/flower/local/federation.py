@@ -17,7 +17,7 @@ from flexcfl.flower.local import ports
 from flexcfl.flower.local.commands import WARM, Programs, environment
 from flexcfl.flower.local.processes import Process, Processes
 from flexcfl.flower.local.standing import REGISTER, Standing
-from flexcfl.flower.telling import BEGUN, DONE, GONE, MISTAKE, PID, REMARK, VARIABLE, Listener
+from flexcfl.flower.pipe import BEGUN, DONE, GONE, MISTAKE, PID, REMARK, VARIABLE, Listener
 from flexcfl.record import places
 from flexcfl.record.tables import RoundFigures
 

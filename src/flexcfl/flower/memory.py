@@ -15,22 +15,21 @@ from typing import Any
 from numpy.typing import NDArray
 
 from flexcfl.errors import DiskError
-from flexcfl.flower.records import Heading, MalformedError
-from flexcfl.flower.vetting import NAME
+from flexcfl.flower.messages import NAME, Heading, MalformedError
 from flexcfl.protocol import Ids
 from flexcfl.record.checkpoints import Checkpoint, Found, Store, UnfitError, flattened, rebuilt
 from flexcfl.record.folder import told
 from flexcfl.record.lock import locked
 from flexcfl.simulation import Memory
 
-__all__ = ["Recollection"]
+__all__ = ["NodeMemory"]
 
 KEPT = 16  # of what was remembered, enough to go back over several rounds of a few orders each
 RUNS = 20  # whose memory is kept, for a run may go on after others; those last used the longest
 
 
 @dataclass(eq=False)
-class Recollection:
+class NodeMemory:
     """The memory of one node's clients in one run; ``recalled`` is the one to go on with.
 
     ``folder`` is for these clients in the folder of the run, beside which are those of other runs.

@@ -16,8 +16,8 @@ from flwr.app import Message
 from rich.console import Console
 
 from flexcfl.errors import DiskError, SettingsError
-from flexcfl.flower.recollection import RUNS
-from flexcfl.flower.records import MalformedError
+from flexcfl.flower.memory import RUNS
+from flexcfl.flower.messages import MalformedError
 from flexcfl.flower.server import serve
 from flexcfl.protocol import CheckDrift, Local, Migrate, Place, Settle
 from flexcfl.record.lock import locked

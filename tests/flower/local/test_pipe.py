@@ -13,7 +13,7 @@ import pytest
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.layers import Layer
 from flexcfl.experiment.resolve import resolve
-from flexcfl.flower.telling import (
+from flexcfl.flower.pipe import (
     BEGUN,
     DONE,
     GONE,
@@ -22,7 +22,7 @@ from flexcfl.flower.telling import (
     REMARK,
     VARIABLE,
     Listener,
-    telling,
+    reporting,
 )
 from flexcfl.runner.callbacks import Beginning, Callback, remark
 from tests.waiting import until
@@ -37,7 +37,7 @@ def listener(tmp_path: Path) -> Iterator[Listener]:
 
 
 def told(path: Path, act: Act) -> None:
-    with suppress(Exception), telling({VARIABLE: str(path)}) as company:
+    with suppress(Exception), reporting({VARIABLE: str(path)}) as company:
         act(company)
 
 
@@ -115,7 +115,7 @@ def test_of_two_the_later_one_is_heard(tmp_path: Path, listener: Listener) -> No
 def test_where_no_command_listens_remarks_are_on_the_own_output(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with telling({}) as company:
+    with reporting({}) as company:
         remark("a word")
     assert not company
     assert capsys.readouterr().err == "a word\n"
@@ -123,7 +123,7 @@ def test_where_no_command_listens_remarks_are_on_the_own_output(
 
 def test_flowers_log_tells_a_mistake_in_a_sentence(caplog: pytest.LogCaptureFixture) -> None:
     logger = logging.getLogger("flwr")
-    with telling({}):
+    with reporting({}):
         pass
     before, logger.propagate = logger.propagate, True
     try:

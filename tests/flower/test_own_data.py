@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from flexcfl.data import Federation
 from flexcfl.data.federation import stand_in
 from flexcfl.errors import DataError
-from flexcfl.flower.files import own_federation
+from flexcfl.flower.own_data import own_federation
 from tests.flower.nodes import CLASSES, CLIENTS, SHAPE, lay, points
 
 LIKE = stand_in("own", CLIENTS, SHAPE, CLASSES)

@@ -4,19 +4,20 @@ import numpy as np
 import pytest
 from flwr.app import Context, Error, Message
 
-from flexcfl.flower.post import Post, size
-from flexcfl.flower.records import HELLO, Hosts, MalformedError, hosts_record, refusal
+from flexcfl.flower.channel import MessageChannel, size
+from flexcfl.flower.messages import HELLO, MalformedError, NodeInfo, node_info_record, refusal
 from tests.flower.inprocess import InProcessGrid
 
 CONTENT = refusal("a question")
 
 
 def echo(message: Message, context: Context) -> Message:
-    return Message(hosts_record(Hosts(np.array([context.node_id]), 9, (1,), 2)), reply_to=message)
+    info = NodeInfo(np.array([context.node_id]), 9, (1,), 2)
+    return Message(node_info_record(info), reply_to=message)
 
 
-def post(grid: InProcessGrid) -> Post:
-    return Post(grid, grid.clock, grid.clock.sleep)
+def channel(grid: InProcessGrid) -> MessageChannel:
+    return MessageChannel(grid, grid.clock, grid.clock.sleep)
 
 
 def grid(*nodes: int) -> InProcessGrid:
@@ -25,7 +26,7 @@ def grid(*nodes: int) -> InProcessGrid:
 
 def test_everybody_answers_and_nobody_waits() -> None:
     there = grid(1, 2)
-    answers = list(post(there).exchange(HELLO, {1: CONTENT, 2: CONTENT}, 0, 5.0))
+    answers = list(channel(there).exchange(HELLO, {1: CONTENT, 2: CONTENT}, 0, 5.0))
     assert [answer.node for answer in answers] == [1, 2]
     assert there.clock.now == 0
     questions, replies = there.heard[::2], there.heard[1::2]
@@ -94,8 +95,8 @@ def test_an_error_is_an_answer_with_its_reason() -> None:
 
 
 def test_nobody_is_asked_nothing() -> None:
-    assert not list(post(grid()).exchange(HELLO, {}, 0, 5.0))
+    assert not list(channel(grid()).exchange(HELLO, {}, 0, 5.0))
 
 
 def _asked(there: InProcessGrid, limit: float) -> list:  # type: ignore[type-arg]
-    return list(post(there).exchange(HELLO, dict.fromkeys(there.nodes, CONTENT), 0, limit))
+    return list(channel(there).exchange(HELLO, dict.fromkeys(there.nodes, CONTENT), 0, limit))

@@ -13,9 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from flexcfl.flower.merging import merged, part
-from flexcfl.flower.records import ABOUT, ARRAYS, MalformedError, reply_in, reply_record
-from flexcfl.flower.wire import Share, down_bytes, trimmed
+from flexcfl.flower.messages import ABOUT, ARRAYS, MalformedError, reply_in, reply_record
+from flexcfl.flower.shares import Share, down_bytes, merged, translated, trimmed
 from flexcfl.protocol import (
     LOWEST_LOSS,
     CheckDrift,
@@ -84,7 +83,7 @@ def received(order: Any, *contents: tuple[NDArray[np.bool_], RecordDict]) -> Adm
     parts = []
     for mine, content in contents:
         share = share_of(order, mine)
-        parts.append(part(share, reply_in(share.order, content), ROUND))
+        parts.append(translated(share, reply_in(share.order, content), ROUND))
     return admitted(order, merged(order, parts), ROUND, Guards())
 
 

@@ -4,6 +4,7 @@ What comes in is only read as what the protocol declares: arrays without pickles
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from math import prod
@@ -28,22 +29,9 @@ from flexcfl.protocol import (
 )
 
 __all__ = [
-    "HELLO",
-    "LONGEST",
-    "MESSAGES",
-    "Heading",
-    "Hosts",
-    "Letter",
-    "MalformedError",
-    "Returned",
-    "hosts_in",
-    "hosts_record",
-    "letter_in",
-    "letter_record",
-    "refusal",
-    "reply_in",
-    "reply_record",
-    "updates_as",
+    *("HELLO", "LONGEST", "MESSAGES", "NAME", "Heading", "MalformedError", "NodeInfo", "NodeReply"),
+    *("node_info_in", "node_info_record", "order_in", "order_record", "refusal"),
+    *("reply_in", "reply_record", "updates_as"),
 ]
 
 ABOUT, ARRAYS = "flexcfl", "arrays"
@@ -64,6 +52,7 @@ KINDS = {order.kind: order for order in MESSAGES}
 
 MOST = 10**8  # clients, classes, or numbers of an example
 LONGEST = 1000  # characters of a sentence that a stranger has written
+NAME = re.compile(r"[0-9a-f]{16}")  # of a run or a session; one that is a path would lead elsewhere
 
 
 class MalformedError(ValueError):
@@ -88,15 +77,7 @@ class Heading:
 
 
 @dataclass(frozen=True, eq=False)
-class Letter:
-    """An order, or None for the question who is there, under its heading."""
-
-    heading: Heading
-    order: Order[Any] | None
-
-
-@dataclass(frozen=True, eq=False)
-class Hosts:
+class NodeInfo:
     """Which clients a node hosts, of how many, and what their data are like."""
 
     clients: NDArray[np.int64]
@@ -106,22 +87,25 @@ class Hosts:
 
 
 @dataclass(frozen=True, eq=False)
-class Returned:
-    """A reply's columns as a node sent them, each with one entry for every client."""
+class NodeReply:
+    """A reply's columns as a node sent them, each with one entry for every client.
+
+    ``rounds`` are those to whose orders the rows answer, or None where all are of this one.
+    """
 
     columns: Mapping[str, Any]
-    rounds: NDArray[Any] | None
+    rounds: Any
     late: int
 
 
-def letter_record(letter: Letter) -> RecordDict:
-    """Return a letter as records."""
-    plain: dict[str, Any] = {"heading": asdict(letter.heading)}
+def order_record(heading: Heading, order: Order[Any] | None) -> RecordDict:
+    """Return an order, or None for the question which clients a node hosts, as records."""
+    plain: dict[str, Any] = {"heading": asdict(heading)}
     arrays: dict[str, NDArray[Any]] = {}
-    if letter.order is not None:
-        plain["kind"] = letter.order.kind
-        for each in fields(letter.order):
-            value = getattr(letter.order, each.name)
+    if order is not None:
+        plain["kind"] = order.kind
+        for each in fields(order):
+            value = getattr(order, each.name)
             if isinstance(value, np.ndarray):
                 arrays[each.name] = value
             elif value is not None:
@@ -129,31 +113,31 @@ def letter_record(letter: Letter) -> RecordDict:
     return _record(plain, arrays)
 
 
-def letter_in(content: RecordDict) -> Letter:
-    """Return the letter in a message, or raise ``MalformedError``.
+def order_in(content: RecordDict) -> tuple[Heading, Order[Any] | None]:
+    """Return the heading and the order of a message, or raise ``MalformedError``.
 
-    What its fields are is looked at by whoever does anything with them.
+    The values of their fields are checked by whoever uses them.
     """
     plain, arrays = _opened(content)
     try:
         heading, kind = Heading(**plain.pop("heading")), plain.pop("kind", None)
         if kind is None:
-            return Letter(heading, None)
+            return heading, None
         if "local" in plain:
             plain["local"] = Local(**plain["local"])
-        return Letter(heading, KINDS[kind](**plain, **arrays))
+        return heading, KINDS[kind](**plain, **arrays)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise MalformedError(f"the order makes no sense ({str(error)[:LONGEST]})") from None
 
 
-def hosts_record(hosts: Hosts) -> RecordDict:
-    """Return who is there as records."""
-    plain = {"total": hosts.total, "shape": list(hosts.shape), "classes": hosts.classes}
-    return _record(plain, {"clients": hosts.clients})
+def node_info_record(info: NodeInfo) -> RecordDict:
+    """Return what a node says of itself as records."""
+    plain = {"total": info.total, "shape": list(info.shape), "classes": info.classes}
+    return _record(plain, {"clients": info.clients})
 
 
-def hosts_in(content: RecordDict) -> Hosts:
-    """Return who is there, or raise ``MalformedError``."""
+def node_info_in(content: RecordDict) -> NodeInfo:
+    """Return what a node says of itself, or raise ``MalformedError``."""
     plain, arrays = _opened(content)
     clients = arrays.get("clients")
     if clients is None or clients.dtype != np.int64 or clients.ndim != 1 or not len(clients):
@@ -168,7 +152,7 @@ def hosts_in(content: RecordDict) -> Hosts:
         raise MalformedError("its data cannot be like that")
     if clients.min() < 0 or clients.max() >= total:
         raise MalformedError(f"it hosts a client beyond the {total} that there are")
-    return Hosts(np.unique(clients), total, shape, classes)
+    return NodeInfo(np.unique(clients), total, shape, classes)
 
 
 def updates_as(updates: Any, dtype: str) -> Any:
@@ -198,7 +182,7 @@ def reply_record(reply: Any, updates: str) -> RecordDict:
     return _record(plain, arrays)
 
 
-def reply_in(order: Order[Any], content: RecordDict) -> Returned:
+def reply_in(order: Order[Any], content: RecordDict) -> NodeReply:
     """Return what a node sent in answer to an order, or raise ``MalformedError``.
 
     Every column that the reply has is there, with one entry for each answer, of which there are no
@@ -216,7 +200,7 @@ def reply_in(order: Order[Any], content: RecordDict) -> Returned:
     asked, late = len(order.clients), _whole(plain.get("late", 0))
     if max(lengths) + late > asked:
         raise MalformedError(f"it has more answers than the {asked} that it was asked for")
-    return Returned(columns, rounds, late)
+    return NodeReply(columns, rounds, late)
 
 
 def _column(name: str, lists: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Any:

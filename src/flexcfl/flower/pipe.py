@@ -15,7 +15,7 @@ from pathlib import Path
 from flexcfl.errors import FlexcflError
 from flexcfl.runner.callbacks import Beginning, Callback
 
-__all__ = ["BEGUN", "DONE", "GONE", "MISTAKE", "PID", "REMARK", "VARIABLE", "Listener", "telling"]
+__all__ = ["BEGUN", "DONE", "GONE", "MISTAKE", "PID", "REMARK", "VARIABLE", "Listener", "reporting"]
 
 VARIABLE = "FLEXCFL_PIPE"
 # Who tells, after how many rounds the run begins, what a person should know, and how it ended.
@@ -25,7 +25,7 @@ PIECE = 2**16
 
 
 @contextmanager
-def telling(environment: Mapping[str, str] = os.environ) -> Iterator[list[Callback]]:
+def reporting(environment: Mapping[str, str] = os.environ) -> Iterator[list[Callback]]:
     """Tell how the block ends, and hand out who is to accompany the run in it.
 
     Where no command listens, nothing is told.

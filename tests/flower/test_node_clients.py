@@ -4,15 +4,15 @@ from typing import Any
 import pytest
 
 from flexcfl.errors import FlexcflError, SettingsError
-from flexcfl.flower.hosting import Hosted, NodeSettings, hosted
+from flexcfl.flower.node_clients import NodeClients, NodeSettings, clients_of
 from tests.flower.nodes import CLASSES, CLIENTS, OWN, SHAPE, heading, lay
-from tests.flower.test_files import lay_leaf
+from tests.flower.test_own_data import lay_leaf
 
 TRIAL = '[data]\nname = "digits"\nclients = 10\n[run]\ncohort = 5\nseed = 3\n'
 
 
-def host(experiment: str, **config: Any) -> Hosted:
-    return hosted(heading(experiment), NodeSettings.of(config))
+def host(experiment: str, **config: Any) -> NodeClients:
+    return clients_of(heading(experiment), NodeSettings.of(config))
 
 
 def hosted_by(total: int = 10, **config: Any) -> list[int]:
@@ -44,14 +44,14 @@ def test_clients_are_spans_a_number_or_a_part_of_all() -> None:
 )
 def test_a_wrong_setting_is_one_sentence(config: dict[str, Any], sentence: str) -> None:
     with pytest.raises(SettingsError, match=sentence):
-        hosted(heading(TRIAL), NodeSettings.of(config))
+        clients_of(heading(TRIAL), NodeSettings.of(config))
 
 
 def test_a_node_tells_its_clients_and_what_data_are_like(tmp_path: Path) -> None:
-    own = host(OWN, files=str(lay(tmp_path)), clients="1 5").hosts
+    own = host(OWN, files=str(lay(tmp_path)), clients="1 5").info
     assert (own.clients.tolist(), own.total) == ([1, 5], CLIENTS)
     assert (own.shape, own.classes) == (SHAPE, CLASSES)
-    trial = host(TRIAL, clients="1 5").hosts
+    trial = host(TRIAL, clients="1 5").info
     assert (trial.total, trial.shape, trial.classes) == (10, (1, 8, 8), 10)
 
 

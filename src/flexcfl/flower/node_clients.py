@@ -1,4 +1,4 @@
-"""A node's clients: which they are, what data they have, and where they keep what they remember."""
+"""A node's clients: which they are, what data they have, and where their memory is kept."""
 
 import secrets
 import zlib
@@ -19,14 +19,13 @@ from flexcfl.experiment.experiment import Data, Experiment
 from flexcfl.experiment.layers import Layer
 from flexcfl.experiment.own import NOTHING, Own
 from flexcfl.experiment.resolve import resolve
-from flexcfl.flower.files import own_federation
-from flexcfl.flower.records import Heading, Hosts
-from flexcfl.flower.understanding import check_real, own_of
+from flexcfl.flower.messages import Heading, NodeInfo
+from flexcfl.flower.own_data import check_real, own_federation, own_of
 from flexcfl.protocol import Ids, numbers, spans
 from flexcfl.runner.prepare import Prepared, prepare
 from flexcfl.settings import validated
 
-__all__ = ["Hosted", "NodeSettings", "hosted"]
+__all__ = ["NodeClients", "NodeSettings", "clients_of"]
 
 
 @settings(frozen=True, config=ConfigDict(extra="forbid"))
@@ -93,26 +92,28 @@ def _numbered(text: str, total: int) -> Ids:
 
 
 @dataclass(frozen=True, eq=False)
-class Hosted:
+class NodeClients:
     """The clients of a node in a run; ``secret`` is what the noise of their privacy comes from.
 
     ``own`` says whether the data are files of their own, which may change at any time.
     """
 
     prepared: Prepared
-    clients: Ids
+    numbers: Ids
     own: bool
     secret: int
     memory: Path
 
     @property
-    def hosts(self) -> Hosts:
-        """What the server is told of the node."""
+    def info(self) -> NodeInfo:
+        """What the server needs to know of the node."""
         federation = self.prepared.federation
-        return Hosts(self.clients, federation.clients, federation.x.shape[1:], federation.classes)
+        return NodeInfo(
+            self.numbers, federation.clients, federation.x.shape[1:], federation.classes
+        )
 
 
-def hosted(heading: Heading, node: NodeSettings) -> Hosted:
+def clients_of(heading: Heading, node: NodeSettings) -> NodeClients:
     """Return the clients of a node in the run of a heading.
 
     In a trial noise comes from the run's seed, as in simulation. Over data of one's own nobody may
@@ -129,7 +130,7 @@ def hosted(heading: Heading, node: NodeSettings) -> Hosted:
     folder = node.memory or cache() / "nodes"
     memory = folder / heading.run / f"{zlib.crc32(spans(clients).encode()):08x}"
     secret = secrets.randbits(128) if own else experiment.run.seed
-    return Hosted(prepared, clients, own, secret, memory)
+    return NodeClients(prepared, clients, own, secret, memory)
 
 
 def _check_code(tables: Mapping[str, Any], node: NodeSettings) -> None:

@@ -8,9 +8,9 @@ from flwr.app import Message, RecordDict
 from flwr.serverapp import Grid
 from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects
 
-from flexcfl.flower.records import LONGEST, MalformedError
+from flexcfl.flower.messages import LONGEST, MalformedError
 
-__all__ = ["Answer", "Post", "size"]
+__all__ = ["Answer", "MessageChannel", "size"]
 
 PAUSE = 0.2  # seconds between two looks for answers
 AFTERWARDS = 5.0  # seconds that a message is valid beyond the limit, so that it is not cut short
@@ -38,7 +38,7 @@ class Answer:
 
 
 @dataclass(frozen=True, eq=False)
-class Post:
+class MessageChannel:
     """Sends messages over a grid; ``clock`` and ``sleep`` are those of the machine."""
 
     grid: Grid

@@ -1,0 +1,179 @@
+"""Data of the nodes' own: what stands for them on the server, and how a node reads its files.
+
+The files are ``.npz``, IDX and LEAF, read without pickles.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexcfl.data import Federation, IndexLists, from_leaf, npz
+from flexcfl.data.client_lists import offsets_of
+from flexcfl.data.federation import stand_in
+from flexcfl.data.files import barred, forbidden, is_file
+from flexcfl.data.images import read_idx
+from flexcfl.data.user_data import Examples, Holding, Pair, fitted
+from flexcfl.errors import DataError, SettingsError
+from flexcfl.experiment.experiment import Experiment
+from flexcfl.experiment.layers import Layer, merged
+from flexcfl.experiment.network import Network
+from flexcfl.experiment.own import NOTHING, Own
+from flexcfl.protocol import Ids
+from flexcfl.settings import validated
+from flexcfl.trust.faults import Faults
+
+__all__ = ["check_real", "own_federation", "own_of"]
+
+IDX_PARTS = ("train", "t10k")  # in the names of the files of MNIST
+BRIGHTEST = np.float32(255)
+
+
+def own_of(layers: Sequence[Layer]) -> Own:
+    """Return what stands for data of nodes' own, or nothing where they have a known dataset."""
+    tables = merged(layers).tables
+    network = validated(Network, tables["network"], "[network]")
+    if network.clients is None or network.shape is None or network.classes is None:
+        return NOTHING
+    name = tables["data"].get("name", "own")
+    return Own(stand_in(str(name), network.clients, network.shape, network.classes))
+
+
+def check_real(experiment: Experiment) -> None:
+    """Refuse to make up what happens to clients with data of their own."""
+    if not experiment.network.own_files:
+        return
+    made_up = {
+        "[shift]": bool(experiment.shift),
+        "[data] arrivals": bool(experiment.data.arrivals),
+        "[faults]": experiment.faults != Faults(),
+        "[attack]": experiment.attackers is not None,
+    }
+    for name, given in made_up.items():
+        if given:
+            raise SettingsError(
+                f"{name} is simulated, and the nodes of this experiment have data of their own "
+                "([network] clients), to which it happens or not: leave it out."
+            )
+
+
+def own_federation(path: Path, clients: Ids, like: Federation) -> Federation:
+    """Return ``like``, in which these clients have what is in a file, or in those of a folder.
+
+    So everybody has the number that it has everywhere, on which what it draws depends.
+    """
+    holdings = _read(path, clients, like.shape)
+    if len(holdings) != len(clients):
+        raise DataError(
+            f"'{path}' has the data of {len(holdings)} clients, and this node hosts "
+            f"{len(clients)}: correct --node-config files or clients."
+        )
+    train = [_fitting(each.train, like) for each in holdings]
+    for own, (_, y) in zip(holdings, train, strict=True):
+        if not len(y):
+            raise DataError(f"{own.train.where} has no training example: a client needs one.")
+    test = [_nothing(like) if own.test is None else _fitting(own.test, like) for own in holdings]
+    return _put_together(clients, train, test, like)
+
+
+def _read(path: Path, clients: Ids, shape: tuple[int, ...]) -> list[Holding]:
+    if barred(path):
+        raise forbidden(path)
+    if is_file(path):
+        return [_read_npz(path)]
+    if not path.is_dir():
+        raise DataError(
+            f"There is no '{path}': let --node-config files name an .npz file, or a folder as "
+            "docs/nodes.md says."
+        )
+    if (path / "train").is_dir():
+        return _read_leaf(path, shape)
+    if _is_idx(path):
+        return [_read_idx_folder(path)]
+    return [_read_npz(path / f"{client}.npz") for client in clients.tolist()]
+
+
+def _fitting(examples: Examples, like: Federation) -> Pair:
+    return fitted(examples, like.shape, like.classes, "the experiment", "[network]")
+
+
+def _nothing(like: Federation) -> Pair:
+    return np.empty((0, *like.shape), dtype=np.float32), np.empty(0, dtype=np.int64)
+
+
+def _put_together(
+    clients: Ids, train: Sequence[Pair], test: Sequence[Pair], like: Federation
+) -> Federation:
+    blank = np.zeros((1, *like.shape), dtype=np.float32), np.zeros(1, dtype=np.int64)
+    x, y = (np.concatenate(column) for column in zip(blank, *train, *test, strict=True))
+    learning, testing = (np.array([len(own) for _, own in part]) for part in (train, test))
+    first = int(learning.sum()) + 1
+    return Federation(
+        like.name,
+        x,
+        y,
+        _lists(clients, learning, 1, like.clients),
+        _lists(clients, testing, first, like.clients),
+        like.classes,
+    )
+
+
+def _lists(clients: Ids, sizes: Ids, first: int, total: int) -> IndexLists:
+    """Return lists of which some follow each other from ``first`` on, and all others are [0]."""
+    number, mine = np.ones(total, dtype=np.int64), np.zeros(total, dtype=np.bool_)
+    number[clients], mine[clients] = sizes, True
+    indices = np.zeros(number.sum(), dtype=np.int64)
+    indices[np.repeat(mine, number)] = np.arange(first, first + sizes.sum())
+    return IndexLists(indices, offsets_of(number))
+
+
+def _read_npz(path: Path) -> Holding:
+    """Read one client: ``x_train`` and ``y_train``, and perhaps ``x_test`` and ``y_test``."""
+    if not is_file(path):
+        raise DataError(
+            f"There is no file '{path}': put the data of that client there, or correct "
+            "--node-config files."
+        )
+    return npz.read_npz(path, f"'{path}'", whole=False)
+
+
+def _is_idx(folder: Path) -> bool:
+    """Tell whether a folder holds files of the names that MNIST's have."""
+    return any(_idx_path(folder, word, "images", 3) is not None for word in IDX_PARTS)
+
+
+def _read_idx_folder(folder: Path) -> Holding:
+    """Read one client from the four files, whose bytes become numbers from 0 to 1."""
+    train, test = (_idx_part(folder, word) for word in IDX_PARTS)
+    return Holding(train, test)
+
+
+def _idx_part(folder: Path, word: str) -> Examples:
+    paths = [_idx_path(folder, word, *kind) for kind in (("images", 3), ("labels", 1))]
+    images, labels = paths
+    if images is None or labels is None:
+        missing = f"{word}-labels-idx1-ubyte" if labels is None else f"{word}-images-idx3-ubyte"
+        raise DataError(
+            f"'{folder}' lacks {missing} (plain or .gz): put all four IDX files there, or correct "
+            "--node-config files."
+        )
+    return Examples(f"'{images}'", read_idx(images, 3) / BRIGHTEST, read_idx(labels, 1))
+
+
+def _idx_path(folder: Path, word: str, kind: str, dimensions: int) -> Path | None:
+    name = f"{word}-{kind}-idx{dimensions}-ubyte"
+    return next((path for end in ("", ".gz") if is_file(path := folder / f"{name}{end}")), None)
+
+
+def _read_leaf(folder: Path, shape: tuple[int, ...]) -> list[Holding]:
+    """Read the users of a LEAF folder, in their order; flat examples are given their shape."""
+    federation = from_leaf(folder, shape)
+
+    def part(name: str, rows: NDArray[np.int64]) -> Examples:
+        return Examples(f"'{folder / name}'", federation.x[rows], federation.y[rows])
+
+    return [
+        Holding(part("train", train), part("test", test))
+        for train, test in zip(federation.train, federation.test, strict=True)
+    ]
