@@ -168,7 +168,9 @@ def test_a_mistake_in_python_is_a_sentence_too(mine: Path, wrong: Any) -> None:
         run.model(wrong)
     with pytest.raises(SettingsError, match=r"chart"):
         run.plot(wrong)
-    with pytest.raises(SettingsError, match=r"name its folder to flexcfl\.history\.whole"):
+    with pytest.raises(
+        SettingsError, match=r"name its folder to flexcfl\.report\.history\.details"
+    ):
         flexcfl.report.history.difference([wrong, wrong])
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import flexcfl
 from flexcfl.record.runs import read
-from flexcfl.report.history import whole
+from flexcfl.report.history import details
 
 BEFORE = Path(__file__).with_name("before")
 ALGORITHMS = ("flexcfl", "ifca-mig")
@@ -22,7 +22,7 @@ def rounds(folder: Path) -> list[dict[str, str]]:
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_finished_run_is_read(algorithm: str) -> None:
     folder = BEFORE / f"finished-{algorithm}"
-    run, told, page = flexcfl.load(folder), whole(folder), read(folder)
+    run, told, page = flexcfl.load(folder), details(folder), read(folder)
     assert [f"{value!r}" for value in run.rounds["accuracy"].tolist()] == [
         line["accuracy"] or "nan" for line in rounds(folder)
     ]

@@ -15,7 +15,7 @@ from flexcfl.errors import SettingsError
 from flexcfl.experiment.own import NOTHING
 from flexcfl.record.runs import FILES, found, read
 from flexcfl.record.tables import TABLES
-from flexcfl.report.page import Book, html
+from flexcfl.report.page import Report, html
 from tests.record.checkpoints.interrupted import resumed
 from tests.report.runs import CLIENTS, ROUNDS, broken_off, copied, made
 
@@ -35,10 +35,10 @@ def spare(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def everything(path: Path) -> None:
     """Do all that is done with a run."""
-    book = Book.of([path])
-    html(book, live=True)
-    for name in book.chapters():
-        json.dumps(book.chapter(name), allow_nan=False)
+    report = Report.of([path])
+    html(report, live=True)
+    for name in report.chapters():
+        json.dumps(report.chapter(name), allow_nan=False)
 
 
 def refusal(path: Path) -> str:
@@ -66,12 +66,12 @@ def test_a_run_that_was_broken_off_and_one_that_was_resumed(
 ) -> None:
     stopped = broken_off(tmp_path_factory, 3)
     assert (read(stopped).summary, read(stopped).record.done) == (None, 3)
-    assert not Book.of([stopped]).finished
+    assert not Report.of([stopped]).finished
     again = copied(stopped, tmp_path)
     resumed(again, NOTHING)
-    book, whole = Book.of([again]), Book.of([folder])
-    assert book.finished
-    assert [book.chapter(name) for name in book.chapters()] == [
+    report, whole = Report.of([again]), Report.of([folder])
+    assert report.finished
+    assert [report.chapter(name) for name in report.chapters()] == [
         whole.chapter(name) for name in whole.chapters()
     ]
 
@@ -278,7 +278,7 @@ def test_a_run_over_a_network_knows_neither_labels_nor_who_changed(
     unknown = [",".join([*row[:place], "", *row[place + 1 :]]) for row in rows]
     (path / "rounds.csv").write_text("\n".join([head, *unknown, ""]))
     everything(path)
-    charts = {each["name"]: each for each in Book.of([path]).chapter("0-0")}
+    charts = {each["name"]: each for each in Report.of([path]).chapter("0-0")}
     assert "labels" not in charts
     assert [line["name"] for line in charts["changes"]["data"]] == [
         "drift noticed",
@@ -318,9 +318,9 @@ def test_a_run_that_has_only_begun_is_there_without_charts(folder: Path, tmp_pat
     for name in ("experiment.toml", "labels.csv"):
         (path / name).write_bytes((folder / name).read_bytes())
     everything(path)
-    book = Book.of([path])
-    assert [book.chapter(name) for name in book.chapters()] == [[], []]
-    assert book.runs[0].record.clients == CLIENTS
+    report = Report.of([path])
+    assert [report.chapter(name) for name in report.chapters()] == [[], []]
+    assert report.runs[0].record.clients == CLIENTS
 
 
 def test_files_of_another_version_are_told(folder: Path, tmp_path: Path) -> None:

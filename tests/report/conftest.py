@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import flexcfl
-from flexcfl.report.page.writing import write
+from flexcfl.report.page.page import write
 
 ALGORITHMS = ("fedavg", "flexcfl", "ifca")
 

@@ -11,7 +11,7 @@ from urllib.request import urlopen
 import pytest
 
 from flexcfl.cli import main
-from flexcfl.report.page import Book, html
+from flexcfl.report.page import Report, html
 from tests.cli.refusals import told
 from tests.report.runs import made
 from tests.waiting import PATIENCE
@@ -34,7 +34,7 @@ def test_a_report_is_the_page_and_says_where_it_is(
     assert main(["report", str(folder)]) == 0
     shown = capsys.readouterr().out
     assert re.fullmatch(r"written: report\.html \(1 run, \d\.\d MB\)", shown.splitlines()[-1])
-    assert (here / "report.html").read_text() == html(Book.of([folder]))
+    assert (here / "report.html").read_text() == html(Report.of([folder]))
     assert [path.name for path in here.iterdir()] == ["report.html"]
 
 
@@ -47,7 +47,7 @@ def test_several_folders_a_title_and_a_file_of_ones_own(
     assert main(["report", *words]) == 0
     assert "written: my page.html (2 runs, " in capsys.readouterr().out
     page = (here / "my page.html").read_text()
-    assert page == html(Book.of([folder, other]), "Mine")
+    assert page == html(Report.of([folder, other]), "Mine")
     assert "<h1>Mine</h1>" in page
 
 

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from flexcfl.report.charts.palette import COLOURS, DARK, MARK, MIDDLING, PALE, of_group
-from flexcfl.report.page.writing import write
+from flexcfl.report.page.page import write
 from tests.report.browsing import LOOKS, Theme, choose, opened
 from tests.report.folders import construct
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from flexcfl.report.page import Book, html
+from flexcfl.report.page import Report, html
 from flexcfl.report.page.page import state
 from tests.report.runs import copied, made
 
@@ -57,7 +57,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.fixture(scope="session")
 def page(folders: list[Path]) -> str:
-    return html(Book.of(folders))
+    return html(Report.of(folders))
 
 
 @pytest.fixture(scope="session")
@@ -66,7 +66,7 @@ def seen(page: str) -> Seen:
 
 
 def test_the_same_runs_give_the_same_page(folders: list[Path], page: str) -> None:
-    assert html(Book.of(folders)) == page
+    assert html(Report.of(folders)) == page
 
 
 def unpacked(text: str) -> bytes:
@@ -74,10 +74,10 @@ def unpacked(text: str) -> bytes:
 
 
 def test_chapters_unpack_to_what_the_book_has(folders: list[Path], seen: Seen) -> None:
-    book = Book.of(folders)
-    for name in book.chapters():
-        assert json.loads(unpacked(seen.script(f"chapter-{name}"))) == book.chapter(name)
-    assert json.loads(seen.script("state")) == json.loads(json.dumps(state(book, live=False)))
+    report = Report.of(folders)
+    for name in report.chapters():
+        assert json.loads(unpacked(seen.script(f"chapter-{name}"))) == report.chapter(name)
+    assert json.loads(seen.script("state")) == json.loads(json.dumps(state(report, live=False)))
 
 
 def test_the_policy_allows_the_scripts_of_the_page_and_nothing_else(seen: Seen) -> None:
@@ -95,7 +95,7 @@ def test_the_policy_allows_the_scripts_of_the_page_and_nothing_else(seen: Seen) 
 
 
 def test_a_live_page_may_ask_its_own_server(folders: list[Path]) -> None:
-    live = Seen(html(Book.of(folders), live=True))
+    live = Seen(html(Report.of(folders), live=True))
     policy = next(known["content"] for tag, known in live.tags if "http-equiv" in known)
     assert "connect-src 'self'" in policy
     assert not [known for known, _ in live.scripts if known.get("id", "").startswith("chapter")]
@@ -128,18 +128,18 @@ def test_names_are_text_whatever_they_say(
     text = (path / "experiment.toml").read_text()
     name = {"data": "digits", "model": "mclr", "algorithm": "flexcfl", "shift": "swap-all"}[place]
     (path / "experiment.toml").write_text(text.replace(f'"{name}"', json.dumps(HOSTILE)))
-    book = Book.of([path])
-    plain, hostile = (Seen(html(each, live=live)) for each in (Book.of([folders[1]]), book))
+    report = Report.of([path])
+    plain, hostile = (Seen(html(each, live=live)) for each in (Report.of([folders[1]]), report))
     assert [tag for tag, _ in hostile.tags] == [tag for tag, _ in plain.tags]
     assert HOSTILE in hostile.text
     told: Any = json.loads(hostile.script("state"))
-    assert told == json.loads(json.dumps(state(book, live=live)))
+    assert told == json.loads(json.dumps(state(report, live=live)))
     Seen(told["words"] + told["commands"])
     assert "alert" not in "".join(known for _, each in hostile.tags for known in each)
 
 
 def test_a_title_is_text_as_well(folders: list[Path]) -> None:
-    seen = Seen(html(Book.of(folders), HOSTILE))
+    seen = Seen(html(Report.of(folders), HOSTILE))
     assert f"{HOSTILE} \u2013 flexcfl" in seen.text
     assert len([tag for tag, _ in seen.tags if tag == "h1"]) == 1
 

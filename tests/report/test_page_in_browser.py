@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flexcfl.report.page import Book
-from flexcfl.report.page.writing import write
+from flexcfl.report.page import Report
+from flexcfl.report.page.page import write
 from tests.report.browsing import LOOKS, accessible, choose, downloaded, opened, rows
 from tests.report.folders import construct
 
@@ -48,12 +48,12 @@ def page(shared: "Page") -> "Page":
 
 
 def test_every_chart_that_was_made_is_drawn(page: "Page", runs: Path) -> None:
-    book = Book.of([runs])
+    report = Report.of([runs])
     first = next(
-        place for place, run in enumerate(book.settings[0].runs) if run.record.group_count > 1
+        place for place, run in enumerate(report.settings[0].runs) if run.record.group_count > 1
     )
     for place, chapter in (("overview", "0"), ("details", f"0-{first}")):
-        wanted = [f"chart-{chart['name']}" for chart in book.chapter(chapter)]
+        wanted = [f"chart-{chart['name']}" for chart in report.chapter(chapter)]
         figures = page.locator(f"#{place} figure")
         assert figures.evaluate_all("all => all.map((each) => each.id)") == wanted
         marks = figures.evaluate_all(

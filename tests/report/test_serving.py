@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from flexcfl.errors import SettingsError
-from flexcfl.report.page import Book, html
+from flexcfl.report.page import Report, html
 from flexcfl.report.page.page import state
 from flexcfl.report.page.serving import address, server
 from tests.report.runs import ROUNDS, copied, made
@@ -76,15 +76,15 @@ def visitor(folder: Path) -> Iterator[Visitor]:
 def test_the_page_its_state_and_its_chapters_are_those_of_the_book(
     visitor: Visitor, folder: Path
 ) -> None:
-    book = Book.of([folder])
+    report = Report.of([folder])
     page = visitor.ask("/")
     assert (page.status, page.head["Content-Type"]) == (200, "text/html; charset=utf-8")
-    assert page.text == html(book, live=True)
-    assert json.loads(visitor.ask("/state?again").text) == as_json(state(book, live=True))
-    for name in book.chapters():
+    assert page.text == html(report, live=True)
+    assert json.loads(visitor.ask("/state?again").text) == as_json(state(report, live=True))
+    for name in report.chapters():
         given = visitor.ask(f"/chapter/{name}")
         assert (given.status, given.head["Content-Type"]) == (200, "application/json")
-        assert json.loads(given.text) == book.chapter(name)
+        assert json.loads(given.text) == report.chapter(name)
 
 
 def as_json(value: object) -> Any:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from flexcfl.algorithms import ALGORITHMS
-from flexcfl.report.page import Book, html, words
-from flexcfl.report.page.book import Setting
+from flexcfl.report.page import Report, html, text
 from flexcfl.report.page.page import state
+from flexcfl.report.page.report import Setting
 from tests.report.folders import construct
 from tests.report.runs import CLIENTS, ROUNDS, broken_off, made
 
@@ -26,8 +26,8 @@ def test_a_line_is_the_summary_of_its_run(
 ) -> None:
     folder = made(tmp_path_factory, algorithm)
     told, traffic = summary(folder), summary(folder)["traffic"]
-    (line,) = words.lines(Book.of([folder]).settings[0])
-    assert line == words.Line(
+    (line,) = text.lines(Report.of([folder]).settings[0])
+    assert line == text.Line(
         method=algorithm,
         seeds="0",
         rounds=str(ROUNDS),
@@ -36,6 +36,7 @@ def test_a_line_is_the_summary_of_its_run(
         traffic=f"x{traffic['relative_to_fedavg']:.2f}",
         megabytes=f"{(traffic['down_bytes'] + traffic['up_bytes']) / 1e6:,.1f}",
         migrations=f"{told['migrations']}",
+        rank=(False, -told["accuracy"]["final"]),
         is_first=True,
     )
 
@@ -44,7 +45,7 @@ def test_several_seeds_are_a_mean_with_their_spread(tmp_path: Path) -> None:
     curves = [[0.5, 0.6, 0.7], [0.8, 0.6, 0.6]]
     for seed, curve in enumerate(curves):
         construct(tmp_path / str(seed), seed=seed, accuracy=curve)
-    (line,) = words.lines(Book.of([tmp_path]).settings[0])
+    (line,) = text.lines(Report.of([tmp_path]).settings[0])
     final = [100 * statistics.fmean(curve) for curve in curves]
     assert line.final == f"{statistics.fmean(final):.1f} ± {statistics.stdev(final):.1f}"
     assert (line.best, line.seeds, line.is_first) == ("75.0 ± 7.1", "0, 1", True)
@@ -62,13 +63,13 @@ def test_lines_are_ranked_by_the_last_ten_rounds_that_all_are_measured_in(
         "unplaced": [None] * 12,
     }
     folders = [construct(tmp_path / name, method=name, accuracy=curves[name]) for name in curves]
-    found = words.lines(Book.of(folders).settings[0])
+    found = text.lines(Report.of(folders).settings[0])
     assert [line.method for line in found] == ["steady", "plain", "swinging", "unplaced"]
     assert [line.is_first for line in found] == [True, False, False, False]
     assert [line.final for line in found] == ["90.0", "70.0", "50.0", "-"]
     assert found[2].best == ("97.0" if late else "99.0")
-    assert state(Book.of(folders), live=False)["settings"][0]["first"] == 1  # the steady one
-    page = " ".join(html(Book.of(folders)).split())
+    assert state(Report.of(folders), live=False)["settings"][0]["first"] == 1  # the steady one
+    page = " ".join(html(Report.of(folders)).split())
     which = "the rounds 2 to 12" if late else "the rounds 1 to 12"
     assert f"accuracy over {which}, in which every method is measured" in page
     assert page.count('<tr class="first"> <th scope="row">steady') == 1
@@ -76,7 +77,7 @@ def test_lines_are_ranked_by_the_last_ten_rounds_that_all_are_measured_in(
 
 def test_the_facts_are_those_of_the_run(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = made(tmp_path_factory, "flexcfl")
-    facts = words.facts(Book.of([folder]).settings[0])
+    facts = text.facts(Report.of([folder]).settings[0])
     labels = [line.split(",") for line in (folder / "labels.csv").read_text().splitlines()[1:]]
     train, test = (sum(int(row[place]) for row in labels) for place in (2, 3))
     assert facts["data"] == (
@@ -102,36 +103,36 @@ def test_the_facts_are_those_of_the_run(tmp_path_factory: pytest.TempPathFactory
 def test_rounds_in_which_nothing_is_released_are_told(
     tmp_path: Path, schedule: object, told: str
 ) -> None:
-    (run,) = Book.of([construct(tmp_path / "run", rounds=12)]).runs
+    (run,) = Report.of([construct(tmp_path / "run", rounds=12)]).runs
     settings = {**run.settings, "shift": {"name": ["incremental"], "schedule": schedule}}
     setting = Setting("one", [replace(run, settings=settings)])
-    assert words.facts(setting)["shift"].endswith(told)
+    assert text.facts(setting)["shift"].endswith(told)
 
 
 def test_facts_in_which_runs_differ_are_all_told(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     folders = [made(tmp_path_factory, "fedavg"), made(tmp_path_factory, "ifca", cohort=4)]
-    facts = words.facts(Book.of(folders).settings[0])
+    facts = text.facts(Report.of(folders).settings[0])
     assert facts["rounds"] == f"{ROUNDS} with 5 clients each or {ROUNDS} with 4 clients each"
     assert facts["methods"] == "fedavg, ifca"
 
 
 def test_how_far_runs_are(tmp_path_factory: pytest.TempPathFactory) -> None:
     done, stopped = made(tmp_path_factory, "fedavg"), broken_off(tmp_path_factory, 3)
-    assert words.state(Book.of([done])) == "finished"
-    assert words.state(Book.of([stopped])) == f"round 3 of {ROUNDS}"
-    both = Book.of([done, stopped])
-    assert words.state(both) == f"1 of 2 runs finished, round {ROUNDS + 3} of {2 * ROUNDS}"
-    rounds = {line.method: line.rounds for line in words.lines(both.settings[0])}
+    assert text.state(Report.of([done])) == "finished"
+    assert text.state(Report.of([stopped])) == f"round 3 of {ROUNDS}"
+    both = Report.of([done, stopped])
+    assert text.state(both) == f"1 of 2 runs finished, round {ROUNDS + 3} of {2 * ROUNDS}"
+    rounds = {line.method: line.rounds for line in text.lines(both.settings[0])}
     assert rounds == {"fedavg": f"{ROUNDS}", "flexcfl": f"3 of {ROUNDS}"}
-    assert words.title(both) == "fedavg, flexcfl on digits"
+    assert text.title(both) == "fedavg, flexcfl on digits"
 
 
 def test_a_run_is_run_again_from_its_own_settings(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     folder = made(tmp_path_factory, "fedavg")
-    (again,) = words.again(Book.of([folder]).settings[0])
+    (again,) = text.reruns(Report.of([folder]).settings[0])
     assert again.command == f"flexcfl run {folder / 'experiment.toml'}"
     assert again.text == (folder / "experiment.toml").read_text()

@@ -11,7 +11,7 @@ import flexcfl
 from flexcfl.data import Federation, IndexLists
 from flexcfl.errors import SettingsError
 from flexcfl.report.charts import OF_METHODS, OF_RUN
-from flexcfl.report.page import Book
+from flexcfl.report.page import Report
 from tests.comparison.here import all_done_here
 
 
@@ -28,7 +28,7 @@ def test_every_chart_is_a_figure_and_the_same_as_that_of_the_folder(
     assert run.folder is not None
     figure = run.plot(name)
     assert isinstance(figure, Figure)
-    chapters = Book.of([run.folder])
+    chapters = Report.of([run.folder])
     charts = {
         chart["name"]: chart for part in chapters.chapters() for chart in chapters.chapter(part)
     }

@@ -28,12 +28,11 @@ def diff(
     It only shows, so that it ends with 0 whether runs differ or not; who wants to test for that
     asks with --json.
     """
-    from flexcfl.report.history.beside import Beside
-    from flexcfl.report.history.difference import difference
-    from flexcfl.report.history.whole import whole
+    from flexcfl.report.history.diff import DiffView, difference
+    from flexcfl.report.history.run_details import details
 
-    found = difference([whole(folder) for folder in folders])
+    found = difference([details(folder) for folder in folders])
     if as_json:
         show_json(found.content())
         return
-    show(Beside(found, all_))
+    show(DiffView(found, all_))

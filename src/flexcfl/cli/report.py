@@ -50,15 +50,15 @@ def report(
 
     from flexcfl.experiment.memory import spelt
     from flexcfl.lines import tell
-    from flexcfl.report.page.writing import write
+    from flexcfl.report.page.page import write
     from flexcfl.runner.conduct import loading
 
     console = Console(quiet=quiet)
     with loading(console, "Reading the runs and drawing the page"):
-        book = write(folders, out, title)
-    for sentence in book.left_out:  # also where nothing else is to be shown
+        written = write(folders, out, title)
+    for sentence in written.left_out:  # also where nothing else is to be shown
         typer.echo(sentence, err=True)
-    number = len(book.runs)
+    number = len(written.runs)
     size = spelt(out.stat().st_size)
     tell(f"written: {out} ({number} {'run' if number == 1 else 'runs'}, {size})", console)
     if open_:

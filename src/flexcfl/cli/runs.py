@@ -73,17 +73,17 @@ def runs(
     A run that is not finished is listed with its figures so far. A KEY that is asked for has a
     column of its own. In a pipe each run is one line, with all columns.
     """  # noqa: D301  (click reads the character as: keep these lines)
-    from flexcfl.report.history.conditions import asked_for
-    from flexcfl.report.history.finding import History, places
-    from flexcfl.report.history.listing import Listing
+    from flexcfl.report.history.finding import History, folders_of_runs
+    from flexcfl.report.history.list_view import ListView
+    from flexcfl.report.history.rows import asked_for
 
-    history = History.of(places(folders or []))
+    history = History.of(folders_of_runs(folders or []))
     for sentence in history.left_out:
         typer.echo(sentence, err=True)
     rows = history.view(where or [], sort, reverse, limit)
     if as_json:
         show_json([row.content() for row in rows])
     elif rows:
-        show(Listing(rows, asked_for(where or [], sort)))
+        show(ListView(rows, asked_for(where or [], sort)))
     else:
         typer.echo(f"Of {len(history.rows)} runs none is so.", err=True)

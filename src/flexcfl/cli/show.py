@@ -24,10 +24,10 @@ def show(
     """
     from rich.console import Console
 
-    from flexcfl.report.history.display import show_run
-    from flexcfl.report.history.whole import whole
+    from flexcfl.report.history.details_view import show_run
+    from flexcfl.report.history.run_details import details
 
-    run = whole(folder)
+    run = details(folder)
     if as_json:
         show_json(run.content())
         return

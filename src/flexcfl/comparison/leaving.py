@@ -11,8 +11,8 @@ from flexcfl.comparison import table
 from flexcfl.comparison.plan import Planned, own, shared
 from flexcfl.comparison.result import Comparison
 from flexcfl.protocol import Flags
-from flexcfl.report.page import Book, html
-from flexcfl.report.page.writing import REPORT
+from flexcfl.report.page import Report, html
+from flexcfl.report.page.page import REPORT
 
 __all__ = ["CSV", "JSON", "REPORT", "files"]
 
@@ -26,8 +26,8 @@ def files(
     summaries = [summary for each in comparison.compared.values() for summary in each]
     described = json.dumps(_described(runs, comparison), indent=2, allow_nan=False)
     yield CSV, table.csv(summaries).encode()
-    book = Book.of(folder / run.folder for run in runs)
-    yield REPORT, html(book, beside=folder).encode()
+    report = Report.of(folder / run.folder for run in runs)
+    yield REPORT, html(report, beside=folder).encode()
     yield JSON, f"{described}\n".encode()
 
 

@@ -17,7 +17,7 @@ from flexcfl.record.metrics import measured_by_all
 from flexcfl.record.record import Record
 from flexcfl.record.summary import Summary
 from flexcfl.report.charts import OF_METHODS
-from flexcfl.report.page import Book
+from flexcfl.report.page import Report
 from flexcfl.runner.result import figure
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class Comparison:
 
     def _records(self, chart: str) -> list[Record]:
         if self._paths:
-            return Book.of(self._paths).settings[0].records
+            return Report.of(self._paths).settings[0].records
         return [
             Record(name, seed, len(curve), 0, {"round": np.arange(1, len(curve) + 1), chart: curve})
             for name, curves in self.curves.items()

@@ -9,7 +9,7 @@ from flexcfl.paper import origin
 from flexcfl.paper.drawing import STYLE
 from flexcfl.paper.results import Result
 from flexcfl.paper.targets import Made
-from flexcfl.report.page import Book, Table, html
+from flexcfl.report.page import Report, Table, html
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,12 +37,12 @@ def files(
 
 def _page(made: Made, by: Sequence[str], runs: Sequence[Path], title: str, folder: Path) -> str:
     """Return a page with the table, and with charts of all runs."""
-    book = Book.of(runs)
+    report = Report.of(runs)
     if not made.sheet:
-        return html(book, title, beside=folder)
+        return html(report, title, beside=folder)
     sheet = made.sheet
     table = Table(sheet.title, ["", "", *sheet.columns], sheet.lines(), [*sheet.notes, *by])
-    return html(book, sheet.title, table=table, beside=folder)
+    return html(report, sheet.title, table=table, beside=folder)
 
 
 def _pictures(draw: "Callable[[], Figure]", title: str, by: str) -> Iterator[tuple[str, bytes]]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from flexcfl.errors import SettingsError
 from flexcfl.record.figures import FIGURES
 from flexcfl.report.history import Row
-from flexcfl.report.history.conditions import asked_for, chosen, conditions
+from flexcfl.report.history.rows import asked_for, matching
 from flexcfl.report.terminal.settings import plain
 from tests.report.history.rows import DRAWN, ROWS
 
@@ -32,7 +32,7 @@ RUN = Row(
 
 
 def holds(word: str, row: Row = RUN) -> bool:
-    return chosen([row], conditions([word], [row])) == [row]
+    return matching([row], [word]) == [row]
 
 
 @pytest.mark.parametrize(
@@ -93,8 +93,8 @@ SIGNS = ("=", "!=", "<", "<=", ">", ">=")
 def test_a_condition_and_its_opposite_divide_the_runs_that_have_a_figure(
     rows: list[Row], bound: float
 ) -> None:
-    above = chosen(rows, conditions([f"best>={bound!r}"], rows))
-    below = chosen(rows, conditions([f"best<{bound!r}"], rows))
+    above = matching(rows, [f"best>={bound!r}"])
+    below = matching(rows, [f"best<{bound!r}"])
     having = [row for row in rows if row.figures["best"] is not None]
     assert len(above) + len(below) == len(having)
     assert [row for row in having if row in above] == above

@@ -14,7 +14,7 @@ from flexcfl.errors import SettingsError
 from flexcfl.record.figures import FIGURES, figures_in
 from flexcfl.record.runs import read
 from flexcfl.report.history import History, runs
-from flexcfl.report.history.finding import reached
+from flexcfl.report.history.finding import so_far
 from tests.report.folders import construct
 from tests.report.runs import ROUNDS, broken_off, copied, made
 
@@ -71,7 +71,7 @@ def test_a_finished_run_is_what_its_files_say(folder: Path) -> None:
 def test_the_figures_of_rounds_are_those_of_the_summary(folder: Path) -> None:
     run = read(folder)
     assert run.summary is not None
-    told = figures_in({**run.summary, **reached(run.rows["rounds.csv"], run.settings)})
+    told = figures_in({**run.summary, **so_far(run.rows["rounds.csv"], run.settings)})
     assert told == figures_in(run.summary)
     assert sum(value is not None for value in told.values()) > len(FIGURES) / 2
 
@@ -104,7 +104,7 @@ def test_a_run_that_somebody_is_at_is_running_until_they_are_gone(
         assert runs(path)[0].state == "interrupted"
 
 
-def test_a_run_without_a_round_is_there_with_nothing_reached(stopped: Path, tmp_path: Path) -> None:
+def test_a_run_without_a_round_is_there_with_nothing_so_far(stopped: Path, tmp_path: Path) -> None:
     path = copied(stopped, tmp_path)
     (path / "rounds.csv").unlink()
     (row,) = runs(path)

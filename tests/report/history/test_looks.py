@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from flexcfl.report.history import Row, difference, runs, whole
-from flexcfl.report.history.beside import Beside
-from flexcfl.report.history.listing import COLUMNS, Listing, cell
+from flexcfl.report.history import Row, details, difference, runs
+from flexcfl.report.history.diff import DiffView
+from flexcfl.report.history.list_view import COLUMNS, ListView, cell
 from tests.report.folders import construct
 from tests.report.history.rows import ROWS
 
@@ -47,7 +47,7 @@ def fits(line: str, width: int, rows: Sequence[Row]) -> bool:
 @pytest.mark.parametrize("width", [20, 40, 80, 120, 200])
 def test_every_run_is_whole_at_any_width(width: int, folder: Path) -> None:
     rows = runs(folder)
-    lines = drawn(Listing(rows), width)
+    lines = drawn(ListView(rows), width)
     assert all(fits(line, width, rows) for line in lines)
     assert all(line.isprintable() for line in lines)
     joined = "".join(lines).replace(" ", "")
@@ -59,14 +59,14 @@ def test_every_run_is_whole_at_any_width(width: int, folder: Path) -> None:
 @settings(max_examples=50)
 @given(st.lists(ROWS, min_size=1, max_size=5), st.integers(20, 200))
 def test_no_line_is_wider_than_the_terminal_and_none_moves_it(rows: list[Row], width: int) -> None:
-    lines = drawn(Listing(rows, ["loss", "mine.option"]), width)
+    lines = drawn(ListView(rows, ["loss", "mine.option"]), width)
     assert all(fits(line, width, rows) for line in lines)
     assert all(line.isprintable() for line in lines)
 
 
 def test_in_a_pipe_a_run_is_one_line_with_all_columns(folder: Path) -> None:
     rows = runs(folder)
-    head, *lines = drawn(Listing(rows, ["loss"]), terminal=False)
+    head, *lines = drawn(ListView(rows, ["loss"]), terminal=False)
     assert head.split() == [*COLUMNS, "loss"]
     assert len(lines) == len(rows)
     assert [len(line.split()) for line in lines] == [len(COLUMNS) + 1] * len(rows)
@@ -75,17 +75,17 @@ def test_in_a_pipe_a_run_is_one_line_with_all_columns(folder: Path) -> None:
 
 def test_what_is_the_same_for_all_is_said_once(folder: Path) -> None:
     rows = [row for row in runs(folder) if row.folder.name in ("one", "two")]
-    lines = drawn(Listing(rows), 200)
+    lines = drawn(ListView(rows), 200)
     assert "algorithm" in lines[0]
     assert "dataset" not in lines[0]
     assert "the same for all 2: dataset digits, model mclr, shift swap-all" in "\n".join(lines)
-    assert "dataset" in drawn(Listing(rows[:1]), 200)[0]
+    assert "dataset" in drawn(ListView(rows[:1]), 200)[0]
 
 
 def test_what_there_is_no_room_for_is_said_and_what_was_asked_for_is_there(folder: Path) -> None:
     rows = runs(folder)
-    width = max(cell_len(line) for line in drawn(Listing(rows), 400)) - 1
-    lines = drawn(Listing(rows, ["migrations"]), width)
+    width = max(cell_len(line) for line in drawn(ListView(rows), 400)) - 1
+    lines = drawn(ListView(rows, ["migrations"]), width)
     assert "migrations" in lines[0]
     assert "no room for: " in "\n".join(lines)
 
@@ -95,9 +95,9 @@ def test_what_there_is_no_room_for_is_said_and_what_was_asked_for_is_there(folde
 def test_a_difference_fits_and_moves_no_terminal(
     width: int, names: Sequence[str], folder: Path
 ) -> None:
-    found = difference([whole(folder / name) for name in names])
+    found = difference([details(folder / name) for name in names])
     for everything in (False, True):
-        lines = drawn(Beside(found, everything), width)
+        lines = drawn(DiffView(found, everything), width)
         pieces = [line[3:] if line.startswith(("A  ", "B  ", "C  ")) else line for line in lines]
         wide = [line for line in pieces if cell_len(line) > width]
         assert all(len(line.split()) == 1 for line in wide)  # only what may be copied
@@ -108,8 +108,8 @@ def test_a_difference_fits_and_moves_no_terminal(
 
 
 def test_a_difference_says_what_differs(folder: Path) -> None:
-    found = difference([whole(folder / name) for name in ("one", "two")])
-    lines = [line.split() for line in drawn(Beside(found), 200)]
+    found = difference([details(folder / name) for name in ("one", "two")])
+    lines = [line.split() for line in drawn(DiffView(found), 200)]
     assert ["run.seed", "0", "7"] in lines
     assert ["algorithm.name", "flexcfl", "fedavg"] in lines
     assert ["best", "85.71%", "85.71%", "+0.00", "points"] in lines

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from flexcfl.record.figures import FIGURES
 from flexcfl.report.history import Row
-from flexcfl.report.history.order import by_time, ordered
+from flexcfl.report.history.rows import by_time, ordered
 from tests.report.history.rows import DRAWN, KEYS, ROWS
 
 ANY = st.sampled_from([*KEYS, *DRAWN, "silhouette", "folder", "state", "when", "seed", "rounds"])

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flexcfl.report.history.sparkline import BLOCKS, PLAIN, sparkline
+from flexcfl.report.history.details_view import BLOCKS, PLAIN, sparkline
 
 
 @given(st.lists(st.floats(0, 1) | st.just(float("nan")), max_size=200), st.integers(1, 50))

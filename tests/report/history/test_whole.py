@@ -12,8 +12,8 @@ import pytest
 
 import flexcfl
 from flexcfl.errors import SettingsError
-from flexcfl.report.history import Whole, difference, runs, whole
-from flexcfl.report.history.display import rows
+from flexcfl.report.history import RunDetails, details, difference, runs
+from flexcfl.report.history.details_view import rows
 from tests.report.folders import construct
 from tests.report.runs import ROUNDS, broken_off, copied, made
 
@@ -31,7 +31,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return broken_off(tmp_path_factory, 3)
 
 
-def words(run: Whole, width: int = 80, ascii_only: bool = False) -> str:
+def words(run: RunDetails, width: int = 80, ascii_only: bool = False) -> str:
     """Return all that is said of a run."""
     sections = rows(run, width, ascii_only)
     return "\n".join(
@@ -40,7 +40,7 @@ def words(run: Whole, width: int = 80, ascii_only: bool = False) -> str:
 
 
 def test_a_run_is_what_its_tables_say(folder: Path) -> None:
-    run = whole(folder)
+    run = details(folder)
     with (folder / "groups.csv").open() as file:
         last = [line for line in csv.DictReader(file) if line["round"] == str(ROUNDS)]
     assert [(group.group, group.clients) for group in run.groups] == [
@@ -59,7 +59,7 @@ def test_a_run_is_what_its_tables_say(folder: Path) -> None:
 
 
 def test_what_is_not_the_default_is_marked_with_the_default(folder: Path) -> None:
-    run = whole(folder)
+    run = details(folder)
     assert run.defaults["run.rounds"] == 100
     assert "algorithm.name" not in run.defaults
     assert all(run.row.settings[name] != usual for name, usual in run.defaults.items())
@@ -69,11 +69,11 @@ def test_what_is_not_the_default_is_marked_with_the_default(folder: Path) -> Non
 @pytest.mark.slow
 def test_a_run_of_defaults_has_nothing_to_mark(tmp_path: Path) -> None:
     flexcfl.run(dataset="digits", algorithm="fedavg", rounds=1, out=tmp_path / "a")
-    assert whole(tmp_path / "a").defaults == {"run.rounds": 100}
+    assert details(tmp_path / "a").defaults == {"run.rounds": 100}
 
 
 def test_a_run_that_is_not_finished_is_shown_as_far_as_it_is(stopped: Path) -> None:
-    run = whole(stopped)
+    run = details(stopped)
     told = words(run)
     assert f"interrupted after round 3 of {ROUNDS}" in told
     assert f"go on flexcfl resume {stopped}" in told
@@ -86,12 +86,12 @@ def test_a_run_without_a_round_can_be_shown(stopped: Path, tmp_path: Path) -> No
     path = copied(stopped, tmp_path)
     for name in ("rounds.csv", "groups.csv", "ledger.csv", "membership.csv"):
         (path / name).unlink()
-    assert "rounds none is done yet" in words(whole(path))
+    assert "rounds none is done yet" in words(details(path))
 
 
 def test_json_is_complete(folder: Path, stopped: Path) -> None:
     for path in (folder, stopped):
-        content = whole(path).content()
+        content = details(path).content()
         assert json.loads(json.dumps(content, allow_nan=False)) == content
         assert {"settings", "figures", "summary", "accuracy", "groups", "traffic"} <= set(content)
         assert {"files", "versions", "again", "defaults", "state", "folder"} <= set(content)
@@ -101,15 +101,15 @@ def test_a_folder_with_one_run_in_it_will_do_and_with_two_will_not(
     folder: Path, tmp_path: Path
 ) -> None:
     copied(folder, tmp_path, "one")
-    assert whole(tmp_path).row.folder == tmp_path / "one"
+    assert details(tmp_path).row.folder == tmp_path / "one"
     copied(folder, tmp_path, "two")
     with pytest.raises(SettingsError, match="There are 2 runs in "):
-        whole(tmp_path)
+        details(tmp_path)
 
 
 def test_hostile_names_are_printed_harmlessly(tmp_path: Path) -> None:
     path = construct(tmp_path / HOSTILE, method=HOSTILE, dataset=HOSTILE, model=HOSTILE)
-    run = whole(path)
+    run = details(path)
     told = words(run)
     assert all(line.isprintable() for line in told.split("\n"))
     assert "\\x1b[2J[red]" in told
@@ -128,8 +128,8 @@ def test_to_look_at_a_folder_imports_nothing_that_it_names(
         file = path / "experiment.toml"
         file.write_text(file.read_text().replace("swap-all", "hostile_code:thing"))
     assert len(runs(tmp_path, where=["shift=hostile_code:thing"], sort="algorithm")) == 2
-    difference([whole(one), whole(two)])
-    assert whole(one).defaults == {}
+    difference([details(one), details(two)])
+    assert details(one).defaults == {}
     assert "hostile_code" not in sys.modules
 
 
@@ -143,7 +143,7 @@ def test_a_summary_of_other_kinds_of_values_is_damage_or_not_relied_on(
         for strange in STRANGE:
             (path / "summary.json").write_text(json.dumps({**summary, name: strange}))
             try:
-                assert "accuracy best" in words(whole(path))
+                assert "accuracy best" in words(details(path))
             except SettingsError as error:
                 refused.append(str(error))
     assert refused
@@ -151,14 +151,14 @@ def test_a_summary_of_other_kinds_of_values_is_damage_or_not_relied_on(
 
 
 def test_plain_letters_where_a_terminal_has_no_others(folder: Path) -> None:
-    assert words(whole(folder), ascii_only=True).isascii()
+    assert words(details(folder), ascii_only=True).isascii()
 
 
 def test_runs_that_are_the_same_differ_in_nothing(folder: Path, tmp_path: Path) -> None:
     other = copied(folder, tmp_path)
-    found = difference([whole(folder), whole(other)])
+    found = difference([details(folder), details(other)])
     assert (found.settings, found.versions) == ({}, {})
-    assert found.same == whole(folder).row.settings
+    assert found.same == details(folder).row.settings
     assert (found.curves[0].compared, found.curves[0].first) == (ROUNDS, None)
     assert all(one == two for one, two in found.figures.values())
 
@@ -167,7 +167,7 @@ def test_what_differs_stands_side_by_side(
     folder: Path, stopped: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     other = made(tmp_path_factory, "fedavg", seed=1)
-    found = difference([whole(folder), whole(other), whole(stopped)])
+    found = difference([details(folder), details(other), details(stopped)])
     assert found.settings["algorithm.name"] == ("flexcfl", "fedavg", "flexcfl")
     assert found.settings["run.seed"] == (0, 1, 0)
     assert found.settings["algorithm.groups"] == (2, None, 2)
@@ -188,7 +188,7 @@ def test_the_first_round_that_differs_is_found(number: int, folder: Path, tmp_pa
     cells[1] = repr(float(cells[1]) / 2 + 1e-16) if cells[1] else "0.123"
     lines[number - 1] = ",".join(cells)
     (path / "rounds.csv").write_text("\n".join([head, *lines, ""]))
-    assert difference([whole(folder), whole(path)]).curves[0].first == number
+    assert difference([details(folder), details(path)]).curves[0].first == number
 
 
 def test_versions_that_differ_are_told(folder: Path, tmp_path: Path) -> None:
@@ -197,9 +197,9 @@ def test_versions_that_differ_are_told(folder: Path, tmp_path: Path) -> None:
     own = summary["versions"]["numpy"]
     summary["versions"]["numpy"] = "0.9"
     (path / "summary.json").write_text(json.dumps(summary))
-    assert difference([whole(folder), whole(path)]).versions == {"numpy": (own, "0.9")}
+    assert difference([details(folder), details(path)]).versions == {"numpy": (own, "0.9")}
 
 
 def test_one_run_alone_differs_from_nothing(folder: Path) -> None:
     with pytest.raises(SettingsError, match="name two runs or more"):
-        difference([whole(folder)])
+        difference([details(folder)])

@@ -1,8 +1,8 @@
 """Looking back: which runs there are, what each reached, and how runs differ."""
 
-from flexcfl.report.history.difference import Difference, difference
+from flexcfl.report.history.diff import Difference, difference
 from flexcfl.report.history.finding import History, runs
-from flexcfl.report.history.row import Row
-from flexcfl.report.history.whole import Whole, whole
+from flexcfl.report.history.rows import Row
+from flexcfl.report.history.run_details import RunDetails, details
 
-__all__ = ["Difference", "History", "Row", "Whole", "difference", "runs", "whole"]
+__all__ = ["Difference", "History", "Row", "RunDetails", "details", "difference", "runs"]

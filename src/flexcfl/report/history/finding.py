@@ -1,27 +1,24 @@
 """Which runs there are: folders of runs read in outline, with who is at work in them."""
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
+from typing import TypeVar
 
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.experiment import Tables
-from flexcfl.record.figures import figures_in
-from flexcfl.record.folder import EXPERIMENT, SUMMARY
 from flexcfl.record.lock import is_held
 from flexcfl.record.runs import damage_told, found, outline
-from flexcfl.record.state import state_of
 from flexcfl.record.summary import RoundsSummary, of_rounds
-from flexcfl.record.tables import ROUNDS, RoundFigures
-from flexcfl.report.history.conditions import chosen, conditions
-from flexcfl.report.history.order import by_time, key_of, ordered
-from flexcfl.report.history.row import Row, flat_settings, known_key
+from flexcfl.record.tables import RoundFigures
+from flexcfl.report.history.rows import Row, by_time, key_of, known_key, matching, ordered
 
-__all__ = ["PLACES", "History", "places", "reached", "runs", "when"]
+__all__ = ["History", "folders_of_runs", "readable", "runs", "so_far"]
 
 PLACES = (Path("runs"), Path("comparisons"))  # where commands leave runs unless told otherwise
+Read = TypeVar("Read")
 
 
 @dataclass(frozen=True)
@@ -33,22 +30,9 @@ class History:
 
     @classmethod
     def of(cls, paths: Iterable[Path]) -> "History":
-        """Return the runs in these folders, or within them.
-
-        A run that cannot be read is an error where it was named, and left out where it is one of
-        those in a folder.
-        """
-        paths, rows, refused = list(paths), [], []
-        for path in found(paths):
-            try:
-                rows.append(_row(path))
-            except SettingsError as error:
-                if path in paths:
-                    raise
-                refused.append(error)
-        if not rows:
-            raise refused[0]
-        return cls(by_time(rows), [str(error) for error in refused])
+        """Return the runs in these folders, or within them, as ``readable`` has them."""
+        rows, left_out = readable(paths, _row)
+        return cls(by_time(rows), left_out)
 
     def view(
         self,
@@ -60,9 +44,28 @@ class History:
         """Return the runs of which all conditions are true, in an order, and at most so many."""
         if limit is not None and limit < 1:
             raise SettingsError(f"limit must be at least 1, not {limit}: leave it out to see all.")
-        rows = chosen(self.rows, conditions(where, self.rows))
+        rows = matching(self.rows, where)
         known_key(key_of(sort or "when"), self.rows)  # of all, for none may be left
         return ordered(rows, sort or "when", reverse)[:limit]
+
+
+def readable(paths: Iterable[Path], read: Callable[[Path], Read]) -> tuple[list[Read], list[str]]:
+    """Return the runs in these folders, or within them, and sentences on those left out.
+
+    A run that cannot be read is an error where it was named, and left out where it is one of
+    those in a folder.
+    """
+    paths, runs, refused = list(paths), [], []
+    for path in found(paths):
+        try:
+            runs.append(read(path))
+        except SettingsError as error:
+            if path in paths:
+                raise
+            refused.append(error)
+    if not runs:
+        raise refused[0]
+    return runs, [str(error) for error in refused]
 
 
 def runs(
@@ -90,13 +93,13 @@ def runs(
     """
     if isinstance(where, str):
         raise SettingsError(f"where must be a list of conditions, such as [{where!r:.60}].")
-    history = History.of(places(folders))
+    history = History.of(folders_of_runs(folders))
     for sentence in history.left_out:
         warnings.warn(sentence, stacklevel=2)
     return history.view(where, sort, reverse, limit)
 
 
-def places(folders: Iterable[str | Path]) -> list[Path]:
+def folders_of_runs(folders: Iterable[str | Path]) -> list[Path]:
     """Return the folders to look into: those that are named, or those that commands make."""
     named = [Path(each) for each in folders]
     there = named or [each for each in PLACES if each.is_dir()]
@@ -110,45 +113,23 @@ def places(folders: Iterable[str | Path]) -> list[Path]:
     return [each for each in there if _has_runs(each)] or there[:1]
 
 
-def reached(rounds: Sequence[RoundFigures], tables: Tables) -> RoundsSummary:
-    """Return what a run reached so far, as its summary will have it."""
+def so_far(rounds: Sequence[RoundFigures], tables: Tables) -> RoundsSummary:
+    """Return what a run reached in its rounds so far, as its summary will have it."""
     cohort = tables["run"]["cohort"]
     if cohort < 1:
         raise ValueError(f"[run] cohort {cohort}")
     return of_rounds(rounds, cohort)
 
 
-def when(path: Path) -> datetime:
-    """Return when a run was finished, or else when it last went on."""
-    times = {name: _time(path / name) for name in (SUMMARY, ROUNDS, EXPERIMENT)}
-    known = [time for time in times.values() if time is not None]
-    return datetime.fromtimestamp(known[0] if known else 0.0).astimezone()
-
-
-def _time(path: Path) -> float | None:
-    try:
-        return path.lstat().st_mtime
-    except OSError:
-        return None
-
-
 def _row(path: Path) -> Row:
     held = is_held(path)  # before it is read: one that is finished meanwhile was not interrupted
-    read = outline(path)
+    run = outline(path)
     with damage_told(path):
-        known = reached(read.rounds, read.settings) if read.summary is None else read.summary
-        return Row(
-            path,
-            state_of(read.summary is not None, held),
-            when(path),
-            flat_settings(read.settings),
-            figures_in(known),
-            read.summary,
-        )
+        known = so_far(run.rounds, run.settings) if run.summary is None else run.summary
+        return Row.of(path, held, run.settings, run.summary, known)
 
 
 def _has_runs(path: Path) -> bool:
-    try:
+    with suppress(SettingsError):
         return bool(found([path]))
-    except SettingsError:
-        return False
+    return False

@@ -1,4 +1,4 @@
-"""The page: one file that needs nothing else, or the same served while runs go on.
+"""The page: one file that needs nothing else, or what is served while runs go on.
 
 All that it loads lies in it, and its policy forbids the browser to fetch, or to run, anything else.
 """
@@ -7,7 +7,8 @@ import base64
 import gzip
 import hashlib
 import json
-from collections.abc import Sequence
+import stat
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -18,13 +19,15 @@ from jinja2 import Environment, StrictUndefined
 
 from flexcfl import __version__
 from flexcfl.errors import SettingsError
+from flexcfl.record.folder import write as write_file
 from flexcfl.record.metrics import over
 from flexcfl.report.charts.palette import DARK
-from flexcfl.report.page import words
-from flexcfl.report.page.book import Book, Setting
+from flexcfl.report.page import text
+from flexcfl.report.page.report import Report, Setting
 
-__all__ = ["Table", "html", "state"]
+__all__ = ["REPORT", "Table", "html", "state", "write"]
 
+REPORT = "report.html"
 PACKED = 6  # how hard is tried to make the page small: more takes longer for little
 
 
@@ -38,8 +41,32 @@ class Table:
     notes: Sequence[str] = ()
 
 
+def write(paths: Iterable[Path], out: Path, name: str | None = None) -> Report:
+    """Write the page of the runs in these folders, or within them, and return what is in it."""
+    if out.is_dir() or not out.name:
+        raise SettingsError(f"'{out}' is a folder: name the file to write, such as {out / REPORT}.")
+    _check_regular(out)
+    report = Report.of(paths)
+    # A name from the command line may hold bytes that are no text.
+    write_file(out.parent, out.name, html(report, name).encode("utf-8", "replace"))
+    return report
+
+
+def _check_regular(out: Path) -> None:
+    """Refuse to put a file in the place of /dev/null, /dev/stdout or a pipe, which root could."""
+    try:
+        mode = out.lstat().st_mode
+    except (OSError, ValueError):  # there is nothing, or writing it will say what is wrong
+        return
+    if not stat.S_ISREG(mode):
+        raise SettingsError(
+            f"'{out}' is a link, a device or a pipe, which a page would replace: name a file to "
+            "write, such as report.html."
+        )
+
+
 def html(
-    book: Book,
+    report: Report,
     name: str | None = None,
     *,
     live: bool = False,
@@ -51,10 +78,9 @@ def html(
     Where it will lie ``beside`` its runs, in that folder, commands name them from there, so that
     the folder may be moved and sent to others.
     """
-    chapters = {} if live else {each: _packed(book.chapter(each)) for each in book.chapters()}
     script, plotly = _asset("page.js"), _plotly()
     made: str = _template("page.html.jinja").render(
-        title=name or words.title(book),
+        title=name or text.title(report),
         table=table,
         version=__version__,
         live=live,
@@ -62,34 +88,34 @@ def html(
         style=_asset("page.css"),
         script=script,
         plotly=_plotly_packed(),
-        state=json.dumps(state(book, live=live), allow_nan=False).replace("<", "\\u003c"),
-        chapters=chapters,
-        words=_filled("words.html.jinja", book),
-        commands=_filled("again.html.jinja", book, beside),
+        state=json.dumps(state(report, live=live), allow_nan=False).replace("<", "\\u003c"),
+        chapters={} if live else _chapters(report),
+        words=_filled("words.html.jinja", report),
+        commands=_filled("again.html.jinja", report, beside),
     )
     return made
 
 
-def state(book: Book, *, live: bool) -> dict[str, Any]:
+def state(report: Report, *, live: bool) -> dict[str, Any]:
     """Return what the page's script knows from the start: settings, methods and runs by name."""
     return {
         "live": live,
-        "finished": book.finished,
-        "status": words.state(book),
-        "words": _filled("words.html.jinja", book) if live else "",
-        "commands": _filled("again.html.jinja", book) if live else "",
+        "finished": report.finished,
+        "status": text.state(report),
+        "words": _filled("words.html.jinja", report) if live else "",
+        "commands": _filled("again.html.jinja", report) if live else "",
         "dark": {light.lower(): dark for light, dark in DARK.items()},
         "settings": [
             {
                 "name": setting.name,
                 "methods": list(setting.methods),
-                "first": _telling(setting, book.detailed(setting)),
+                "first": _telling(setting, report.detailed(setting)),
                 "runs": [
                     {"name": setting.titles[place], "chapter": place}
-                    for place in book.detailed(setting)
+                    for place in report.detailed(setting)
                 ],
             }
-            for setting in book.settings
+            for setting in report.settings
         ],
     }
 
@@ -101,19 +127,21 @@ def _telling(setting: Setting, shown: Sequence[int]) -> int:
     return max(grouped or [0], key=lambda place: runs[place].scored(measured).final or 0.0)
 
 
-def _filled(template: str, book: Book, beside: Path | None = None) -> str:
+def _filled(template: str, report: Report, beside: Path | None = None) -> str:
     """Return what stands on the page in words and tables."""
     settings = [
         {
             "name": setting.name,
-            "facts": words.facts(setting),
+            "facts": text.facts(setting),
             "over": over(setting.measured, len(setting.methods)),
-            "lines": words.lines(setting),
-            "again": words.again(setting, beside),
+            "lines": text.lines(setting),
+            "again": text.reruns(setting, beside),
         }
-        for setting in book.settings
+        for setting in report.settings
     ]
-    return str(_template(template).render(settings=settings, left_out=book.left_out, beside=beside))
+    return str(
+        _template(template).render(settings=settings, left_out=report.left_out, beside=beside)
+    )
 
 
 def _policy(scripts: list[str], live: bool) -> str:
@@ -127,14 +155,18 @@ def _policy(scripts: list[str], live: bool) -> str:
     )
 
 
-def _packed(content: object) -> str:
-    text = json.dumps(content, allow_nan=False, separators=(",", ":"))
-    return _text(text.encode())
+def _chapters(report: Report) -> dict[str, str]:
+    """Return all charts by the names of their chapters, packed."""
+    dense = (",", ":")
+    return {
+        name: _packed(json.dumps(report.chapter(name), allow_nan=False, separators=dense))
+        for name in report.chapters()
+    }
 
 
-def _text(content: bytes) -> str:
+def _packed(content: str) -> str:
     # Without a time, so that the same runs give the same page.
-    return base64.b64encode(gzip.compress(content, PACKED, mtime=0)).decode()
+    return base64.b64encode(gzip.compress(content.encode(), PACKED, mtime=0)).decode()
 
 
 @cache
@@ -152,7 +184,7 @@ def _plotly() -> str:
 
 @cache
 def _plotly_packed() -> str:
-    return _text(_plotly().encode())
+    return _packed(_plotly())
 
 
 @cache

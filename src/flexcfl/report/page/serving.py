@@ -23,8 +23,8 @@ from urllib.parse import urlsplit
 
 from flexcfl.errors import FlexcflError, SettingsError
 from flexcfl.record.runs import FILES, RunRead, found, read
-from flexcfl.report.page.book import Book
 from flexcfl.report.page.page import html, state
+from flexcfl.report.page.report import Report
 
 __all__ = ["address", "server"]
 
@@ -36,9 +36,9 @@ HTML, JSON = "text/html; charset=utf-8", "application/json"
 @contextmanager
 def server(folders: Sequence[Path], host: str, port: int) -> Iterator[ThreadingHTTPServer]:
     """Hold a server of the page of the runs in these folders; ``serve_forever`` makes it answer."""
-    shelf = _Shelf(folders)
-    shelf.newest()  # whatever is wrong with the folders is told before anybody looks
-    serving = _bound(host, port, shelf)
+    latest = _Latest(folders)
+    latest.get()  # whatever is wrong with the folders is told before anybody looks
+    serving = _bound(host, port, latest)
     try:
         yield serving
     finally:
@@ -56,8 +56,8 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     # On Windows, where this lets two programs have the same port, Python leaves it off as well.
 
-    def __init__(self, where: tuple[str, int], shelf: "_Shelf") -> None:
-        self.shelf = shelf
+    def __init__(self, where: tuple[str, int], latest: "_Latest") -> None:
+        self.latest = latest
         self.address_family = socket.AF_INET6 if ":" in where[0] else socket.AF_INET
         super().__init__(where, _Handler)
 
@@ -71,11 +71,11 @@ class _Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-def _bound(host: str, port: int, shelf: "_Shelf") -> _Server:
+def _bound(host: str, port: int, latest: "_Latest") -> _Server:
     """Return a server on the first port that is free, from the one that is asked for on."""
     for candidate in range(port, min(port + TRIES, 2**16)) if port else [0]:
         try:
-            return _Server((host, candidate), shelf)
+            return _Server((host, candidate), latest)
         # A name that no machine can have is a ValueError, or a TypeError where it is no text.
         except (OSError, TypeError, ValueError) as error:
             trouble: Exception = error
@@ -87,31 +87,29 @@ def _bound(host: str, port: int, shelf: "_Shelf") -> _Server:
     )
 
 
-class _Shelf:
-    """The newest book, read again only when a file has changed."""
+class _Latest:
+    """The newest report, read again only when a file has changed."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self.folders = folders
         self._lock = threading.Lock()
-        self._stamp = ""
-        self._book: Book | None = None
+        self._known: tuple[str, Report] | None = None
         self._runs: dict[Path, tuple[str, RunRead]] = {}
 
-    def newest(self) -> tuple[str, Book]:
-        """Return the book with a stamp that changes with it.
+    def get(self) -> tuple[str, Report]:
+        """Return the report after a stamp that changes with it.
 
         While a file is being replaced it may not be readable for a moment: then it is the last one.
         """
         with self._lock:
             try:
                 stamp = _stamp(self.folders)
-                if stamp != self._stamp or self._book is None:
-                    self._book = Book.of(self.folders, self._read)
-                    self._stamp = stamp
+                if self._known is None or stamp != self._known[0]:
+                    self._known = stamp, Report.of(self.folders, self._read)
             except (FlexcflError, OSError):
-                if self._book is None:
+                if self._known is None:
                     raise
-            return self._stamp, self._book
+            return self._known
 
     def _read(self, path: Path) -> RunRead:
         """Return a run, read again only if it has changed: of many runs few go on."""
@@ -152,24 +150,24 @@ class _Handler(BaseHTTPRequestHandler):
             self._say(HTTPStatus.FORBIDDEN, "This page is for this machine alone.")
             return
         try:
-            stamp, book = self.server.shelf.newest()
-            self._answer(stamp, book)
+            stamp, report = self.server.latest.get()
+            self._answer(stamp, report)
         except (FlexcflError, OSError) as error:
             self._say(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
 
     do_HEAD = do_GET  # noqa: N815
 
-    def _answer(self, stamp: str, book: Book) -> None:
+    def _answer(self, stamp: str, report: Report) -> None:
         path = self.path.partition("?")[0]
         name = path.removeprefix("/chapter/")
         if path == "/":
-            self._content(HTML, html(book, live=True), stamp)
+            self._content(HTML, html(report, live=True), stamp)
         elif path == "/state" and self.headers.get("If-None-Match") == stamp:
             self._send(HTTPStatus.NOT_MODIFIED, b"", {"ETag": stamp})
         elif path == "/state":
-            self._content(JSON, _json(state(book, live=True)), stamp)
-        elif path != name and name in book.chapters():
-            self._content(JSON, _json(book.chapter(name)), stamp)
+            self._content(JSON, _json(state(report, live=True)), stamp)
+        elif path != name and name in report.chapters():
+            self._content(JSON, _json(report.chapter(name)), stamp)
         else:
             self._say(HTTPStatus.NOT_FOUND, "There is no such page.")
 

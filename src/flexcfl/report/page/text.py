@@ -10,9 +10,9 @@ from flexcfl.protocol import Flags
 from flexcfl.record.folder import EXPERIMENT
 from flexcfl.record.metrics import Figure
 from flexcfl.record.runs import RunRead
-from flexcfl.report.page.book import Book, Setting
+from flexcfl.report.page.report import Report, Setting
 
-__all__ = ["Again", "Line", "again", "facts", "lines", "state", "title"]
+__all__ = ["Line", "Rerun", "facts", "lines", "reruns", "state", "title"]
 
 UNKNOWN = "-"
 NAMED = 4  # more methods are only counted where the table of results names them
@@ -20,7 +20,7 @@ NAMED = 4  # more methods are only counted where the table of results names them
 
 @dataclass(frozen=True)
 class Line:
-    """A method in the table of results, each figure as it is printed."""
+    """A method in the table of results, each figure as it is printed; ``rank`` orders lines."""
 
     method: str
     seeds: str
@@ -30,11 +30,12 @@ class Line:
     traffic: str
     megabytes: str
     migrations: str
+    rank: tuple[bool, float]
     is_first: bool = False
 
 
 @dataclass(frozen=True)
-class Again:
+class Rerun:
     """How a run is run again: a command, and the file of its settings."""
 
     method: str
@@ -43,24 +44,24 @@ class Again:
     text: str
 
 
-def title(book: Book) -> str:
+def title(report: Report) -> str:
     """Return what a page is called."""
-    methods = list(dict.fromkeys(method for each in book.settings for method in each.methods))
+    methods = list(dict.fromkeys(method for each in report.settings for method in each.methods))
     several = f"{len(methods)} methods" if len(methods) > NAMED else ", ".join(methods)
-    where = list(dict.fromkeys(run.settings["data"]["name"] for run in book.runs))
+    where = list(dict.fromkeys(run.settings["data"]["name"] for run in report.runs))
     return f"{several} on {', '.join(where)}"
 
 
-def state(book: Book) -> str:
+def state(report: Report) -> str:
     """Return how far the runs are."""
-    done = sum(run.summary is not None for run in book.runs)
-    if len(book.runs) == 1 and not done:
-        record = book.runs[0].record
+    done = sum(run.summary is not None for run in report.runs)
+    if len(report.runs) == 1 and not done:
+        record = report.runs[0].record
         return f"round {record.done} of {record.total}"
-    if done < len(book.runs):
-        rounds = sum(run.record.done for run in book.runs)
-        total = sum(run.record.total for run in book.runs)
-        return f"{done} of {len(book.runs)} runs finished, round {rounds:,} of {total:,}"
+    if done < len(report.runs):
+        rounds = sum(run.record.done for run in report.runs)
+        total = sum(run.record.total for run in report.runs)
+        return f"{done} of {len(report.runs)} runs finished, round {rounds:,} of {total:,}"
     return "finished"
 
 
@@ -87,19 +88,17 @@ def lines(setting: Setting) -> list[Line]:
 
     It is ranked by final accuracies, over the rounds in which all runs of the setting are measured.
     """
-    measured = setting.measured
-    made = [_line(method, runs, measured) for method, runs in setting.methods.items()]
-    made.sort(key=lambda each: each[1].rank)
-    known = [final for _, final in made if final.mean is not None]
-    return [
-        replace(line, is_first=bool(known) and final.rank == known[0].rank) for line, final in made
-    ]
+    measured, methods = setting.measured, setting.methods
+    made = [_line(method, runs, measured) for method, runs in methods.items()]
+    made.sort(key=lambda line: line.rank)
+    unknown, _ = made[0].rank
+    return [replace(line, is_first=not unknown and line.rank == made[0].rank) for line in made]
 
 
-def again(setting: Setting, beside: Path | None = None) -> list[Again]:
+def reruns(setting: Setting, beside: Path | None = None) -> list[Rerun]:
     """Return how each method is run again, from the folder in which one is or from ``beside``."""
     return [
-        Again(
+        Rerun(
             method,
             f"flexcfl run {shlex.quote(str(_from(beside, runs[0].path) / EXPERIMENT))}",
             ", ".join(str(run.record.seed) for run in runs),
@@ -113,23 +112,24 @@ def _from(folder: Path | None, path: Path) -> Path:
     return path if folder is None else path.relative_to(folder)
 
 
-def _line(method: str, runs: Sequence[RunRead], measured: Flags) -> tuple[Line, Figure]:
-    """Return a method's line and its final accuracy, by which lines are ranked."""
+def _line(method: str, runs: Sequence[RunRead], measured: Flags) -> Line:
     accuracies = [run.record.scored(measured) for run in runs]
     final = Figure.of(each.final for each in accuracies)
     sent = [_sum(run, "down_bytes") + _sum(run, "up_bytes") for run in runs]
     done, total = min(run.record.done for run in runs), runs[0].record.total
-    line = Line(
-        method,
-        ", ".join(str(run.record.seed) for run in runs),
-        str(total) if done == total else f"{done} of {total}",
-        _shown(final, 100, "{:.1f}"),
-        _shown(Figure.of(each.best for each in accuracies), 100, "{:.1f}"),
-        _shown(Figure.of(map(_relative, runs)), 1, "x{:.2f}", spread=False),
-        _shown(Figure.of(sent), 1e-6, "{:,.1f}", spread=False),
-        _shown(Figure.of(_sum(run, "migrated") for run in runs), 1, "{:,.0f}", spread=False),
+    return Line(
+        method=method,
+        seeds=", ".join(str(run.record.seed) for run in runs),
+        rounds=str(total) if done == total else f"{done} of {total}",
+        final=_shown(final, 100, "{:.1f}"),
+        best=_shown(Figure.of(each.best for each in accuracies), 100, "{:.1f}"),
+        traffic=_shown(Figure.of(map(_relative, runs)), 1, "x{:.2f}", spread=False),
+        megabytes=_shown(Figure.of(sent), 1e-6, "{:,.1f}", spread=False),
+        migrations=_shown(
+            Figure.of(_sum(run, "migrated") for run in runs), 1, "{:,.0f}", spread=False
+        ),
+        rank=final.rank,
     )
-    return line, final
 
 
 def _sum(run: RunRead, column: str) -> float:

@@ -1,6 +1,6 @@
 """The list of runs on a terminal, as far as it is wide, and in a pipe: one line for each run."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +12,10 @@ from rich.text import Text
 from flexcfl.errors import printable
 from flexcfl.lines import Folded, whole
 from flexcfl.record.figures import FIGURES
-from flexcfl.report.history.row import Row
+from flexcfl.report.history.rows import Row
 from flexcfl.report.terminal.settings import named, plain
 
-__all__ = ["Listing", "cell"]
+__all__ = ["GAP", "UNKNOWN", "ListView", "cell", "labelled", "table"]
 
 COLUMNS = (
     *("folder", "algorithm", "dataset", "model", "shift", "seed", "rounds", "state"),
@@ -26,8 +26,7 @@ SPARED = (
     *("migrations", "model", "dataset", "shift", "seed", "traffic", "when", "algorithm", "best"),
 )
 HOISTED = ("algorithm", "dataset", "model", "shift", "seed", "rounds", "state")
-GAP = 2
-UNKNOWN = "-"
+GAP, UNKNOWN = 2, "-"
 STYLES = {"running": "green", "interrupted": "yellow"}
 READING = (
     "accuracy in %, final is the mean of the last ten rounds; traffic in model transfers, as a "
@@ -36,7 +35,7 @@ READING = (
 
 
 @dataclass(frozen=True)
-class Listing:
+class ListView:
     """Runs that can be printed; ``asked`` are settings and figures that somebody asked for."""
 
     rows: Sequence[Row]
@@ -116,14 +115,27 @@ def _width(rows: Iterable[Row], name: str) -> int:
     return max(cell_len(text) for text in [name, *(cell(row, name) for row in rows)])
 
 
+def table(
+    heads: Sequence[str], lines: Iterable[Iterable[Text]], right: Collection[str] = ()
+) -> Table:
+    """Return a table without borders; the columns ``right`` end below each other."""
+    made = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0))
+    for head in heads:
+        made.add_column(head, justify="right" if head in right else "left", no_wrap=True)
+    for line in lines:
+        made.add_row(*line)
+    return made
+
+
+def labelled(cells: Iterable[tuple[str, str]]) -> Text:
+    """Return cells with their heads, for where there is no room for a table."""
+    return Text(", ").join(Text(f"{head} ") + whole(cell) for head, cell in cells)
+
+
 def _table(rows: Sequence[Row], names: Sequence[str], plainly: bool = False) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0))
-    for name in names:
-        right = any(_numeric(row.value(name)) for row in rows)
-        table.add_column(name, justify="right" if right else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*(Text(cell(row, name, plainly), _style(row, name)) for name in names))
-    return table
+    lines = ([Text(cell(row, name, plainly), _style(row, name)) for name in names] for row in rows)
+    right = [name for name in names if any(_numeric(row.value(name)) for row in rows)]
+    return table(names, lines, right)
 
 
 def _numeric(value: Any) -> bool:
@@ -144,7 +156,7 @@ def _blocks(rows: Iterable[Row], names: Sequence[str]) -> RenderResult:
 
 
 def _told(row: Row, names: Iterable[str]) -> Text:
-    return Text(", ").join(Text(f"{name} ") + whole(cell(row, name)) for name in names)
+    return labelled((name, cell(row, name)) for name in names)
 
 
 def _remarks(rows: Sequence[Row], same: Sequence[str], missing: Sequence[str]) -> RenderResult:

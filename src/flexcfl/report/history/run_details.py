@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -13,25 +13,47 @@ from numpy.typing import NDArray
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import DATASETS
 from flexcfl.errors import SettingsError
+from flexcfl.experiment import memory
 from flexcfl.experiment.experiment import Tables
 from flexcfl.experiment.layers import Layer
 from flexcfl.experiment.resolve import resolve
+from flexcfl.record import folder as files
 from flexcfl.record import places
-from flexcfl.record.figures import figures_in, versions_in
+from flexcfl.record.figures import versions_in
 from flexcfl.record.folder import EXPERIMENT
 from flexcfl.record.lock import is_held
 from flexcfl.record.metrics import Cost
 from flexcfl.record.runs import RunRead, damage_told, found, read
-from flexcfl.record.state import state_of
 from flexcfl.record.summary import Summary
-from flexcfl.record.tables import ROUNDS, Columns
-from flexcfl.report.history.files import held
-from flexcfl.report.history.finding import reached, when
-from flexcfl.report.history.row import Row, content_of, flat_settings
+from flexcfl.record.tables import GROUPS, LEDGER, ROUNDS, GroupFigures, LedgerEntry
+from flexcfl.report.history.finding import so_far
+from flexcfl.report.history.rows import Row, content_of, flat_settings
 
-__all__ = ["Group", "Whole", "whole"]
+__all__ = ["Group", "RunDetails", "details"]
 
 OURS: Mapping[str, Mapping[str, Any]] = {"data": DATASETS.ours, "algorithm": ALGORITHMS.ours}
+# What a run's folder may hold, in words.
+WORDS: Mapping[str, str] = {
+    EXPERIMENT: "all settings, to run it again",
+    files.SUMMARY: "its figures",
+    ROUNDS: "figures of each round",
+    GROUPS: "figures of each group in each round",
+    LEDGER: "what was sent in each round, by purpose",
+    "membership.csv": "who was in which group when",
+    files.CLIENTS: "each client's group at the end",
+    files.FOUNDERS: "who was clustered to found the groups, as points",
+    files.LABELS: "which labels each client had at the start",
+    "shifts.csv": "whose data changed when",
+    "timings.csv": "seconds for training and evaluation",
+    "missing.csv": "who did not answer when",
+    "messages.csv": "what went over the network",
+    files.MODELS: "the model of each group (safetensors)",
+    files.NEWCOMER: "what somebody new needs to find its group (flexcfl place)",
+    files.EXPORT: "the models for others, with a card (flexcfl export)",
+    places.CHECKPOINTS: "from which it can go on",
+    places.LOGS: "what its nodes said",
+    places.NODES: "its nodes' own files",
+}
 
 
 @dataclass(frozen=True)
@@ -44,7 +66,7 @@ class Group:
 
 
 @dataclass(frozen=True, eq=False)
-class Whole:
+class RunDetails:
     """A run as it is shown alone.
 
     ``defaults`` are the values that settings have by default which this run has otherwise (None
@@ -80,28 +102,27 @@ class Whole:
         }
 
 
-def whole(folder: str | Path) -> Whole:
+def details(folder: str | Path) -> RunDetails:
     """Return all there is to tell of the run in a folder, finished or not."""
     path = _only(Path(folder))
-    going_on = is_held(path)
+    held = is_held(path)
     run = read(path)
     with damage_told(path):
-        so_far = reached(run.rows[ROUNDS], run.settings)
-        known = cast(Summary, {**(run.summary or {}), **so_far})
-        figures, settings = figures_in(known), flat_settings(run.settings)
-        state = state_of(run.summary is not None, going_on)
-        return Whole(
-            Row(path, state, when(path), settings, figures, run.summary),
-            run.settings,
-            _defaults(run.settings),
-            run.rounds["accuracy"].astype(np.float64),
-            _groups(run.record.groups, run.record.done),
-            _traffic(run.ledger),
-            held(path),
-            versions_in(run.summary),
-            _made(run.text),
-            _again(run, state == "interrupted"),
-            known,
+        reached = so_far(run.rows[ROUNDS], run.settings)
+        summary = cast(Summary, {**(run.summary or {}), **reached})
+        row = Row.of(path, held, run.settings, run.summary, summary)
+        return RunDetails(
+            row=row,
+            tables=run.settings,
+            defaults=_defaults(run.settings),
+            accuracy=run.rounds["accuracy"].astype(np.float64),
+            groups=_groups(run.rows[GROUPS], run.record.done),
+            traffic=_traffic(run.rows[LEDGER]),
+            files=_files(path),
+            versions=versions_in(run.summary),
+            made=_made(run.text),
+            again=_again(run, row.state == "interrupted"),
+            summary=summary,
         )
 
 
@@ -132,26 +153,35 @@ def _defaults(tables: Tables) -> dict[str, Any]:
     return {name: usual.get(name) for name in own if own[name] != usual.get(name)}
 
 
-def _groups(table: Columns, last: int) -> list[Group]:
-    if not table:
-        return []
-    rows = np.flatnonzero(table["round"] == min(last, int(table["round"].max())))
-    return [
-        Group(
-            int(table["group"][row]),
-            int(table["clients"][row]),
-            None if np.isnan(table["accuracy"][row]) else float(table["accuracy"][row]),
-        )
-        for row in rows
-    ]
+def _groups(rows: Sequence[GroupFigures], done: int) -> list[Group]:
+    """Return the groups of the last round; one that is being written may not be ``done`` yet."""
+    last = min(done, max((row.round for row in rows), default=0))
+    return [Group(row.group, row.clients, row.accuracy) for row in rows if row.round == last]
 
 
-def _traffic(costs: Columns) -> dict[str, Cost]:
-    found: dict[str, Cost] = {}
-    for row, purpose in enumerate(costs["purpose"]):
-        sent = [int(costs[name][row]) for name in ("transfers", "down_bytes", "up_bytes")]
-        found[str(purpose)] = found.get(str(purpose), Cost()) + Cost(*sent)
-    return found
+def _traffic(entries: Iterable[LedgerEntry]) -> dict[str, Cost]:
+    costs: dict[str, Cost] = {}
+    for entry in entries:
+        cost = Cost(entry.transfers, entry.down_bytes, entry.up_bytes)
+        costs[entry.purpose] = costs.get(entry.purpose, Cost()) + cost
+    return costs
+
+
+def _files(path: Path) -> dict[str, str]:
+    """Return the files and folders of a run that are there, with what they hold."""
+    there = {name: path / name for name in WORDS}
+    return {
+        name: f"{WORDS[name]}; {_size(file)}"
+        for name, file in there.items()
+        if file.is_file() or file.is_dir()
+    }
+
+
+def _size(path: Path) -> str:
+    if path.is_dir():
+        number = sum(1 for _ in path.iterdir())
+        return f"{number} {'file' if number == 1 else 'files'}"
+    return memory.spelt(path.stat().st_size)
 
 
 def _again(run: RunRead, unfinished: bool) -> str:

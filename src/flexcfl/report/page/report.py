@@ -1,25 +1,28 @@
 """Runs put in order: those of one setting together, and in it those of one method."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from flexcfl.errors import SettingsError
 from flexcfl.experiment.experiment import Tables
 from flexcfl.protocol import Flags
 from flexcfl.record.record import Record, measured
-from flexcfl.record.runs import RunRead, found, read
+from flexcfl.record.runs import RunRead, read
 from flexcfl.report.charts import OF_METHODS
 from flexcfl.report.charts.catalogue import of_run
+from flexcfl.report.history.finding import readable
+from flexcfl.report.history.rows import flat_settings
 
-__all__ = ["Book", "Setting"]
+__all__ = ["Report", "Setting"]
 
 # What may differ between runs of one method: whose seed it is, and where and how it is computed.
-APART = {"run": {"seed", "data", "device", "rounds"}, "network": {"nodes", "patience"}}
+APART = {"run.seed", "run.data", "run.device", "run.rounds", "network.nodes", "network.patience"}
 CHECKPOINTS = "checkpoint_"
 ALIKE = ("data", "model", "shift")  # the tables that are the same for all runs of a setting
 MOST_DETAILED = 40  # runs whose own charts are shown: each takes about a tenth of a megabyte
+Item = TypeVar("Item")
+Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,10 +45,7 @@ class Setting:
     @property
     def methods(self) -> dict[str, list[RunRead]]:
         """The runs of each method, one for each seed."""
-        found: dict[str, list[RunRead]] = {}
-        for run in self.runs:
-            found.setdefault(run.record.method, []).append(run)
-        return found
+        return _grouped(self.runs, lambda run: run.record.method)
 
     @property
     def titles(self) -> list[str]:
@@ -58,7 +58,7 @@ class Setting:
 
 
 @dataclass(frozen=True, eq=False)
-class Book:
+class Report:
     """All that a page shows: settings with their runs, in the order in which they were found.
 
     ``left_out`` says in sentences which runs cannot be shown, and why.
@@ -68,23 +68,14 @@ class Book:
     left_out: Sequence[str] = ()
 
     @classmethod
-    def of(cls, paths: Iterable[Path], read: Callable[[Path], RunRead] = read) -> "Book":
+    def of(cls, paths: Iterable[Path], read: Callable[[Path], RunRead] = read) -> "Report":
         """Return the runs in these folders, or within them.
 
         A run that cannot be shown is an error where it was named, and left out where it is one of
         those in a folder.
         """
-        paths, runs, refused = list(paths), [], []
-        for path in found(paths):
-            try:
-                runs.append(read(path))
-            except SettingsError as error:
-                if path in paths:
-                    raise
-                refused.append(error)
-        if not runs:
-            raise refused[0]
-        return cls(_settings(runs), [str(error) for error in refused])
+        runs, left_out = readable(paths, read)
+        return cls(_settings(runs), left_out)
 
     @property
     def runs(self) -> list[RunRead]:
@@ -130,14 +121,20 @@ class Book:
         return [chart.content() for chart in of_run(record)] if record.done else []
 
 
+def _grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+    """Return the items of each key, in the order in which they appear."""
+    found: dict[Key, list[Item]] = {}
+    for item in items:
+        found.setdefault(key(item), []).append(item)
+    return found
+
+
 def _settings(runs: Sequence[RunRead]) -> list[Setting]:
     """Return runs by what they are run on, in the order in which that appears."""
-    found: dict[frozenset[tuple[str, str]], list[RunRead]] = {}
-    for run in runs:
-        found.setdefault(frozenset(_ground(run.settings).items()), []).append(run)
-    firsts = [each[0].settings for each in found.values()]
+    found = list(_grouped(runs, lambda run: frozenset(_ground(run.settings).items())).values())
+    firsts = [each[0].settings for each in found]
     names = _told_apart([_plain(each) for each in firsts], [_ground(each) for each in firsts])
-    return [Setting(name, _named(each)) for name, each in zip(names, found.values(), strict=True)]
+    return [Setting(name, _named(each)) for name, each in zip(names, found, strict=True)]
 
 
 def _ground(tables: Tables) -> dict[str, str]:
@@ -169,12 +166,11 @@ def _named(runs: Sequence[RunRead]) -> list[RunRead]:
 
 def _told_apart(names: Sequence[str], settings: Sequence[Mapping[str, str]]) -> list[str]:
     """Return names with the settings in which those of the same name differ."""
-    alike: dict[str, list[Mapping[str, str]]] = {}
-    for name, own in zip(names, settings, strict=True):
-        alike.setdefault(name, []).append(own)
-    differing = {name: _differing(each) for name, each in alike.items()}
+    pairs = list(zip(names, settings, strict=True))
+    alike = _grouped(pairs, lambda pair: pair[0])
+    differing = {name: _differing([own for _, own in each]) for name, each in alike.items()}
     made = []
-    for name, own in zip(names, settings, strict=True):
+    for name, own in pairs:
         words = [f"{_short(key)} {own[key]}" for key in differing[name] if key in own]
         made.append(f"{name} ({', '.join(words)})" if words else name)
     return made
@@ -191,9 +187,9 @@ def _short(key: str) -> str:
 
 
 def _flat(tables: Tables) -> dict[str, str]:
+    """Return the settings in which methods may differ, by names such as ``local.rate``."""
     return {
-        f"{table}.{key}": str(value)
-        for table, keys in tables.items()
-        for key, value in keys.items()
-        if key not in APART.get(table, ()) and not key.startswith(CHECKPOINTS)
+        key: str(value)
+        for key, value in flat_settings(tables).items()
+        if key not in APART and not key.partition(".")[2].startswith(CHECKPOINTS)
     }

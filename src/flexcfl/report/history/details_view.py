@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.text import Text
 
@@ -11,12 +12,11 @@ from flexcfl.errors import printable
 from flexcfl.experiment import memory
 from flexcfl.lines import whole
 from flexcfl.record.summary import Summary
-from flexcfl.report.history.sparkline import sparkline
-from flexcfl.report.history.whole import Group, Whole
+from flexcfl.report.history.run_details import Group, RunDetails
 from flexcfl.report.terminal.results import MANY, figures
 from flexcfl.report.terminal.settings import WIDTH, Rows, listed, plain, show
 
-__all__ = ["rows", "show_run"]
+__all__ = ["BLOCKS", "PLAIN", "rows", "show_run", "sparkline"]
 
 STATES = {
     "finished": "finished {when}",
@@ -26,10 +26,11 @@ STATES = {
 # What figures in words need that rounds do not tell, as long as there is no summary.
 UNKNOWN: Mapping[str, Any] = {"attack": None, "privacy": None}
 LONGEST, SHORTEST = 60, 10  # characters of a curve: more say no more
+BLOCKS, PLAIN = "▁▂▃▄▅▆▇█", "_.-=+*#@"
 MEASURING = "evaluation"  # which measures a method, and is no part of it
 
 
-def show_run(run: Whole, console: Console) -> None:
+def show_run(run: RunDetails, console: Console) -> None:
     """Print all that is known of a run, section by section."""
     for number, section in enumerate(rows(run, console.width, console.options.ascii_only)):
         if number:
@@ -37,16 +38,18 @@ def show_run(run: Whole, console: Console) -> None:
         show(section, console)
 
 
-def rows(run: Whole, width: int = 80, ascii_only: bool = False) -> list[Rows]:
+def rows(run: RunDetails, width: int = 80, ascii_only: bool = False) -> list[Rows]:
     """Return what is said of a run: what it is, its settings, its figures, its files."""
-    what = dict(_head(run))
-    settings = listed(_harmless(run.tables), _marks(run))
-    figures = dict(_figures(run, width, ascii_only))
-    files = {name: Text(words) for name, words in run.files.items()}
-    return [section for section in (what, settings, figures, files) if section]
+    sections = [
+        dict(_head(run)),
+        listed(_harmless(run.tables), _defaults(run)),
+        dict(_figures(run, width, ascii_only)),
+        {name: Text(words) for name, words in run.files.items()},
+    ]
+    return [section for section in sections if section]
 
 
-def _head(run: Whole) -> Iterator[tuple[str, Text]]:
+def _head(run: RunDetails) -> Iterator[tuple[str, Text]]:
     row = run.row
     total, done = row.settings["run.rounds"], row.figures["done"]
     at = row.when.strftime("%Y-%m-%d %H:%M")
@@ -62,7 +65,7 @@ def _head(run: Whole) -> Iterator[tuple[str, Text]]:
         yield "versions", Text(printable(", ".join(told)))
 
 
-def _marks(run: Whole) -> dict[str, str]:
+def _defaults(run: RunDetails) -> dict[str, str]:
     return {
         name: f"default {'none' if usual is None else plain(usual)}"
         for name, usual in run.defaults.items()
@@ -79,14 +82,13 @@ def _harmless(value: Any) -> Any:
     return printable(value) if isinstance(value, str) else value
 
 
-def _figures(run: Whole, width: int, ascii_only: bool) -> Iterator[tuple[str, Text]]:
+def _figures(run: RunDetails, width: int, ascii_only: bool) -> Iterator[tuple[str, Text]]:
     if not len(run.accuracy):
         yield "rounds", Text("none is done yet")
         return
     room = width - WIDTH - len("  100.0% to 100.0%, rounds 100 to 300") - 2
     curve = sparkline(run.accuracy, min(LONGEST, max(room, SHORTEST)), ascii_only)
-    words = figures(_summary(run), run.accuracy, "", _groups(run.groups))
-    for name, text in words.items():
+    for name, text in figures(_summary(run), run.accuracy, groups=_groups(run.groups)).items():
         yield name, text
         if name == "accuracy" and curve:
             yield "by round", Text(f"{curve}  {_extent(run)}")
@@ -96,7 +98,7 @@ def _figures(run: Whole, width: int, ascii_only: bool) -> Iterator[tuple[str, Te
         yield "time", Text(f"{run.row.figures['seconds']:,.1f} s")
 
 
-def _summary(run: Whole) -> Summary:
+def _summary(run: RunDetails) -> Summary:
     """Return what the rounds tell, and of the rest what has been checked."""
     figures, names = run.row.figures, run.row.settings.get("shift.name")
     clients = figures["clients"]
@@ -105,7 +107,7 @@ def _summary(run: Whole) -> Summary:
     return cast(Summary, {**run.summary, **UNKNOWN, **known})
 
 
-def _extent(run: Whole) -> str:
+def _extent(run: RunDetails) -> str:
     measured = np.flatnonzero(~np.isnan(run.accuracy))
     known = run.accuracy[measured]
     first, last = measured[0] + 1, measured[-1] + 1
@@ -125,9 +127,28 @@ def _groups(groups: Sequence[Group]) -> str:
     )
 
 
-def _purposes(run: Whole) -> Iterator[tuple[str, Text]]:
+def _purposes(run: RunDetails) -> Iterator[tuple[str, Text]]:
     for purpose, cost in run.traffic.items():
         sent = f"{memory.spelt(cost.down_bytes)} down, {memory.spelt(cost.up_bytes)} up"
-        beside = " (not counted above)" if purpose == MEASURING else ""
-        name = f" {printable(purpose)}"
-        yield name, Text(f"{cost.transfers:,} transfers; {sent}{beside}")
+        apart = " (not counted above)" if purpose == MEASURING else ""
+        yield f" {printable(purpose)}", Text(f"{cost.transfers:,} transfers; {sent}{apart}")
+
+
+def sparkline(values: NDArray[np.float64], width: int, ascii_only: bool = False) -> str:
+    """Return values as a line of at most so many characters, a blank where there is none.
+
+    Of more values than that, each character is the mean of its share of them.
+
+    >>> import numpy as np
+    >>> sparkline(np.array([0.1, 0.5, np.nan, 0.9]), 10)
+    '▁▅ █'
+    """
+    signs = PLAIN if ascii_only else BLOCKS
+    parts = np.array_split(values, min(len(values), max(width, 1))) if len(values) else []
+    means = [float(known.mean()) if len(known := part[~np.isnan(part)]) else None for part in parts]
+    there = [mean for mean in means if mean is not None]
+    low, span = (min(there), max(there) - min(there)) if there else (0.0, 0.0)
+    return "".join(
+        " " if mean is None else signs[round((mean - low) / span * 7) if span else 7]
+        for mean in means
+    ).rstrip()

@@ -1,0 +1,219 @@
+"""How runs differ: settings, figures, first round and versions, as values and on a terminal."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.text import Text
+
+from flexcfl.errors import SettingsError, printable
+from flexcfl.lines import Folded, whole
+from flexcfl.record.figures import FIGURES
+from flexcfl.report.history.list_view import GAP, UNKNOWN, labelled, table
+from flexcfl.report.history.rows import content_of
+from flexcfl.report.history.run_details import RunDetails
+from flexcfl.report.terminal.settings import named, plain
+from flexcfl.settings import shown
+
+__all__ = ["Curves", "DiffView", "Difference", "difference"]
+
+MISSING = object()  # no value, not even none
+Lines: TypeAlias = Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Curves:
+    """How the accuracies of two runs compare over the rounds that both have done.
+
+    ``first`` is the first round in which they differ, None if they are the same to the last digit.
+    """
+
+    compared: int
+    first: int | None
+
+    @classmethod
+    def of(cls, one: NDArray[np.float64], other: NDArray[np.float64]) -> "Curves":
+        """Compare the accuracies of two runs."""
+        compared = min(len(one), len(other))
+        apart = ~np.isclose(one[:compared], other[:compared], rtol=0, atol=0, equal_nan=True)
+        where = np.flatnonzero(apart)
+        return cls(compared, int(where[0]) + 1 if len(where) else None)
+
+    def __str__(self) -> str:
+        if not self.compared:
+            return "no round that both have done"
+        if self.first is not None:
+            return f"first differs in round {self.first}"
+        return f"the same to the last digit in all {self.compared} rounds that both have done"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Values side by side, one for each run in their order; None where a run has none.
+
+    ``curves`` compare each run but the first with the first one.
+    """
+
+    folders: Sequence[str]
+    settings: Mapping[str, tuple[Any, ...]]
+    same: Mapping[str, Any]
+    figures: Mapping[str, tuple[float | int | None, ...]]
+    versions: Mapping[str, tuple[str | None, ...]]
+    curves: Sequence[Curves]
+
+    def content(self) -> dict[str, Any]:
+        """Return everything as JSON knows it."""
+        return {
+            "folders": list(self.folders),
+            "settings": content_of(self.settings),
+            "same": content_of(self.same),
+            "figures": content_of(self.figures),
+            "versions": content_of(self.versions),
+            "accuracy": [vars(each) for each in self.curves],
+        }
+
+
+def difference(runs: Sequence[RunDetails]) -> Difference:
+    """Return how runs differ from each other."""
+    if len(runs) < 2:
+        raise SettingsError("One run alone differs from nothing: name two runs or more.")
+    for run in runs:
+        if not isinstance(run, RunDetails):
+            raise SettingsError(
+                f"{shown(run)} is not a run that was read: name its folder to "
+                "flexcfl.report.history.details, and compare what that returns."
+            )
+    settings = _side_by_side([run.row.settings for run in runs])
+    same = {name: each[0] for name, each in settings.items() if _alike(each)}
+    versions = _side_by_side([run.versions for run in runs if run.versions])
+    figures = {name: tuple(run.row.figures[name] for run in runs) for name in FIGURES}
+    return Difference(
+        folders=[str(run.row.folder) for run in runs],
+        settings={
+            name: tuple(None if value is MISSING else value for value in each)
+            for name, each in settings.items()
+            if name not in same
+        },
+        same=same,
+        figures={
+            name: each for name, each in figures.items() if any(one is not None for one in each)
+        },
+        versions={
+            name: tuple(run.versions.get(name) for run in runs)
+            for name, each in versions.items()
+            if not _alike(each)
+        },
+        curves=[Curves.of(runs[0].accuracy, run.accuracy) for run in runs[1:]],
+    )
+
+
+def _side_by_side(mappings: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any, ...]]:
+    names = list(dict.fromkeys(name for each in mappings for name in each))
+    tables = list(dict.fromkeys(name.split(".")[0] for name in names))
+    names.sort(key=lambda name: tables.index(name.split(".")[0]))  # one table stays together
+    return {name: tuple(each.get(name, MISSING) for each in mappings) for name in names}
+
+
+def _alike(values: Sequence[Any]) -> bool:
+    # As texts too: a whole number is not written like one that is not, and NaN is NaN.
+    return all(repr(value) == repr(values[0]) for value in values)
+
+
+@dataclass(frozen=True)
+class DiffView:
+    """A difference that can be printed; with ``all_settings`` also what is the same."""
+
+    found: Difference
+    all_settings: bool = False
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Name the runs by letters, then draw a table of settings and one of figures."""
+        found, letters = self.found, _letters(len(self.found.folders))
+        for letter, folder in zip(letters, found.folders, strict=True):
+            yield Folded(whole(printable(folder), "bold"), Text(f"{letter}  ", "cyan"))
+        width = options.max_width if options.is_terminal else None
+        yield from _section("settings", letters, self._settings(), width)
+        yield Text(self._counted())
+        heads = [letters[0], *(head for each in letters[1:] for head in (each, f"{each}-A"))]
+        yield from _section("figures", heads, _figures(found), width, heads)
+        yield from _section("versions", letters, _told(found.versions), width)
+        yield Text("")
+        for letter, curves in zip(letters[1:], found.curves, strict=True):
+            yield Text(f"accuracy, {letter} and A: {curves}")
+
+    def _settings(self) -> Lines:
+        number = len(self.found.folders)
+        same = {name: (value,) * number for name, value in self.found.same.items()}
+        return _told({**self.found.settings, **(same if self.all_settings else {})})
+
+    def _counted(self) -> str:
+        number = len(self.found.same)
+        if not self.found.settings:
+            return f"all {number} settings are the same"
+        return f"{number} other settings are the same" + (
+            "" if self.all_settings else " (--all shows them)"
+        )
+
+
+def _letters(number: int) -> list[str]:
+    """Return names for runs: A to Z, and then numbers."""
+    return [chr(ord("A") + place) if place < 26 else str(place + 1) for place in range(number)]
+
+
+def _told(values: Mapping[str, Iterable[Any]]) -> Lines:
+    return {name: [_value(name, each) for each in line] for name, line in values.items()}
+
+
+def _value(name: str, value: Any) -> str:
+    if value is None:
+        return UNKNOWN
+    both = name.endswith(".name") and isinstance(value, list)
+    return printable(named([plain(each) for each in value]) if both else plain(value))
+
+
+def _figures(found: Difference) -> Lines:
+    """Return each figure of the first run, and of the others with the difference to it."""
+    return {
+        name: [_figure(name, first), *_others(name, first, others)]
+        for name, (first, *others) in found.figures.items()
+    }
+
+
+def _others(name: str, first: float | None, others: Iterable[float | None]) -> Iterator[str]:
+    for value in others:
+        yield _figure(name, value)
+        apart = None if value is None or first is None else value - first
+        yield _figure(name, apart, "+")
+
+
+def _figure(name: str, value: float | int | None, sign: str = "") -> str:
+    if value is None:
+        return UNKNOWN
+    if FIGURES[name].share:
+        return f"{100 * value:{sign}.2f}{' points' if sign else '%'}"
+    return f"{value:{sign},}" if isinstance(value, int) else f"{value:{sign}.4g}"
+
+
+def _section(
+    title: str, heads: Sequence[str], lines: Lines, width: int | None, right: Collection[str] = ()
+) -> Iterator[RenderableType]:
+    """Draw a table, or lines below each other where it is wider than the terminal."""
+    if not lines:
+        return
+    yield Text("")
+    names = [printable(name) for name in lines]
+    columns = [[title, *names]] + [
+        [head, *(line[place] for line in lines.values())] for place, head in enumerate(heads)
+    ]
+    widths = [max(map(cell_len, column)) + GAP for column in columns]
+    if width is None or sum(widths) - GAP <= width:
+        rows = zip(*(column[1:] for column in columns), strict=True)
+        yield table([title, *heads], (map(Text, row) for row in rows), right)
+        return
+    yield Text(title, "bold")
+    for name, line in zip(names, lines.values(), strict=True):
+        yield Folded(Text(f"{name}: ") + labelled(zip(heads, line, strict=True)))
