@@ -4,33 +4,34 @@ import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
 
 from flexcfl.comparison import pool
-from flexcfl.comparison.desk import Desk
 from flexcfl.comparison.messages import Message, Task
-from flexcfl.comparison.process import Process
-from flexcfl.comparison.worker import failure
+from flexcfl.comparison.worker import RunWorker
+from flexcfl.comparison.worker_process import failure
+from flexcfl.data import Federation, IndexLists
 
-__all__ = ["Here", "all_done_here"]
+__all__ = ["Here", "all_done_here", "federation"]
 
 
-class Here(Process):
+class Here(pool.Process):
     """Stands for a worker process: does a run in this one, as soon as it is told to."""
 
     def __post_init__(self) -> None:
-        self._desk = Desk(None)
+        self._worker = RunWorker(None)
 
-    def tell(self, pickled: bytes) -> None:
+    def send(self, pickled: bytes) -> None:
         """Take in a federation of the caller's own, or None, or do a run."""
         item = pickle.loads(pickled)
         if not isinstance(item, Task):
-            self._desk.federation = item
+            self._worker.federation = item
             return
         try:
-            self._desk.do(item, self._answer)
+            self._worker.do(item, self._answer)
         except Exception as error:
-            self._answer(failure(error, self._desk.begun))
+            self._answer(failure(error, self._worker.begun))
 
     def _answer(self, message: Message) -> None:
         self.inbox.put((self, pickle.loads(pickle.dumps(message))))
@@ -49,3 +50,12 @@ def all_done_here() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pool, "Process", Here)
         yield
+
+
+def federation(shift: float = 0.0) -> Federation:
+    """Return six clients of ten examples each, whose features are moved by ``shift``."""
+    y = np.arange(60) % 3
+    x = np.eye(3)[y] + np.random.default_rng(0).normal(size=(60, 3)) / 10 + shift
+    owned = np.arange(60).reshape(6, 10)
+    train, test = IndexLists.of(list(owned[:, :8])), IndexLists.of(list(owned[:, 8:]))
+    return Federation("mine", x.astype(np.float32), y, train, test, 3)

@@ -11,9 +11,9 @@ import pytest
 
 import flexcfl
 from flexcfl.comparison import Comparison, api
-from flexcfl.data import Federation, IndexLists
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.own import brought
+from tests.comparison.here import federation
 
 SHORT: dict[str, Any] = {"rounds": 2, "cohort": 5, "epochs": 1}
 ASSIGNED = {"data.clients": 10}
@@ -60,14 +60,6 @@ def test_a_run_in_a_process_of_its_own_is_like_any_other(
     for name in ("rounds.csv", "groups.csv", "experiment.toml", "models/group-0.safetensors"):
         one, same = tmp_path / "one" / name, compared.folder / "fedavg-seed1" / name
         assert one.read_bytes() == same.read_bytes(), name
-
-
-def federation() -> Federation:
-    y = np.arange(60) % 3
-    x = np.eye(3)[y] + np.random.default_rng(0).normal(size=(60, 3)) / 10
-    owned = np.arange(60).reshape(6, 10)
-    train, test = IndexLists.of(list(owned[:, :8])), IndexLists.of(list(owned[:, 8:]))
-    return Federation("mine", x.astype(np.float32), y, train, test, 3)
 
 
 @pytest.mark.slow
@@ -125,5 +117,5 @@ def test_what_cannot_be_done_is_refused_at_once(words: dict[str, Any], sentence:
 def test_a_factory_of_a_module_is_known_by_its_name() -> None:
     factory: Any = federation
     own, given = brought({"model": factory})
-    assert given["model"] == f"{__name__}:federation"
+    assert given["model"] == "tests.comparison.here:federation"
     assert own.factory is factory

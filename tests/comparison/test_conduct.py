@@ -9,14 +9,13 @@ import pytest
 from rich.console import Console
 
 from flexcfl.comparison import conduct
-from flexcfl.comparison.asked import Asked
-from flexcfl.comparison.messages import Remark
+from flexcfl.comparison.messages import Event, Remark
 from flexcfl.comparison.plan import Planned
-from flexcfl.comparison.pool import Event
+from flexcfl.comparison.spec import ComparisonSpec
 from flexcfl.errors import TrainingError
 from flexcfl.experiment.layers import spoken
 
-ASKED = Asked.of(["fedavg", "ifca"], 1, spoken({}, {}))
+SPEC = ComparisonSpec.of(["fedavg", "ifca"], 1, spoken({}, {}))
 
 
 @pytest.mark.parametrize(
@@ -38,7 +37,7 @@ def test_it_is_said_what_is_there_and_how_to_go_on(
     monkeypatch.setattr(conduct, "carried_out", broken_off)
     screen = io.StringIO()
     with pytest.raises(type(error)):
-        conduct.conduct(ASKED, Console(file=screen), jobs=1, folder=tmp_path / "out")
+        conduct.conduct(SPEC, Console(file=screen), jobs=1, folder=tmp_path / "out")
     last = screen.getvalue().splitlines()[-1]
     out = tmp_path / "out"
     assert last == (
@@ -47,8 +46,16 @@ def test_it_is_said_what_is_there_and_how_to_go_on(
     )
 
 
-def test_remarks_are_shown_even_where_nothing_else_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_remarks_are_shown_once_even_where_nothing_else_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     remark = Remark("A checkpoint was damaged.")
-    first, second = ASKED.runs()
-    assert conduct._collected([(first, remark), (second, remark)]) == {}  # of two processes
+
+    def broken_off(runs: tuple[Planned, ...], *_: Any) -> Iterator[Event]:
+        yield from ((run, remark) for run in runs)  # of two processes
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(conduct, "carried_out", broken_off)
+    with pytest.raises(KeyboardInterrupt):
+        conduct.conduct(SPEC, Console(quiet=True), jobs=2, folder=None)
     assert capsys.readouterr() == ("", "A checkpoint was damaged.\n")

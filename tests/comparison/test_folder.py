@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from flexcfl.comparison.asked import FILE, Asked
 from flexcfl.comparison.folder import claimed, entered, finished, is_comparison, within
 from flexcfl.comparison.plan import Planned
+from flexcfl.comparison.spec import FILE, ComparisonSpec
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.experiment import Experiment
 from flexcfl.experiment.layers import spoken
 from flexcfl.runner.stopping import Stop, StoppedError
 
-ASKED = Asked.of(["fedavg", "ifca"], 1, spoken({}, {}))
+SPEC = ComparisonSpec.of(["fedavg", "ifca"], 1, spoken({}, {}))
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +23,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def runs() -> tuple[Planned, ...]:
-    return ASKED.runs()
+    return SPEC.runs()
 
 
 @pytest.fixture
@@ -55,14 +55,14 @@ def test_by_default_there_is_a_new_one_each_time(experiment: Experiment) -> None
 def test_if_nothing_came_of_it_nothing_is_left(
     out: Path | None, runs: tuple[Planned, ...], tmp_path: Path
 ) -> None:
-    with pytest.raises(KeyboardInterrupt), entered(out, ASKED, runs, None):
+    with pytest.raises(KeyboardInterrupt), entered(out, SPEC, runs, None):
         raise KeyboardInterrupt
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_empty_folder_of_somebody_else_is_given_back_empty(runs: tuple[Planned, ...]) -> None:
     Path("a").mkdir()
-    with pytest.raises(KeyboardInterrupt), entered(Path("a"), ASKED, runs, None):
+    with pytest.raises(KeyboardInterrupt), entered(Path("a"), SPEC, runs, None):
         raise KeyboardInterrupt
     assert list(Path("a").iterdir()) == []
 
@@ -74,7 +74,7 @@ def test_what_is_there_stays(runs: tuple[Planned, ...]) -> None:
         (path / "fedavg-seed0" / "summary.json").touch()
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), entered(Path("a"), ASKED, runs, None) as path:
+    with pytest.raises(KeyboardInterrupt), entered(Path("a"), SPEC, runs, None) as path:
         fail_with_one_of_two_runs_complete(path)
     assert finished(path, runs) == 1
     assert is_comparison(path)
@@ -84,7 +84,7 @@ def test_what_was_asked_to_stop_can_go_on_even_if_no_run_has_begun(
     runs: tuple[Planned, ...],
 ) -> None:
     stop = Stop(15)
-    with pytest.raises(StoppedError) as caught, entered(Path("a b"), ASKED, runs, None) as path:
+    with pytest.raises(StoppedError) as caught, entered(Path("a b"), SPEC, runs, None) as path:
         raise StoppedError("with 0 of 2 runs complete", path, stop)
     told = "Stopped with 0 of 2 runs complete. To go on: flexcfl resume 'a b'"
     assert (str(caught.value), caught.value.code) == (told, 143)
@@ -92,11 +92,11 @@ def test_what_was_asked_to_stop_can_go_on_even_if_no_run_has_begun(
 
 
 def test_the_same_goes_on_and_another_is_refused(runs: tuple[Planned, ...]) -> None:
-    with entered(Path("a"), ASKED, runs, None) as path:
+    with entered(Path("a"), SPEC, runs, None) as path:
         written = (path / FILE).stat().st_mtime_ns
-    with entered(Path("a"), ASKED, runs, None):
+    with entered(Path("a"), SPEC, runs, None):
         pass
-    other = Asked.of(["fedavg", "ifca"], 1, spoken({"rounds": 7}, {}))
+    other = ComparisonSpec.of(["fedavg", "ifca"], 1, spoken({"rounds": 7}, {}))
     with (
         pytest.raises(
             SettingsError, match=r"^'a' holds another comparison, where \[run\] rounds is"
@@ -108,18 +108,18 @@ def test_the_same_goes_on_and_another_is_refused(runs: tuple[Planned, ...]) -> N
 
 
 def test_one_that_cannot_be_gone_on_with_is_left_as_it_was(runs: tuple[Planned, ...]) -> None:
-    with entered(Path("a"), ASKED, runs, None):
+    with entered(Path("a"), SPEC, runs, None):
         pass
-    with pytest.raises(KeyboardInterrupt), entered(Path("a"), ASKED, runs, None):
+    with pytest.raises(KeyboardInterrupt), entered(Path("a"), SPEC, runs, None):
         raise KeyboardInterrupt
     assert [each.name for each in Path("a").iterdir()] == [FILE]
 
 
 def test_only_one_process_at_a_time_is_at_work(runs: tuple[Planned, ...]) -> None:
     with (
-        entered(Path("a"), ASKED, runs, None) as path,
+        entered(Path("a"), SPEC, runs, None) as path,
         pytest.raises(SettingsError, match="Another process is at work in 'a'"),
-        entered(Path("a"), ASKED, runs, None),
+        entered(Path("a"), SPEC, runs, None),
     ):
         pass
     assert is_comparison(path)
@@ -131,7 +131,7 @@ def test_what_a_process_left_that_was_killed_in_the_first_moment_is_no_hindrance
     Path("a").mkdir()
     Path("a", ".lock").touch()
     Path("a", f".{FILE}.part").touch()
-    with entered(Path("a"), ASKED, runs, None) as path:
+    with entered(Path("a"), SPEC, runs, None) as path:
         pass
     assert is_comparison(path)
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from flexcfl.comparison import pool, process
+from flexcfl.comparison import pool
+from flexcfl.comparison.messages import Started
 from flexcfl.comparison.plan import Planned, planned
-from flexcfl.comparison.pool import Started, carried_out, parcel
-from flexcfl.comparison.process import LOWEST
+from flexcfl.comparison.pool import carried_out, parcel, process_environment
 from flexcfl.data import Federation
 from flexcfl.errors import SettingsError, TrainingError
 from flexcfl.experiment.layers import spoken
@@ -45,7 +45,7 @@ Children = list["subprocess.Popen[bytes]"]
 def test_a_process_that_dies_is_told_about_by_algorithm_and_seed(
     runs: tuple[Planned, ...], children: Children, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "PROGRAM", "import sys; sys.exit(7)")
+    monkeypatch.setattr(pool, "PROGRAM", "import sys; sys.exit(7)")
     with pytest.raises(TrainingError, match=r"of 'fedavg' with seed 0 has ended .*exit code 7"):
         list(carried_out(runs, 1, parcel(None), None))
     assert len(children) == 1
@@ -54,7 +54,7 @@ def test_a_process_that_dies_is_told_about_by_algorithm_and_seed(
 def test_one_that_does_not_listen_is_killed(
     runs: tuple[Planned, ...], children: Children, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "PROGRAM", "import time; time.sleep(60)")
+    monkeypatch.setattr(pool, "PROGRAM", "import time; time.sleep(60)")
     monkeypatch.setattr(pool, "GRACE", 0.2)
     events = carried_out(runs, 2, parcel(None), None)
     assert [next(events), next(events)] == [(run, Started()) for run in runs]
@@ -66,10 +66,10 @@ def test_one_that_does_not_listen_is_killed(
 def test_there_are_never_more_processes_than_runs(
     runs: tuple[Planned, ...], children: Children, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "PROGRAM", "import sys; sys.stdin.read()")
+    monkeypatch.setattr(pool, "PROGRAM", "import sys; sys.stdin.read()")
     events = carried_out(runs, 9, parcel(None), None, low_priority=True)
     assert [next(events), next(events), next(events)] == [*((run, Started()) for run in runs), None]
-    assert [os.getpriority(os.PRIO_PROCESS, each.pid) for each in children] == [LOWEST, LOWEST]
+    assert [os.getpriority(os.PRIO_PROCESS, each.pid) for each in children] == [19, 19]
     events.close()
     assert len(children) == 2
 
@@ -86,7 +86,7 @@ def test_who_is_asked_to_stop_is_waited_for(
 ) -> None:
     file, stop = tmp_path / "file", Stop()
     program = PATIENT.format(path=str(file))
-    monkeypatch.setattr(process, "PROGRAM", program.replace("{", "{{").replace("}", "}}"))
+    monkeypatch.setattr(pool, "PROGRAM", program.replace("{", "{{").replace("}", "}}"))
     events = carried_out(runs, 2, parcel(None), tmp_path / "out", stop)
     assert [next(events), next(events)] == [(run, Started()) for run in runs]
     own = os.getpriority(os.PRIO_PROCESS, 0)
@@ -100,7 +100,7 @@ def test_who_is_asked_to_stop_is_waited_for(
 def test_who_is_asked_to_stop_twice_is_killed(
     runs: tuple[Planned, ...], children: Children, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "PROGRAM", "import time; time.sleep(60)")
+    monkeypatch.setattr(pool, "PROGRAM", "import time; time.sleep(60)")
     stop = Stop()
     events = carried_out(runs, 2, parcel(None), None, stop)
     assert [next(events), next(events)] == [(run, Started()) for run in runs]
@@ -118,7 +118,7 @@ def test_a_process_has_one_thread_unless_somebody_says_otherwise(
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     if given:
         monkeypatch.setenv("OMP_NUM_THREADS", given)
-    assert process._environment()["OMP_NUM_THREADS"] == expected
+    assert process_environment()["OMP_NUM_THREADS"] == expected
 
 
 def test_what_cannot_be_sent_is_refused() -> None:

@@ -17,10 +17,9 @@ import pytest
 
 from flexcfl.cli import main
 from flexcfl.comparison import api, conduct, pool
-from flexcfl.comparison.messages import Done
-from flexcfl.data import Federation, IndexLists
+from flexcfl.comparison.messages import Done, Event
 from flexcfl.errors import SettingsError
-from tests.comparison.here import Here, all_done_here
+from tests.comparison.here import Here, all_done_here, federation
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.slow
@@ -173,14 +172,6 @@ def test_what_is_complete_is_shown_and_nothing_is_run(
     assert {path: time for path, time in times(whole).items() if path != whole} == before
 
 
-def federation(shift: float = 0.0) -> Federation:
-    y = np.arange(60) % 3
-    x = np.eye(3)[y] + np.random.default_rng(0).normal(size=(60, 3)) / 10 + shift
-    owned = np.arange(60).reshape(6, 10)
-    train, test = IndexLists.of(list(owned[:, :8])), IndexLists.of(list(owned[:, 8:]))
-    return Federation("mine", x.astype(np.float32), y, train, test, 3)
-
-
 def test_with_data_of_ones_own_the_same_call_goes_on(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -189,7 +180,7 @@ def test_with_data_of_ones_own_the_same_call_goes_on(
 ) -> None:
     settings: dict[str, Any] = {"seeds": 2, "rounds": 20, "jobs": 1}
 
-    def broken_off(*words: Any) -> Iterator[pool.Event | None]:
+    def broken_off(*words: Any) -> Iterator[Event | None]:
         for event in pool.carried_out(*words):
             yield event
             if event and isinstance(event[1], Done):

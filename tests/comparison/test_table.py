@@ -76,7 +76,7 @@ def test_honest_scores_are_over_the_same_rounds(summary: Callable[..., Any]) -> 
 def test_the_csv_has_a_line_for_each_run(summary: Callable[..., Any]) -> None:
     text = table.csv([summary("fedavg", 0, 0.1 + 0.2), summary("ifca", 1, None, cost=2.0)])
     one, two = csv.DictReader(io.StringIO(text))
-    assert list(one) == list(table.COLUMNS)
+    assert list(one) == list(table.CSV_COLUMNS)
     assert (one["algorithm"], float(one["best"]), one["seed"]) == ("fedavg", 0.1 + 0.2, "0")
     assert (one["honest_best"], one["epsilon"]) == ("", "2.5")
     assert (two["best"], two["relative_to_fedavg"], two["migrations"]) == ("", "2.0", "7")

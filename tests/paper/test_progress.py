@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from flexcfl.comparison.messages import Done, RoundDone
-from flexcfl.comparison.pool import Event, Started
+from flexcfl.comparison.messages import Done, Event, RoundDone, Started
 from flexcfl.paper.cells import Cell
 from flexcfl.paper.progress import _Matrix, shown
 from tests.paper.constructed import part

@@ -64,15 +64,15 @@ def compare(
     # Late imports: whoever asks for help, or mistypes an option, does not wait for them.
     from rich.console import Console
 
-    from flexcfl.comparison.asked import Asked
     from flexcfl.comparison.conduct import conduct
     from flexcfl.comparison.plan import DEFAULT, check_number
+    from flexcfl.comparison.spec import ComparisonSpec
 
     if jobs is not None:
         check_number("jobs", jobs)
     named = [name.strip() for each in algorithms or [] for name in each.split(",")]
     conduct(
-        Asked.of(named or DEFAULT, seeds, words),
+        ComparisonSpec.of(named or DEFAULT, seeds, words),
         Console(quiet=quiet),
         jobs=jobs,
         folder=out or "new",

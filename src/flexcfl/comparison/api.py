@@ -7,10 +7,10 @@ from typing import Unpack
 
 from rich.console import Console
 
-from flexcfl.comparison.asked import Asked
 from flexcfl.comparison.conduct import conduct
 from flexcfl.comparison.plan import DEFAULT, check_number
 from flexcfl.comparison.result import Comparison
+from flexcfl.comparison.spec import ComparisonSpec
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.layers import assigned, keyword_homes, spoken
 from flexcfl.experiment.options import SharedOptions, with_options
@@ -62,7 +62,7 @@ def compare(
         check_number("jobs", jobs)
     said = spoken(given, assigned(set))
     return conduct(
-        Asked.of(_several(algorithms), seeds, said, own.federation),
+        ComparisonSpec.of(_several(algorithms), seeds, said, own.federation),
         Console(quiet=not progress),
         jobs=jobs,
         folder=Path(out) if out is not None else None,

@@ -1,40 +1,46 @@
 """A whole comparison, from its runs to its files: for the command and for ``flexcfl.compare``."""
 
+import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+import numpy as np
 from rich.console import Console
 
-from flexcfl.comparison import display, leaving
-from flexcfl.comparison.asked import Asked
+from flexcfl.comparison import display, table
 from flexcfl.comparison.folder import entered, finished, within
-from flexcfl.comparison.messages import Done, Remark
-from flexcfl.comparison.plan import Planned
-from flexcfl.comparison.pool import Event, carried_out, parcel
-from flexcfl.comparison.process import cores
-from flexcfl.comparison.progress import shown
+from flexcfl.comparison.live import progress_view, showing
+from flexcfl.comparison.messages import Done, Event, Remark
+from flexcfl.comparison.plan import Planned, own, shared
+from flexcfl.comparison.pool import carried_out, cores, parcel
 from flexcfl.comparison.result import Comparison
+from flexcfl.comparison.spec import ComparisonSpec
 from flexcfl.data import Federation
 from flexcfl.errors import FlexcflError
 from flexcfl.lines import tell
+from flexcfl.protocol import Flags
 from flexcfl.record.folder import write
 from flexcfl.record.places import command
+from flexcfl.report.page import Report, html
+from flexcfl.report.page.page import REPORT
 from flexcfl.report.terminal.settings import show
 from flexcfl.runner.conduct import loading
 from flexcfl.runner.stopping import Stop, StoppedError, listening
 from flexcfl.runner.tracking import trackers
 
-__all__ = ["Folder", "conduct"]
+__all__ = ["CSV", "JSON", "Folder", "conduct"]
 
+CSV, JSON = "comparison.csv", "comparison.json"
 Folder: TypeAlias = Path | Literal["new"] | None  # "new" is one under comparisons; None for nothing
 
 
 def conduct(
-    asked: Asked,
+    spec: ComparisonSpec,
     console: Console,
     *,
     jobs: int | None,
@@ -43,53 +49,62 @@ def conduct(
     stoppable: bool = False,
     track: Sequence[str] = (),
 ) -> Comparison:
-    """Carry out runs, so many at once (by default one for each core), and hold them together.
+    """Do all runs, ``jobs`` at once (by default one for each core), and compare them.
 
-    What they show is left in ``folder``. If this very comparison is in it already, it goes on. A
+    The results are written into ``folder``. If this very comparison is in it already, it goes on. A
     ``stoppable`` one listens to signals. ``track`` are the names of trackers for every run.
     """
-    trackers(track)  # so that what they lack is told here, and once
-    runs, started = asked.runs(federation), monotonic()
+    trackers(track)  # so that what they lack is said here, and once
+    runs, started = spec.runs(federation), monotonic()
     sent, jobs = parcel(federation), min(jobs or cores(), len(runs))
     out = folder if isinstance(folder, Path) else None
-    with nullcontext() if folder is None else entered(out, asked, runs, federation) as path:
+    with nullcontext() if folder is None else entered(out, spec, runs, federation) as path:
         runs = within(path, runs) if path else runs
         before = finished(path, runs) if path else 0
         show(display.settings(runs, jobs, before), console)
+        results = _Results()
         with (
-            _told_where(path, asked, runs, console),
+            _told_where(path, spec, runs, console),
             listening() if stoppable and path else nullcontext(Stop()) as stop,
+            showing(progress_view(runs), console) as show_progress,
+            closing(carried_out(runs, jobs, sent, path, stop, track)) as events,
         ):
-            with closing(carried_out(runs, jobs, sent, path, stop, track)) as events:
-                done = _collected(shown(events, runs, console))
-            if path and len(done) < len(runs):
-                how_far = f"with {len(done)} of {len(runs)} runs complete"
-                raise StoppedError(how_far, path, stop)
-        comparison = _held_together(runs, done, path)
-        if path and not (before == len(runs) and (path / leaving.JSON).is_file()):
+            for event in events:
+                show_progress(event)
+                results.take(event)
+        if path and len(results.done) < len(runs):
+            how_far = f"with {len(results.done)} of {len(runs)} runs complete"
+            raise StoppedError(how_far, path, stop)
+        comparison = _compared(runs, results.done, path)
+        if path and not (before == len(runs) and (path / JSON).is_file()):
             with loading(console, "Drawing the report"):
-                for name, content in leaving.files(runs, comparison, path):
+                for name, content in _files(runs, comparison, path):
                     write(path, name, content)
     display.show_results(comparison, console, seconds=monotonic() - started)
     return comparison
 
 
-def _collected(events: Iterable[Event]) -> Mapping[str, Done]:
-    done: dict[str, Done] = {}
-    told: set[str] = set()
-    for run, what in events:
-        if isinstance(what, Done):
-            done[run.folder] = what
-        elif isinstance(what, Remark) and what.sentence not in told:  # by another process
-            told.add(what.sentence)
+@dataclass
+class _Results:
+    """The finished runs by the names of their folders, and the remarks of all workers."""
+
+    done: dict[str, Done] = field(default_factory=dict)
+    remarks: set[str] = field(default_factory=set)
+
+    def take(self, event: Event | None) -> None:
+        """Take in the end of a run, and print a remark, unless another worker has made it."""
+        if event is None:
+            return
+        run, message = event
+        if isinstance(message, Done):
+            self.done[run.folder] = message
+        elif isinstance(message, Remark) and message.sentence not in self.remarks:
+            self.remarks.add(message.sentence)
             # Also where nothing else is to be shown; a live table makes room for it.
-            sys.stderr.write(f"{what.sentence}\n")
-    return done
+            sys.stderr.write(f"{message.sentence}\n")
 
 
-def _held_together(
-    runs: Sequence[Planned], done: Mapping[str, Done], folder: Path | None
-) -> Comparison:
+def _compared(runs: Sequence[Planned], done: Mapping[str, Done], folder: Path | None) -> Comparison:
     by_name: dict[str, list[Done]] = {}
     for run in runs:
         by_name.setdefault(run.algorithm, []).append(done[run.folder])
@@ -99,7 +114,7 @@ def _held_together(
 
 @contextmanager
 def _told_where(
-    path: Path | None, asked: Asked, runs: Sequence[Planned], console: Console
+    path: Path | None, spec: ComparisonSpec, runs: Sequence[Planned], console: Console
 ) -> Iterator[None]:
     """Say what is there if a comparison does not come to its end."""
     try:
@@ -112,6 +127,45 @@ def _told_where(
             whole = f"{done} of {len(runs)} runs are complete; they and t" if done else "T"
             where = f"{whole}he rounds so far of {'others' if done else 'all'} are in '{path}'."
             how = "Once that is mended" if isinstance(error, FlexcflError) else "To go on"
-            further = f" {how}: {command(path)}" if asked.own_data is None else ""
+            further = f" {how}: {command(path)}" if spec.own_data is None else ""
             tell(where + further, console)
         raise
+
+
+def _files(
+    runs: Sequence[Planned], comparison: Comparison, folder: Path
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the names and contents of the files; what comes last says that all are there."""
+    summaries = [summary for each in comparison.compared.values() for summary in each]
+    described = json.dumps(_described(runs, comparison), indent=2, allow_nan=False)
+    yield CSV, table.csv(summaries).encode()
+    report = Report.of(folder / run.folder for run in runs)
+    yield REPORT, html(report, beside=folder).encode()
+    yield JSON, f"{described}\n".encode()
+
+
+def _described(runs: Sequence[Planned], comparison: Comparison) -> dict[str, Any]:
+    """Return the settings that all runs share, and for each algorithm its own and its figures.
+
+    ``compared`` says over which rounds accuracies are: how many there are, from which to which.
+    """
+    common = shared([run.experiment for run in runs])
+    experiments = {run.algorithm: run.experiment for run in runs}
+    return {
+        "seeds": sorted({run.seed for run in runs}),
+        "settings": common,
+        "compared": _rounds(comparison.measured),
+        "algorithms": {
+            row.algorithm: {
+                "settings": own(experiments[row.algorithm], common),
+                "figures": row.figures(),
+            }
+            for row in comparison.table
+        },
+    }
+
+
+def _rounds(measured: Flags) -> dict[str, int | None]:
+    numbers = (np.flatnonzero(measured) + 1).tolist()
+    first, last = (numbers[0], numbers[-1]) if numbers else (None, None)
+    return {"rounds": len(numbers), "first_round": first, "last_round": last}

@@ -8,13 +8,13 @@ from rich.console import Console
 from rich.text import Text
 
 from flexcfl import lines
-from flexcfl.comparison.advance import clock
-from flexcfl.comparison.leaving import REPORT
 from flexcfl.comparison.plan import Planned, own, shared
-from flexcfl.comparison.ranking import PLUS_MINUS, reading, results
+from flexcfl.comparison.progress import clock
 from flexcfl.comparison.result import Comparison
+from flexcfl.comparison.table import PLUS_MINUS, legend, terminal_table
 from flexcfl.errors import printable
 from flexcfl.lines import whole
+from flexcfl.report.page.page import REPORT
 from flexcfl.report.terminal.results import advice, diverged
 from flexcfl.report.terminal.settings import Rows, setting, show
 
@@ -58,9 +58,9 @@ def show_results(comparison: Comparison, console: Console, seconds: float) -> No
         return
     sign = "+-" if console.options.ascii_only else PLUS_MINUS
     narrow = console.is_terminal and console.width < NARROW
-    lines.show(results(comparison.table, sign, narrow), console)
+    lines.show(terminal_table(comparison.table, sign, narrow), console)
     rows = {
-        **reading(comparison, sign, narrow),
+        **legend(comparison, sign, narrow),
         "unknown": _unmeasured(comparison),
         "warning": _warning(comparison),
         "time": clock(seconds),

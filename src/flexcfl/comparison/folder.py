@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from flexcfl import disk
-from flexcfl.comparison.asked import FILE, Asked
 from flexcfl.comparison.plan import Planned
+from flexcfl.comparison.spec import FILE, ComparisonSpec
 from flexcfl.data import Federation
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.experiment import Experiment
@@ -52,23 +52,23 @@ def claimed(out: Path | None, experiment: Experiment) -> Iterator[Path]:
 
 @contextmanager
 def entered(
-    out: Path | None, asked: Asked, runs: Sequence[Planned], federation: Federation | None
+    out: Path | None, spec: ComparisonSpec, runs: Sequence[Planned], federation: Federation | None
 ) -> Iterator[Path]:
-    """Hold the folder of a comparison, in which it is written down what was asked for.
+    """Hold the folder of a comparison, with its ``comparison.toml``.
 
     If it holds one already, that must be the same.
     """
     with claimed(out, runs[0].experiment) as path:
-        _enter(path, asked, federation)
+        _enter(path, spec, federation)
         yield path
 
 
-def _enter(path: Path, asked: Asked, federation: Federation | None) -> None:
+def _enter(path: Path, spec: ComparisonSpec, federation: Federation | None) -> None:
     if not is_comparison(path):
         _check_free(path)
-        write(path, FILE, asked.written())
+        write(path, FILE, spec.to_toml())
         return
-    other = Asked.read(path).otherwise(asked, federation)
+    other = ComparisonSpec.read(path).difference(spec, federation)
     if other:
         raise SettingsError(
             f"'{path}' holds another comparison, {other}: choose another folder with --out, or "

@@ -1,4 +1,4 @@
-"""What a comparison and its processes say to each other."""
+"""What a comparison and its worker processes send each other."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,13 +10,13 @@ from flexcfl.record.finished import FinishedRun
 from flexcfl.record.summary import Summary
 
 __all__ = [
-    *("Done", "Failed", "Faulty", "Message", "Remark", "Resumed", "RoundDone", "Task"),
-    "Work",
+    *("Done", "Event", "Failed", "Faulty", "Message", "News", "Remark", "Resumed", "RoundDone"),
+    *("Started", "Task", "Work"),
 ]
 
 
 class Work(Protocol):
-    """A run that is to be carried out, as whoever carries it out knows it."""
+    """A run to be carried out."""
 
     @property
     def experiment(self) -> Experiment:
@@ -30,13 +30,13 @@ class Work(Protocol):
 
     @property
     def title(self) -> str:
-        """What it is called where it fails."""
+        """What it is called in error messages."""
         ...
 
 
 @dataclass(frozen=True)
 class Task:
-    """A run to do or to go on with, the folder to leave, if any, and the names of trackers."""
+    """A run to begin or to resume, the folder to write, if any, and the names of trackers."""
 
     experiment: Experiment
     folder: Path | None
@@ -44,8 +44,13 @@ class Task:
 
 
 @dataclass(frozen=True)
+class Started:
+    """A run has been given to a worker."""
+
+
+@dataclass(frozen=True)
 class Resumed:
-    """A run goes on after a round, with the accuracy that it had by then, if any."""
+    """A run goes on after this round, with the last accuracy that was measured, if any."""
 
     number: int
     accuracy: float | None
@@ -53,7 +58,7 @@ class Resumed:
 
 @dataclass(frozen=True)
 class Remark:
-    """Something that a person should know, such as that a checkpoint was damaged."""
+    """Something that the user should know, such as that a checkpoint was damaged."""
 
     sentence: str
 
@@ -70,8 +75,8 @@ class RoundDone:
 class Done:
     """The run is over: its summary, and the accuracy of each round, NaN where there is none.
 
-    ``honest`` is that of the clients that do not attack. ``before`` says that it had been over
-    before anybody asked for it.
+    ``honest`` is the accuracy of the clients that do not attack. ``before`` says that the run was
+    finished by an earlier call.
     """
 
     summary: Summary
@@ -81,13 +86,13 @@ class Done:
 
     @classmethod
     def earlier(cls, run: FinishedRun) -> "Done":
-        """Say that a run had been over before."""
+        """Return the message for a run that an earlier call has finished."""
         return cls(run.summary, run.accuracy, run.honest, before=True)
 
 
 @dataclass(frozen=True)
 class Failed:
-    """The run cannot be done, for a reason that a person can mend.
+    """The run cannot be done, for a reason that the user can fix.
 
     ``begun`` says that it had begun; what is wrong before that is wrong for other runs as well.
     """
@@ -99,9 +104,11 @@ class Failed:
 
 @dataclass(frozen=True)
 class Faulty:
-    """The run cannot be done, because the program has a fault."""
+    """The run cannot be done, because of a bug in the program."""
 
     trace: str
 
 
-Message: TypeAlias = Resumed | Remark | RoundDone | Done | Failed | Faulty
+News: TypeAlias = Resumed | Remark | RoundDone | Done
+Message: TypeAlias = News | Failed | Faulty
+Event: TypeAlias = tuple[Work, Started | News]

@@ -1,67 +1,141 @@
-"""What is shown of a comparison while it goes on, algorithm by algorithm."""
+"""How far runs are and how long they will take, from what they report."""
 
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from time import monotonic
 
-from rich import box
-from rich.console import Console, Group
-from rich.progress_bar import ProgressBar
-from rich.table import Table
-from rich.text import Text
+import numpy as np
 
-from flexcfl.comparison.advance import clock
-from flexcfl.comparison.plan import Planned
-from flexcfl.comparison.pool import Event
-from flexcfl.comparison.standing import Standing
-from flexcfl.comparison.watching import View, watched
+from flexcfl.comparison.messages import Done, Event, Resumed, RoundDone, Started, Work
 
-__all__ = ["shown"]
+__all__ = ["ComparisonProgress", "Progress", "clock"]
 
-BAR = 20  # columns
+ENOUGH = 20  # rounds from which on the time that is left can be estimated
 
 
-def shown(
-    events: Iterator[Event | None], runs: Sequence[Planned], console: Console
-) -> Iterator[Event]:
-    """Hand on the events, each once it is shown."""
-    standing = Standing(runs)
-    view = View(standing.take, partial(_drawn, standing), partial(_line, standing))
-    return watched(events, view, console)
+def _alike(_: Work) -> float:
+    return 1.0
 
 
-def _drawn(standing: Standing) -> Group:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("algorithm")
-    table.add_column("rounds", justify="right")
-    table.add_column()
-    table.add_column("accuracy now", justify="right")
-    table.add_column("time", justify="right")
-    for name in standing.algorithms():
-        done, rounds = standing.rounds(name)
-        bar = ProgressBar(total=rounds, completed=done, width=BAR)
-        table.add_row(
-            name, f"{done}/{rounds}", bar, _accuracy(standing, name), _time(standing, name)
-        )
-    return Group(table, Text(standing.advance.words()))
+@dataclass
+class Progress:
+    """What the runs have reported so far; ``now`` is a clock.
+
+    ``cost`` is about what a round of a run takes, in any unit. By the names of their folders,
+    ``rounds`` has how many rounds runs have done, and ``accuracy`` their last accuracy.
+    """
+
+    runs: Sequence[Work]
+    cost: Callable[[Work], float] = _alike
+    now: Callable[[], float] = monotonic
+    done: int = 0
+    rounds: dict[str, int] = field(default_factory=dict)
+    accuracy: dict[str, float] = field(default_factory=dict)
+    _before: dict[str, int] = field(default_factory=dict)  # rounds of an earlier call
+    _first: float | None = None  # when the first round was reported
+
+    def __post_init__(self) -> None:
+        self.start = self.now()
+
+    def take(self, event: Event) -> None:
+        """Take note of an event."""
+        run, message = event
+        if isinstance(message, RoundDone):
+            self._first = self.now() if self._first is None else self._first
+            self._reach(run, message.number, message.accuracy)
+        elif isinstance(message, Resumed):
+            self._before[run.folder] = message.number
+            self._reach(run, message.number, message.accuracy)
+        elif isinstance(message, Done):
+            self.done += 1
+            if message.before:
+                rounds, known = len(message.accuracy), message.accuracy[~np.isnan(message.accuracy)]
+                self._before[run.folder] = rounds
+                self._reach(run, rounds, float(known[-1]) if len(known) else None)
+
+    def _reach(self, run: Work, number: int, accuracy: float | None) -> None:
+        self.rounds[run.folder] = number
+        if accuracy is not None:  # otherwise the last one stays
+            self.accuracy[run.folder] = accuracy
+
+    def text(self) -> str:
+        """Return how many runs are done, after how long, and how long the others will take."""
+        passed = clock(self.now() - self.start)
+        return f"{self.done} of {len(self.runs)} runs done after {passed}{self._left()}"
+
+    def _left(self) -> str:
+        """Return about how long it will take, once there are enough rounds to estimate it.
+
+        Neither the start of processes nor the rounds of an earlier call count as work.
+        """
+        new = sum(self.rounds.values()) - sum(self._before.values())
+        total = sum(self.cost(run) * run.experiment.run.rounds for run in self.runs)
+        due = total - self._costs(self.rounds)
+        if self._first is None or new < ENOUGH or due <= 0:
+            return ""
+        spent = (self._costs(self.rounds) - self._costs(self._before)) * (new - 1) / new
+        return f", about {clock((self.now() - self._first) * due / spent)} left"
+
+    def _costs(self, rounds: dict[str, int]) -> float:
+        return sum(self.cost(run) * rounds.get(run.folder, 0) for run in self.runs)
 
 
-def _line(standing: Standing) -> str:
-    """Return one line: how far all is, and for each algorithm its rounds and its accuracy."""
-    parts = []
-    for name in standing.algorithms():
-        done, rounds = standing.rounds(name)
-        parts.append(f"{name} {done}/{rounds} {_accuracy(standing, name)}".rstrip())
-    return f"{standing.advance.words()}: {', '.join(parts)}"
+@dataclass
+class ComparisonProgress(Progress):
+    """The progress of a comparison, by algorithm."""
+
+    _began: dict[str, float] = field(default_factory=dict)
+    _ended: dict[str, float] = field(default_factory=dict)
+
+    def take(self, event: Event) -> None:
+        """Take note of an event."""
+        super().take(event)
+        run, message = event
+        if isinstance(message, Started):
+            self._began.setdefault(_algorithm(run), self.now())
+        elif isinstance(message, Done):
+            self._ended[_algorithm(run)] = self.now()
+
+    @property
+    def algorithms(self) -> list[str]:
+        """The algorithms, in the order asked for."""
+        return list(dict.fromkeys(map(_algorithm, self.runs)))
+
+    def rounds_of(self, algorithm: str) -> tuple[int, int]:
+        """Return how many rounds of an algorithm are done and how many there are."""
+        runs = self._runs_of(algorithm)
+        done = sum(self.rounds.get(run.folder, 0) for run in runs)
+        return done, sum(run.experiment.run.rounds for run in runs)
+
+    def accuracy_of(self, algorithm: str) -> float | None:
+        """Return the accuracy now, the mean over the seeds that have one."""
+        runs = self._runs_of(algorithm)
+        known = [self.accuracy[run.folder] for run in runs if run.folder in self.accuracy]
+        return fmean(known) if known else None
+
+    def seconds_of(self, algorithm: str) -> float | None:
+        """Return the time from when its first run began until its last one ended, or until now."""
+        if algorithm not in self._began:
+            return None
+        done, rounds = self.rounds_of(algorithm)
+        until = self._ended.get(algorithm, self.now()) if done == rounds else self.now()
+        return until - self._began[algorithm]
+
+    def _runs_of(self, algorithm: str) -> list[Work]:
+        return [run for run in self.runs if _algorithm(run) == algorithm]
 
 
-def _accuracy(standing: Standing, algorithm: str) -> str:
-    accuracy = standing.accuracy(algorithm)
-    if accuracy is not None:
-        return f"{accuracy:.1%}"
-    starting = standing.seconds(algorithm) is not None and not standing.rounds(algorithm)[0]
-    return "starting" if starting else ""
+def _algorithm(run: Work) -> str:
+    return run.experiment.algorithm.name
 
 
-def _time(standing: Standing, algorithm: str) -> str:
-    seconds = standing.seconds(algorithm)
-    return "" if seconds is None else clock(seconds)
+def clock(seconds: float) -> str:
+    """Return a time in minutes and seconds, and hours where there are any.
+
+    >>> clock(75.2), clock(3675)
+    ('1:15', '1:01:15')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -110,9 +110,7 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows of the comparison."""
-        from flexcfl.comparison.ranking import html  # which needs this module
-
-        return html(self)
+        return table.html(self)
 
     def __repr__(self) -> str:
         finals = [(row.algorithm, row.final.mean) for row in table.ranked(self.table)]

@@ -1,19 +1,32 @@
-"""The figures of a comparison: mean and spread over seeds, a row for each algorithm."""
+"""The table of a comparison: mean and spread over seeds, a row for each algorithm.
+
+It is ranked by final accuracy, on a terminal, in a pipe and in a notebook.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.table import Table
 
 from flexcfl.comparison.messages import Done
 from flexcfl.protocol import Flags
-from flexcfl.record import csv_lines as tables
-from flexcfl.record.metrics import Figure
+from flexcfl.record import csv_lines
+from flexcfl.record.metrics import Figure, over
 from flexcfl.record.summary import Summary, accuracy_of
 
-__all__ = ["COLUMNS", "Row", "compared", "csv", "ranked", "row", "value"]
+if TYPE_CHECKING:
+    from flexcfl.comparison.result import Comparison
+
+__all__ = [
+    *("CSV_COLUMNS", "PLUS_MINUS", "Row", "compared", "csv", "html", "legend", "ranked", "row"),
+    "terminal_table",
+]
 
 # What a line of comparison.csv holds of a summary, by where it stands there.
-COLUMNS: Mapping[str, tuple[str, ...]] = {
+CSV_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "algorithm": ("algorithm",),
     "seed": ("seed",),
     "best": ("accuracy", "best"),
@@ -31,6 +44,10 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "migrations": ("migrations",),
     "seconds": ("seconds",),
 }
+
+COLUMNS = ("final", "best", "traffic", "MB", "migrations", "seconds")
+NARROW = 3  # so many of them on a narrow terminal
+PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
 
 
 @dataclass(frozen=True)
@@ -75,20 +92,106 @@ def ranked(rows: Iterable[Row]) -> list[Row]:
 def row(algorithm: str, summaries: Sequence[Summary]) -> Row:
     """Return the row of an algorithm from the summaries of its runs, one for each seed."""
     names = [name for name in Row.__dataclass_fields__ if name != "algorithm"]
-    figures = {name: Figure.of(value(each, name) for each in summaries) for name in names}
+    figures = {name: Figure.of(_value(each, name) for each in summaries) for name in names}
     return Row(algorithm, **figures)
 
 
 def csv(summaries: Iterable[Summary]) -> str:
     """Return a line for each run."""
-    return tables.written(
-        [list(COLUMNS), *([value(each, name) for name in COLUMNS] for each in summaries)]
+    return csv_lines.written(
+        [list(CSV_COLUMNS), *([_value(each, name) for name in CSV_COLUMNS] for each in summaries)]
     )
 
 
-def value(summary: Summary, name: str) -> Any:
+def _value(summary: Summary, name: str) -> Any:
     """Return what a summary has for a column."""
     found: Any = summary
-    for key in COLUMNS[name]:
+    for key in CSV_COLUMNS[name]:
         found = None if found is None else found[key]
     return found
+
+
+def terminal_table(rows: Sequence[Row], sign: str, narrow: bool) -> Table:
+    """Return the table, whoever is first in bold; ``sign`` is between a mean and its spread."""
+    columns = NARROW if narrow else len(COLUMNS)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("algorithm", no_wrap=True)
+    for name in COLUMNS[:columns]:
+        table.add_column(name, justify="right", no_wrap=True)
+    for row, first in _ranked(rows):
+        cells = _cells(row, sign)[:columns]
+        table.add_row(row.algorithm, *cells, style="bold" if first else None)
+    return table
+
+
+def html(comparison: "Comparison") -> str:
+    """Return the table as notebooks show it, with how to read it."""
+    head = "".join(f"<th>{name}</th>" for name in ("algorithm", *COLUMNS))
+    lines = "".join(_line(row, first) for row, first in _ranked(comparison.table))
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
+    told = legend(comparison, PLUS_MINUS)
+    words = "".join(f"<p>{name}: {escape(text)}</p>" for name, text in told.items() if text)
+    return f"<div>{table}{words}</div>"
+
+
+def _line(row: Row, first: bool) -> str:
+    cells = [row.algorithm, *_cells(row, PLUS_MINUS)]
+    style = ' style="font-weight:bold"' if first else ""
+    return f"<tr{style}>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
+
+
+def legend(comparison: "Comparison", sign: str, narrow: bool = False) -> dict[str, str]:
+    """Return how to read the table: by what it is ranked, and over which rounds accuracies are."""
+    spread = f"; mean {sign} standard deviation over the seeds" if comparison.seeds > 1 else ""
+    return {
+        "ranked": "by final, the mean of the last ten rounds; best is the best single round",
+        "accuracy": f"in %, {over(comparison.measured, len(comparison.table))}{spread}",
+        "honest": _honest(comparison, sign),
+        "traffic": "model transfers as a multiple of FedAvg's"
+        + ("" if narrow else "; MB down and up together"),
+    }
+
+
+def _honest(comparison: "Comparison", sign: str) -> str:
+    """Return the accuracies of clients that do not attack, or nothing where none does."""
+    told = []
+    for row in ranked(comparison.table):
+        honest = [run["honest"] for run in comparison.compared[row.algorithm]]
+        final = Figure.of(each["final"] if each else None for each in honest)
+        best = Figure.of(each["best"] if each else None for each in honest)
+        if best.mean is not None:
+            figures = f"final {_accuracy(final, sign)}, best {_accuracy(best, sign)}"
+            told.append(f"{row.algorithm} {figures}")
+    return f"without the clients that attack: {'; '.join(told)}" if told else ""
+
+
+def _ranked(rows: Sequence[Row]) -> list[tuple[Row, bool]]:
+    """Return rows in their order, and whether none stands above them: of equals all are first."""
+    order = ranked(rows)
+    known = [row for row in order if row.final.mean is not None]
+    return [(row, row.final.rank == known[0].final.rank if known else False) for row in order]
+
+
+def _cells(row: Row, sign: str) -> list[str]:
+    return [
+        _accuracy(row.final, sign),
+        _accuracy(row.best, sign),
+        _mean(row.relative_to_fedavg, "x{:.2f}"),
+        _megabytes(row),
+        _mean(row.migrations, "{:,.0f}"),
+        _mean(row.seconds, "{:,.1f}"),
+    ]
+
+
+def _accuracy(figure: Figure, sign: str) -> str:
+    spread = "" if figure.spread is None else f" {sign} {figure.spread * 100:.1f}"
+    return _mean(figure, "{:.1f}", 100) + spread
+
+
+def _megabytes(row: Row) -> str:
+    down, up = row.down_bytes.mean, row.up_bytes.mean
+    return "-" if down is None or up is None else f"{(down + up) / 1e6:,.1f}"
+
+
+def _mean(figure: Figure, form: str, scale: float = 1.0) -> str:
+    return "-" if figure.mean is None else form.format(figure.mean * scale)

@@ -1,135 +1,144 @@
-"""A process of its own that does one run after the other: ``python -c`` of ``main``.
+"""What does one run after the other: begins it, resumes it, or finds that it is finished."""
 
-It is told what to run on its standard input and answers on its standard output, in pickles. When
-the input ends, whoever started it has no more work or is no more: a run that has a folder is
-brought to the end of its round and a checkpoint, anything else is broken off, and the process ends.
-So none is ever left behind, however its parent dies.
-"""
-
-import os
-import pickle
-import signal
-import sys
-import threading
-import traceback
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from functools import partial
-from queue import SimpleQueue
-from typing import IO, Any
+from pathlib import Path
+from threading import Event
+from typing import TypeAlias
 
-from flexcfl.comparison.desk import Desk, Send
-from flexcfl.comparison.messages import Failed, Faulty, Message, Task
-from flexcfl.errors import (
-    DataError,
-    FlexcflError,
-    ModelError,
-    SettingsError,
-    TrainingError,
-    not_installed,
-    out_of_memory,
-    refused,
-)
-from flexcfl.runner.stopping import StoppedError
+from flexcfl import disk
+from flexcfl.comparison.messages import Done, Message, Remark, Resumed, RoundDone, Task
+from flexcfl.data import Federation
+from flexcfl.errors import warnings_told
+from flexcfl.experiment.experiment import Data, Experiment
+from flexcfl.experiment.own import Own
+from flexcfl.record.claim import claimed
+from flexcfl.record.finished import is_finished, read_back
+from flexcfl.record.folder import EXPERIMENT, LABELS, RunFolder, told
+from flexcfl.record.lock import LOCK, locked
+from flexcfl.record.places import CHECKPOINTS
+from flexcfl.record.round import Round
+from flexcfl.record.state import done_with
+from flexcfl.record.tables import ROUNDS
+from flexcfl.runner.execute import execute
+from flexcfl.runner.origin import Origin
+from flexcfl.runner.prepare import Prepared, prepare
+from flexcfl.runner.restoring import Restored, restored
+from flexcfl.runner.stopping import Stop, listening
+from flexcfl.runner.tracking import trackers
 
-__all__ = ["failure", "main"]
+__all__ = ["RunWorker", "Send"]
 
-MEMORY = (
-    "There is too little memory: lower --jobs, --epochs (or local.steps), --cohort or the number "
-    "of clients (data.clients), or choose a smaller --model."
-)
-# The errors that are made from their sentence alone, as others cannot be sent to another process.
-KINDS = (SettingsError, DataError, ModelError, TrainingError, FlexcflError)
+Send: TypeAlias = Callable[[Message], None]
 
-
-@dataclass(frozen=True)
-class _Unreadable:
-    """Something came in that this process cannot make sense of."""
-
-    error: Exception
-
-
-def main() -> None:
-    """Do what comes in until the input ends."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # even where a parent ignores it
-    answers = _taken_output()
-    sys.unraisablehook = _unraisable
-    incoming, hung_up = SimpleQueue[Any](), threading.Event()
-    words = (sys.stdin.buffer, incoming, hung_up)
-    try:
-        threading.Thread(target=_listen, args=words, daemon=True).start()
-        _serve(incoming, hung_up, partial(_send, answers))
-    except KeyboardInterrupt:
-        pass
-    finally:
-        os._exit(0)  # Python would wait for threads that may still be training clients
+# What a process that was killed before its first checkpoint can have left.
+FILES = (EXPERIMENT, LABELS)
+REMAINS = {*FILES, *(f".{name}{disk.PART}" for name in FILES), LOCK, CHECKPOINTS}
 
 
-def _taken_output() -> IO[bytes]:
-    """Return the standard output, and let what others print go where errors go."""
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    return answers
+@dataclass
+class RunWorker:
+    """Does one run after the other, and keeps the data while they stay the same.
 
+    ``federation`` is one of the caller's own, in place of what runs name. ``begun`` says that the
+    last run could begin, and ``hung_up`` that nobody waits for a run any more.
+    """
 
-def _unraisable(what: "sys.UnraisableHookArgs") -> None:
-    """Tell of what was raised where nobody can catch it, unless it is only that we shall end."""
-    if not isinstance(what.exc_value, KeyboardInterrupt):
-        sys.__unraisablehook__(what)
+    federation: Federation | None
+    hung_up: Event = field(default_factory=Event)
+    begun: bool = False
+    _loaded: tuple[tuple[Data, Path | None], Federation] | None = None
 
+    def do(self, task: Task, send: Send) -> None:
+        """Do what is left to do of a run, and report its rounds and its end.
 
-def _listen(source: IO[bytes], incoming: "SimpleQueue[Any]", hung_up: threading.Event) -> None:
-    try:
-        while True:
-            incoming.put(pickle.load(source))
-    except EOFError:
-        pass
-    except Exception as error:  # such as a class that only the parent's program knows
-        incoming.put(_Unreadable(error))
-        source.read()  # what is left of it, until the parent hangs up
-    finally:
-        hung_up.set()
-        # To the main thread, so that it wakes up wherever it waits.
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-
-
-def _send(answers: IO[bytes], message: Message) -> None:
-    # Where nobody is left to hear it the input ends as well, which is when a run comes to its end.
-    with suppress(BrokenPipeError):
-        answers.write(pickle.dumps(message))
-        answers.flush()
-
-
-def _serve(incoming: "SimpleQueue[Any]", hung_up: threading.Event, send: Send) -> None:
-    """Take in a federation of the caller's own, or None, and then tasks, until a run is stopped."""
-    desk = Desk(None, hung_up)
-    while not hung_up.is_set():
-        item = incoming.get()
-        try:
-            if isinstance(item, Task):
-                desk.do(item, send)
-            elif isinstance(item, _Unreadable):
-                raise SettingsError(
-                    f"What was sent to another process cannot be read there ({item.error}): define "
-                    "its classes in a module that can be imported."
-                )
-            else:
-                desk.federation = item
-        except StoppedError:
+        Where there is a folder, a signal lets the round end, and a checkpoint is made.
+        """
+        self.begun = bool(task.folder and is_finished(task.folder))
+        if task.folder and self.begun:
+            send(Done.earlier(read_back(task.folder, task.experiment)))
             return
-        except (Exception, SystemExit) as error:
-            send(failure(error, desk.begun))
+
+        def tell(sentence: str) -> None:
+            send(Remark(sentence))
+
+        callbacks = trackers(task.track, tell)
+        with warnings_told(lambda sentence: tell(f"Warning: {sentence}")):
+            prepared = self._prepared(task.experiment)
+        self._check_wanted()
+        self.begun = True
+        with (
+            _placed(task, prepared) as (folder, found),
+            listening(tell=False) if folder else nullcontext(Stop()) as stop,
+        ):
+            if found:
+                _report_restored(found, send)
+            view = partial(self._sent, send, stoppable=folder is not None)
+            run = execute(prepared, view, folder, stop, found, callbacks=callbacks, tell=tell)
+        send(Done(run.summary, run.rounds["accuracy"], run.rounds["honest_accuracy"]))
+        if stop.asked is not None:  # in the last round, when there was nothing left to stop
+            raise KeyboardInterrupt
+
+    def _sent(self, send: Send, rounds: Iterator[Round], stoppable: bool) -> Iterator[Round]:
+        for done in rounds:
+            send(RoundDone(done.figures.round, done.figures.accuracy))
+            if not stoppable:
+                self._check_wanted()
+            yield done
+
+    def _check_wanted(self) -> None:
+        # The signal that goes with it may be lost: libraries swallow what is raised in callbacks.
+        if self.hung_up.is_set():
+            raise KeyboardInterrupt
+
+    def _prepared(self, experiment: Experiment) -> Prepared:
+        if self.federation is not None:
+            return prepare(experiment, Own(self.federation))
+        named = (experiment.data, experiment.run.data)
+        known = self._loaded[1] if self._loaded and self._loaded[0] == named else None
+        self._loaded = None  # two federations at once could be more than there is room for
+        prepared = prepare(experiment, Own(known))
+        self._loaded = (named, prepared.federation)
+        return replace(prepared, own=())  # its settings are enough to load the data again
 
 
-def failure(error: BaseException, begun: bool) -> Failed | Faulty:
-    """Return what is sent for an error, before a run has ``begun`` or in it."""
-    if isinstance(error, FlexcflError):
-        kind = next(kind for kind in KINDS if isinstance(error, kind))
-        return Failed(kind, str(error), begun)
-    if out_of_memory(error):
-        return Failed(TrainingError, MEMORY, begun)
-    if isinstance(error, OSError):
-        return Failed(TrainingError, refused(error), begun)
-    if isinstance(error, ImportError):
-        return Failed(TrainingError, not_installed(error), begun)
-    return Faulty("".join(traceback.format_exception(error)))
+@contextmanager
+def _placed(task: Task, prepared: Prepared) -> Iterator[tuple[RunFolder | None, Restored | None]]:
+    """Hold the folder of a run, if it has one, with what is restored from it if it had begun."""
+    path = task.folder
+    if path is None:
+        yield None, None
+    elif _has_begun(path):
+        with locked(path):
+            found = restored(path, prepared, Origin.of(prepared))
+            with found.trusted():
+                yield RunFolder(path), found
+    else:
+        _clear_remains(path)
+        with claimed(path, task.experiment):
+            yield RunFolder(path), None
+
+
+def _has_begun(path: Path) -> bool:
+    """Whether there is something to go on with; the first checkpoint comes before all rounds."""
+    return (path / ROUNDS).exists() or any((path / CHECKPOINTS).glob("round-*.json"))
+
+
+def _clear_remains(path: Path) -> None:
+    """Make a folder free again if there is nothing in it but the remains of a beginning."""
+    if not path.is_dir() or not {each.name for each in path.iterdir()} <= REMAINS:
+        return
+    with locked(path):
+        done_with(RunFolder(path))
+        for name in REMAINS - {CHECKPOINTS, LOCK}:
+            with told(path / name) as file:
+                disk.remove(file)
+
+
+def _report_restored(found: Restored, send: Send) -> None:
+    for each in found.remarks:
+        send(Remark(each))
+    known = [figures.accuracy for figures in found.rows[ROUNDS] if figures.accuracy is not None]
+    send(Resumed(found.number, known[-1] if known else None))

@@ -13,10 +13,9 @@ from pathlib import Path
 from rich.console import Console, Group
 from rich.text import Text
 
-from flexcfl.comparison.advance import Advance
 from flexcfl.comparison.messages import Remark, Work
-from flexcfl.comparison.pool import carried_out, parcel
-from flexcfl.comparison.process import cores
+from flexcfl.comparison.pool import carried_out, cores, parcel
+from flexcfl.comparison.progress import Progress
 from flexcfl.errors import SettingsError
 from flexcfl.lines import Folded, show, tell
 from flexcfl.paper import leaving, origin
@@ -139,29 +138,29 @@ def _run(
     before, jobs = len(cells) - len(missing), min(jobs, len(missing))
     words = f"{len(cells)} runs, {before} of them done before" if before else f"{len(cells)} runs"
     tell(f"{words}, {jobs} at a time, in '{folder}'", console)
-    advance = Advance(cells, partial(_cost, {cell.folder: cell for cell in cells}))
+    progress = Progress(cells, partial(_cost, {cell.folder: cell for cell in cells}))
     low_priority = seconds is not None
     with listening() as stop, limited(stop, seconds):
         started = carried_out(due, jobs, parcel(None), folder, stop, low_priority=low_priority)
         with closing(started) as events:
             for run, what in shown(chain(known, events), cells, console):
-                advance.take((run, what))
+                progress.take((run, what))
                 if isinstance(what, Remark):
                     sys.stderr.write(f"{what.sentence}\n")
-    if advance.done < len(cells):
-        _stopped(advance, folder, stop, console)
+    if progress.done < len(cells):
+        _stopped(progress, folder, stop, console)
 
 
 def _cost(cells: Mapping[str, Cell], run: Work) -> float:
     return cells[run.folder].part.row.cost
 
 
-def _stopped(advance: Advance, folder: Path, stop: Stop, console: Console) -> None:
+def _stopped(progress: Progress, folder: Path, stop: Stop, console: Console) -> None:
     """Say how far the runs are when their time is over, and raise that they were asked to stop."""
     if not stop.timed_out:
-        how_far = f"with {advance.done} of {len(advance.runs)} runs complete"
+        how_far = f"with {progress.done} of {len(progress.runs)} runs complete"
         raise StoppedError(how_far, folder, stop, AGAIN)
-    tell(f"The time is over: {advance.words()}. To go on: {AGAIN}", console)
+    tell(f"The time is over: {progress.text()}. To go on: {AGAIN}", console)
 
 
 @contextmanager

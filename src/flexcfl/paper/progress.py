@@ -11,10 +11,9 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from flexcfl.comparison.advance import Advance
-from flexcfl.comparison.messages import Done, Work
-from flexcfl.comparison.pool import Event
-from flexcfl.comparison.watching import View, watched
+from flexcfl.comparison.live import View, watched
+from flexcfl.comparison.messages import Done, Event, Work
+from flexcfl.comparison.progress import Progress
 from flexcfl.paper.cells import Cell
 
 __all__ = ["shown"]
@@ -45,14 +44,14 @@ class _Matrix:
 
     def __post_init__(self) -> None:
         self.by_folder = {cell.folder: cell for cell in self.cells}
-        self.advance = Advance(self.cells, self._cost, self.now)
+        self.progress = Progress(self.cells, self._cost, self.now)
 
     def _cost(self, run: Work) -> float:
         return self.by_folder[run.folder].part.row.cost
 
     def take(self, event: Event) -> None:
         """Take note of an event."""
-        self.advance.take(event)
+        self.progress.take(event)
         run, what = event
         if isinstance(what, Done):
             self.last = self.by_folder[run.folder]
@@ -61,7 +60,7 @@ class _Matrix:
 
     def line(self) -> str:
         """Return one line: how far all is, and which cell was finished last."""
-        words = self.advance.words()
+        words = self.progress.text()
         if self.last is None:
             return words
         part, best = self.last.part, self.best.get(self.last.folder)
@@ -81,11 +80,11 @@ class _Matrix:
             table.add_column(name, justify="right")
         for setting in settings[:room]:
             table.add_row(setting, *(self._shown(setting, name) for name in names))
-        return Group(table, Text(self.advance.words()))
+        return Group(table, Text(self.progress.text()))
 
     def _complete(self, setting: str) -> bool:
         mine = [cell for cell in self.cells if cell.part.setting == setting]
-        return all(self.advance.rounds.get(cell.folder, 0) == cell.rounds for cell in mine)
+        return all(self.progress.rounds.get(cell.folder, 0) == cell.rounds for cell in mine)
 
     def _shown(self, setting: str, name: str) -> Text:
         mine = [
@@ -94,7 +93,7 @@ class _Matrix:
         if not mine:
             return Text("")
         best = [self.best[cell.folder] for cell in mine if cell.folder in self.best]
-        done = sum(self.advance.rounds.get(cell.folder, 0) for cell in mine)
+        done = sum(self.progress.rounds.get(cell.folder, 0) for cell in mine)
         share = done / sum(cell.rounds for cell in mine)
         if share == 1:
             return Text(f"{fmean(best):.1%}"[:-1] if best else "-", style="bold")

@@ -1,4 +1,4 @@
-"""What a comparison was asked for, kept as its ``comparison.toml``, from which runs come again."""
+"""What is compared with which settings, as ``comparison.toml`` has it, to resume from."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -16,20 +16,20 @@ from flexcfl.errors import SettingsError
 from flexcfl.experiment import toml
 from flexcfl.experiment.experiment import Experiment, Tables
 from flexcfl.experiment.layers import Layer
-from flexcfl.record.same import difference
+from flexcfl.record.same import difference as first_difference
 from flexcfl.runner.origin import Fingerprint
 from flexcfl.settings import validated
 
-__all__ = ["FILE", "Asked"]
+__all__ = ["FILE", "ComparisonSpec"]
 
 FILE = "comparison.toml"
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Algorithms, how many seeds, and the settings that were given, as TOML knows them.
+class ComparisonSpec:
+    """Algorithms, how many seeds, and the settings that were given, as TOML values.
 
-    ``own_data`` is what data are known by that only the caller has.
+    ``own_data`` is the fingerprint of a federation that only the caller has.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -46,20 +46,20 @@ class Asked:
         seeds: int,
         given: Layer,
         federation: Federation | None = None,
-    ) -> "Asked":
-        """Return what somebody asks for, once it is known to make sense."""
+    ) -> "ComparisonSpec":
+        """Return the specification for these arguments, once they are known to make sense."""
         first, *_ = planned(algorithms, seeds, given, federation)
         tables = _plain_tables(given.tables, first.experiment)
         own = Fingerprint.of(federation) if federation is not None else None
         return cls(tuple(algorithms), seeds, own, tables)
 
     @classmethod
-    def read(cls, folder: Path) -> "Asked":
-        """Return what the comparison in a folder was asked for."""
+    def read(cls, folder: Path) -> "ComparisonSpec":
+        """Return the specification of the comparison in a folder."""
         return validated(cls, toml.read(folder / FILE), f"'{folder / FILE}'")
 
-    def written(self) -> bytes:
-        """Return it as TOML, with a remark on how to go on."""
+    def to_toml(self) -> bytes:
+        """Return it as TOML, with a comment on how to resume."""
         how = "flexcfl resume, with the name of this folder"
         if self.own_data is not None:
             how = "flexcfl.compare, with the same arguments, for only they have its data"
@@ -76,29 +76,29 @@ class Asked:
             )
         return planned(self.algorithms, self.seeds, Layer("given", self.settings), federation)
 
-    def with_data_in(self, folder: Path) -> "Asked":
-        """Return the same with the files of its dataset in another folder."""
+    def with_data_in(self, folder: Path) -> "ComparisonSpec":
+        """Return the same specification with the files of its dataset in another folder."""
         run = {**self.settings.get("run", {}), "data": str(folder.absolute())}
         return replace(self, settings={**self.settings, "run": run})
 
-    def otherwise(self, now: "Asked", federation: Federation | None) -> str | None:
-        """Return in words what was asked for otherwise than it is now, or None."""
-        if self.algorithms != now.algorithms:
+    def difference(self, other: "ComparisonSpec", federation: Federation | None) -> str | None:
+        """Return the first difference to another specification in words, or None."""
+        if self.algorithms != other.algorithms:
             return f"of {', '.join(self.algorithms)}"
-        if self.seeds != now.seeds:
+        if self.seeds != other.seeds:
             return f"of {self.seeds} seeds"
-        if self.own_data != now.own_data:
+        if self.own_data != other.own_data:
             return "of other data"
-        runs = zip(self.runs(federation), now.runs(federation), strict=True)
+        runs = zip(self.runs(federation), other.runs(federation), strict=True)
         tables = ((old.experiment.tables(), new.experiment.tables()) for old, new in runs)
-        others = filter(None, (difference(old, new) for old, new in tables))
+        others = filter(None, (first_difference(old, new) for old, new in tables))
         return next((f"where {name} is not the same" for name in others), None)
 
 
 def _plain_tables(tables: Mapping[str, Mapping[str, Any]], experiment: Experiment) -> Tables:
-    """Return settings as TOML knows them, with paths such that they hold from any folder.
+    """Return settings as TOML values, with absolute paths.
 
-    What is None is what it is by default, for which TOML has no word.
+    None stands for the default, and is left out as TOML has no word for it.
     """
     anchored = {"data": experiment.data.options, "run": experiment.run}
 

@@ -9,20 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flexcfl.comparison.asked import FILE, Asked
-from flexcfl.data import Federation, IndexLists
+from flexcfl.comparison.spec import FILE, ComparisonSpec
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.layers import spoken
+from tests.comparison.here import federation
 
 
-def ask(*names: str, seeds: int = 2, **assigned: Any) -> Asked:
+def ask(*names: str, seeds: int = 2, **assigned: Any) -> ComparisonSpec:
     dotted = {key.replace("__", "."): value for key, value in assigned.items()}
-    return Asked.of(names, seeds, spoken({}, dotted))
+    return ComparisonSpec.of(names, seeds, spoken({}, dotted))
 
 
-def read(folder: Path, asked: Asked) -> Asked:
-    (folder / FILE).write_bytes(asked.written())
-    return Asked.read(folder)
+def read(folder: Path, asked: ComparisonSpec) -> ComparisonSpec:
+    (folder / FILE).write_bytes(asked.to_toml())
+    return ComparisonSpec.read(folder)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_from_what_is_written_down_the_same_runs_come_again(
     again = read(tmp_path, asked)
     assert again == asked
     assert again.runs() == asked.runs()
-    assert again.otherwise(asked, None) is None
+    assert again.difference(asked, None) is None
 
 
 def test_paths_hold_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +57,7 @@ def test_paths_hold_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert experiment.data.options.folder == tmp_path / "there"
     moved = asked.with_data_in(tmp_path / "elsewhere")
     assert moved.runs()[0].experiment.run.data == tmp_path / "elsewhere"
-    assert asked.otherwise(moved, None) is None
+    assert asked.difference(moved, None) is None
 
 
 @pytest.mark.parametrize(
@@ -71,31 +71,25 @@ def test_paths_hold_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         (ask("fedavg", "ifca", shift="none"), "where [shift] name is not the same"),
     ],
 )
-def test_it_is_said_what_is_otherwise(other: Asked, words: str) -> None:
-    assert ask("fedavg", "ifca").otherwise(other, None) == words
+def test_it_is_said_what_is_otherwise(other: ComparisonSpec, words: str) -> None:
+    assert ask("fedavg", "ifca").difference(other, None) == words
 
 
 def test_what_was_said_in_other_words_is_the_same() -> None:
     rate = ask("fedavg").runs()[0].experiment.local.rate
-    assert ask("fedavg").otherwise(ask("fedavg", local__rate=rate), None) is None
-
-
-def federation(shift: float = 0.0) -> Federation:
-    y = np.arange(60) % 3
-    x = (np.eye(3)[y] + shift).astype(np.float32)
-    owned = np.arange(60).reshape(6, 10)
-    train, test = IndexLists.of(list(owned[:, :8])), IndexLists.of(list(owned[:, 8:]))
-    return Federation("mine", x, y, train, test, 3)
+    assert ask("fedavg").difference(ask("fedavg", local__rate=rate), None) is None
 
 
 def test_data_of_ones_own_are_known_again(tmp_path: Path) -> None:
     said = spoken({"dataset": "mine"}, {})
-    asked, other = (Asked.of(["fedavg"], 1, said, each) for each in (federation(), federation(1)))
+    asked, other = (
+        ComparisonSpec.of(["fedavg"], 1, said, each) for each in (federation(), federation(1))
+    )
     again = read(tmp_path, asked)
     assert again == asked
-    assert again.otherwise(asked, federation()) is None
-    assert again.otherwise(other, federation()) == "of other data"
-    assert b"flexcfl.compare" in asked.written()
+    assert again.difference(asked, federation()) is None
+    assert again.difference(other, federation()) == "of other data"
+    assert b"flexcfl.compare" in asked.to_toml()
     with pytest.raises(SettingsError, match=r"go on with flexcfl\.compare, and give it the same"):
         again.runs()
 
@@ -120,7 +114,7 @@ def test_a_file_that_makes_no_sense_is_told_in_a_sentence(
 ) -> None:
     (tmp_path / FILE).write_text(content)
     with pytest.raises(SettingsError) as caught:
-        Asked.read(tmp_path).runs()
+        ComparisonSpec.read(tmp_path).runs()
     assert sentence in str(caught.value)
 
 
@@ -129,12 +123,12 @@ def test_a_file_that_makes_no_sense_is_told_in_a_sentence(
 def test_no_damage_of_the_file_leads_to_another_error(
     tmp_path_factory: pytest.TempPathFactory, place: int, patch: bytes
 ) -> None:
-    whole = ask("fedavg", "flexcfl", local__rate=0.5, shift="swap-all", drift="mmd").written()
+    whole = ask("fedavg", "flexcfl", local__rate=0.5, shift="swap-all", drift="mmd").to_toml()
     place %= len(whole)
     path = tmp_path_factory.getbasetemp()
     (path / FILE).write_bytes(whole[:place] + patch + whole[place + len(patch) :])
     with suppress(SettingsError):
-        assert Asked.read(path).runs()
+        assert ComparisonSpec.read(path).runs()
 
 
 def test_what_cannot_be_written_down_is_refused() -> None:

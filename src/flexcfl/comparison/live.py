@@ -1,0 +1,115 @@
+"""What is shown while runs go on: a live table on a terminal, plain lines elsewhere."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from time import monotonic
+from typing import TypeAlias
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from flexcfl.comparison.messages import Done, Event, Work
+from flexcfl.comparison.progress import ComparisonProgress, clock
+from flexcfl.lines import tell
+
+__all__ = ["Take", "View", "progress_view", "showing", "watched"]
+
+SILENCE = 10.0  # without a terminal, seconds after which there is a line at the latest
+BAR = 20  # columns
+
+Take: TypeAlias = Callable[[Event | None], None]  # None comes from time to time
+
+
+@dataclass
+class View:
+    """What is shown: ``take`` takes note of an event, the others show all that was noted."""
+
+    take: Callable[[Event], None]
+    drawn: Callable[[], RenderableType]
+    line: Callable[[], str]
+    now: Callable[[], float] = monotonic
+
+    def __post_init__(self) -> None:
+        self._last = self.now()
+
+    def print_line(self, event: Event | None, console: Console) -> None:
+        """Print a line when a run is done, or when there was none for a while."""
+        over = event is not None and isinstance(event[1], Done) and not event[1].before
+        if over or self.now() - self._last > SILENCE:
+            self._last = self.now()
+            tell(self.line(), console)
+
+
+@contextmanager
+def showing(view: View, console: Console) -> Iterator[Take]:
+    """Show the events that are handed to the function that this yields.
+
+    A quiet console shows nothing, and leaves even the standard output alone.
+    """
+
+    def take(event: Event | None) -> None:
+        if event is not None:
+            view.take(event)
+        if not (console.quiet or console.is_terminal):
+            view.print_line(event, console)
+
+    if console.quiet or not console.is_terminal:
+        yield take
+        return
+    # It is drawn four times a second, and makes room for the results in the end.
+    with Live(console=console, get_renderable=view.drawn, transient=True):
+        yield take
+
+
+def watched(events: Iterator[Event | None], view: View, console: Console) -> Iterator[Event]:
+    """Yield the events, each once it is shown."""
+    with showing(view, console) as take:
+        for event in events:
+            take(event)
+            if event is not None:
+                yield event
+
+
+def progress_view(runs: Sequence[Work]) -> View:
+    """Return the view of a comparison, algorithm by algorithm."""
+    progress = ComparisonProgress(runs)
+    return View(progress.take, partial(_table, progress), partial(_line, progress))
+
+
+def _table(progress: ComparisonProgress) -> Group:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("algorithm")
+    table.add_column("rounds", justify="right")
+    table.add_column()
+    table.add_column("accuracy now", justify="right")
+    table.add_column("time", justify="right")
+    for name in progress.algorithms:
+        done, rounds = progress.rounds_of(name)
+        bar = ProgressBar(total=rounds, completed=done, width=BAR)
+        seconds = progress.seconds_of(name)
+        time = "" if seconds is None else clock(seconds)
+        table.add_row(name, f"{done}/{rounds}", bar, _accuracy(progress, name), time)
+    return Group(table, Text(progress.text()))
+
+
+def _line(progress: ComparisonProgress) -> str:
+    """Return one line: how far all is, and for each algorithm its rounds and its accuracy."""
+    parts = []
+    for name in progress.algorithms:
+        done, rounds = progress.rounds_of(name)
+        parts.append(f"{name} {done}/{rounds} {_accuracy(progress, name)}".rstrip())
+    return f"{progress.text()}: {', '.join(parts)}"
+
+
+def _accuracy(progress: ComparisonProgress, algorithm: str) -> str:
+    accuracy = progress.accuracy_of(algorithm)
+    if accuracy is not None:
+        return f"{accuracy:.1%}"
+    done, _ = progress.rounds_of(algorithm)
+    return "starting" if progress.seconds_of(algorithm) is not None and not done else ""
