@@ -292,7 +292,7 @@ class Forgetful(FedAvg):
 def test_a_state_that_no_checkpoint_gives_back_is_told_at_once() -> None:
     """Before the first round, not after the crash."""
     for algorithm, sentence in (
-        (Untyped(Local()), r"^Untyped does not say of which type its state is: annotate it, as in"),
+        (Untyped(Local()), r"^Untyped does not name the type of its state: annotate it, as in"),
         (
             Forgetful(Local()),
             r"^The state of Forgetful cannot be read back from a checkpoint: its field 'models' is "

@@ -1,4 +1,4 @@
-"""The two sides of a conversation: algorithms that ask, executors that fulfil."""
+"""The two sides of a conversation: an algorithm yields orders, an executor fulfils them."""
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
@@ -30,11 +30,11 @@ ResultT = TypeVar("ResultT")
 
 @dataclass(frozen=True, eq=False)
 class Clustering:
-    """Clients divided by their updates, with what one needs to judge the division.
+    """Groups of clients found by clustering their updates, and how good the clustering is.
 
-    ``embedding`` holds a point for each client (one row), for pictures. ``within`` is the sum of
-    squared distances of the points to the means of their groups; ``silhouette`` lies between -1
-    and 1, and is None where there are not at least two groups and one client more than groups.
+    ``embedding`` has one row for each client: its point, for pictures. ``within`` is the sum of
+    squared distances between the points and the means of their groups. ``silhouette`` lies between
+    -1 and 1. It is None with a single group, or when every client is a group of its own.
     """
 
     clients: Ids
@@ -53,13 +53,13 @@ class Clustering:
 
 @dataclass(frozen=True, eq=False)
 class Serving:
-    """The models in service and, for every client, which one it uses (``NO_GROUP``: none yet).
+    """The models in service, and which one each client uses (``NO_GROUP``: none yet).
 
-    ``auxiliary`` is one model for everybody beside them, where the algorithm keeps one, and
-    ``clustering`` how the groups were found, where they were found by clustering updates.
-    ``waiting`` are the numbers of models that are no groups: they serve clients that were away
-    when a group was divided, until these follow. ``exchanged`` counts the models that groups hand
-    to each other in a round, where they share.
+    ``auxiliary`` is an additional model shared by all clients, if the algorithm keeps one.
+    ``clustering`` says how the groups were found, if they were found by clustering updates.
+    ``waiting`` lists models that are not groups: they serve clients that were absent when their
+    group was divided, until these clients follow. ``exchanged`` counts the models that groups
+    exchange in a round.
     """
 
     models: Vectors
@@ -81,7 +81,7 @@ class Serving:
 
 
 class Executor(Protocol):
-    """Whoever fulfils orders: the simulator in one process, or a network."""
+    """Fulfils orders: the simulator in one process, or a network of nodes."""
 
     def __call__(self, order: Order[ReplyT]) -> ReplyT:
         """Return the reply of the clients that answered, in the order asked."""
@@ -91,17 +91,17 @@ class Executor(Protocol):
 Initial: TypeAlias = Callable[[np.random.Generator], Vector]
 """Draws the vector of a new model."""
 Conversation: TypeAlias = Generator[Order[Any], Any, ResultT]
-"""What an algorithm is made of: it yields orders, is sent replies, and returns a result."""
+"""A generator that yields orders, is sent their replies, and returns a result."""
 
 
 def ask(order: Order[ReplyT]) -> Conversation[ReplyT]:
-    """Yield one order and hand back its reply; used with ``yield from``."""
+    """Yield one order and return its reply; use it with ``yield from``."""
     reply: ReplyT = yield order
     return reply
 
 
 def drive(conversation: Conversation[ResultT], executor: Executor) -> ResultT:
-    """Hold a conversation with an executor until it returns its result."""
+    """Run a conversation with an executor, and return its result."""
     reply: Any = None
     while True:
         try:
@@ -115,11 +115,10 @@ def drive(conversation: Conversation[ResultT], executor: Executor) -> ResultT:
 class Algorithm(Protocol[StateT]):
     """The server's side of a method: a small value whose state is a frozen dataclass of arrays.
 
-    A state may hold arrays, numbers, None, tuples and such dataclasses, each as its annotation
-    says, with arrays as ``NDArray[np.float32]`` or of another type of numbers: so it can be written
-    down between rounds, and built again by the type that ``serving`` takes. A run refuses any other
-    state at its start. ``present`` has one flag for every client that there will ever be: whether
-    it has arrived.
+    A state may hold arrays, numbers, None, tuples, and dataclasses of these. Its annotations must
+    name the types, such as ``NDArray[np.float32]`` for an array. A run saves the state between
+    rounds and restores it by the type that ``serving`` takes; it refuses any other state at the
+    start. ``present`` has one flag for each client that will ever exist: whether it has arrived.
     """
 
     def start(
@@ -131,36 +130,38 @@ class Algorithm(Protocol[StateT]):
     def round(
         self, state: StateT, cohort: Ids, present: Flags, rng: np.random.Generator
     ) -> Conversation[StateT]:
-        """Hold one communication round with the cohort, or with more of those present."""
+        """Run one communication round with the cohort, or with more of the clients present."""
         ...
 
     def serving(self, state: StateT) -> Serving:
-        """Say which models are in service and which one each client uses."""
+        """Return the models in service and which one each client uses."""
         ...
 
 
 @runtime_checkable
 class Welcoming(Protocol[StateT]):
-    """An algorithm that can place one newcomer by itself, when the others are no longer there."""
+    """An algorithm that can place a single newcomer after training, without other clients."""
 
     def newcomer(self, state: StateT) -> StateT:
-        """Return the state as one client alone finds it that has just arrived.
+        """Return the state for a federation of one client that has just arrived.
 
-        It has the same models, and of clients only that one, number 0, which is not placed yet: a
-        ``round`` with it alone does to it what a round with everybody would.
+        The state has the same models and a single client, number 0, which has no group yet. A
+        ``round`` with this client alone places it as a round with all clients would.
         """
         ...
 
 
 def state_type(algorithm: Algorithm[Any]) -> Any:
-    """Return the type of an algorithm's state: what its ``serving`` says that it takes.
+    """Return the type of an algorithm's state, from the annotation of its ``serving``.
 
-    Raises a ``TypeError`` where that says nothing, or names a type that its module does not have.
+    Raises:
+        TypeError: If the annotation is missing, or names a type that the module does not have.
+
     """
     try:
         return get_type_hints(type(algorithm).serving)["state"]
     except (KeyError, NameError):
         raise TypeError(
-            f"{type(algorithm).__name__} does not say of which type its state is: annotate it, as "
-            "in 'def serving(self, state: MyState) -> Serving', with a type that its module has."
+            f"{type(algorithm).__name__} does not name the type of its state: annotate it, as in "
+            "'def serving(self, state: MyState) -> Serving', with a type that its module has."
         ) from None

@@ -1,4 +1,4 @@
-"""Which of several models fits a client best, by their losses."""
+"""The model that fits a client best, by its losses."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,9 +9,9 @@ __all__ = ["lowest_finite"]
 
 
 def lowest_finite(losses: NDArray[np.float64]) -> Ids:
-    """Return the column of the lowest finite loss of each row, the first of equals.
+    """Return the column of the lowest finite loss in each row; the first of equals wins.
 
-    A row without any has ``NO_GROUP``: what has diverged fits nobody.
+    A row without a finite loss gets ``NO_GROUP``, because a diverged model fits no client.
 
     >>> lowest_finite(np.array([[np.nan, 2.0, 1.0], [np.inf, np.nan, -np.inf]]))
     array([ 2, -1])

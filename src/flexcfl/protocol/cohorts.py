@@ -1,6 +1,6 @@
-"""Which clients take part in a round: a function of seed, round, arrivals and sizes alone.
+"""Chooses the clients of each round from nothing but seed, round, arrivals and cohort size.
 
-Every algorithm, every executor and a resumed run therefore meet the same cohorts. The policies are
+All algorithms, all executors and resumed runs therefore see the same cohorts. The policies are
 those of the FlexCFL paper's experiments (Section 5.1).
 """
 
@@ -16,21 +16,21 @@ from flexcfl.protocol import Flags, Ids
 
 __all__ = ["NEVER", "Attendance", "Cohorts", "Policy"]
 
-NEVER = 2**62  # the round in which a client arrives that nobody has heard of
+NEVER = 2**62  # the arrival round of a client that does not exist
 
 Policy: TypeAlias = Literal["uniform", "round-robin-then-uniform"]
 
 
 class Attendance(Protocol):
-    """Who is there and who takes part, round by round; ``Cohorts`` says what each means."""
+    """Which clients are present and which take part in each round, as ``Cohorts`` explains."""
 
     @property
     def arrival(self) -> Ids:
-        """For every client the round from which on it can be chosen."""
+        """For each client the first round in which it can be chosen."""
         ...
 
     def present(self, number: int) -> Flags:
-        """Return for every client whether it is there."""
+        """Return for each client whether it is present."""
         ...
 
     def choose(self, number: int) -> Ids:
@@ -38,7 +38,7 @@ class Attendance(Protocol):
         ...
 
     def toured(self, number: int) -> bool:
-        """Whether everybody there has been chosen at least once."""
+        """Return whether all clients present have been chosen at least once."""
         ...
 
 
@@ -46,14 +46,14 @@ class Attendance(Protocol):
 class Cohorts:
     """The cohorts of a run, with ``size`` clients each.
 
-    ``arrival`` has for every client the round from which on it can be chosen, 0 for the start.
-    What concerns all clients is found out once, and not in every round: a round costs what those
-    chosen cost, but where somebody arrives.
+    ``arrival`` has for each client the first round in which it can be chosen; 0 is the start. Work
+    that concerns all clients is done once, so a round costs no more than its cohort, unless clients
+    arrive in it.
 
-    The policy ``uniform`` draws without replacement among those present.
-    ``round-robin-then-uniform`` first visits all clients, in an order drawn once from the seed,
-    then draws as ``uniform`` does; who arrives joins the end of the tour, which begins again where
-    it was over. A round that ends the tour is filled up with clients already seen.
+    The policy ``uniform`` draws without replacement from the clients present.
+    ``round-robin-then-uniform`` first visits all clients in an order drawn once from the seed, and
+    then draws like ``uniform``. Newcomers join the end of this tour, which resumes if it was over.
+    The last round of the tour is filled up with clients already visited.
     """
 
     seed: int
@@ -62,16 +62,16 @@ class Cohorts:
     policy: Policy = "uniform"
 
     def present(self, number: int) -> Flags:
-        """Return for every client whether it is there in round ``number``; the start is round 0.
+        """Return for each client whether it is present in round ``number``; the start is round 0.
 
-        The flags are not to be written to.
+        The array is read-only.
         """
         return self._flags if self._all_there(number) else self.arrival <= number
 
     def choose(self, number: int) -> Ids:
         """Return the cohort of round ``number`` (the first is 1): client ids, ascending."""
         rng = seeds.generator(self.seed, "cohort", number)
-        # A number stands for all below it: the same draws, without a list of all clients.
+        # ``choice`` takes an integer for all numbers below it: same draws, no list of clients.
         there: Ids | int = len(self.arrival)
         if not self._all_there(number):
             there = np.flatnonzero(self.present(number))
@@ -84,15 +84,15 @@ class Cohorts:
         return np.sort(np.concatenate([due, self._tour[again]]))
 
     def visited(self, number: int) -> Ids:
-        """Return whom the tour has visited before round ``number``, ascending.
+        """Return the clients that the tour has visited before round ``number``, ascending.
 
-        The tour is that of ``round-robin-then-uniform``, whatever the policy of the run.
+        This is the tour of ``round-robin-then-uniform``, even if the run has another policy.
         """
         seen = self._seen(number)
         return np.arange(seen) if seen == len(self.arrival) else np.sort(self._tour[:seen])
 
     def toured(self, number: int) -> bool:
-        """Whether everybody there has been chosen at least once by the end of round ``number``."""
+        """Return whether all clients present have been chosen by the end of round ``number``."""
         present = self.present(number)
         if self.policy != "uniform":
             return self._seen(number + 1) == np.count_nonzero(present)
@@ -105,13 +105,13 @@ class Cohorts:
 
     @cached_property
     def _tour(self) -> Ids:
-        """All clients in the order of their first visits: a random one, by arrival."""
+        """All clients in the order of their first visits: by arrival, then random."""
         order = seeds.generator(self.seed, "tour").permutation(len(self.arrival))
         return order[np.argsort(self.arrival[order], kind="stable")]
 
     @cached_property
     def _arriving(self) -> tuple[Ids, Ids]:
-        """The rounds in which somebody arrives, the start being the first, and how many do."""
+        """The rounds in which clients arrive (at least round 1), and how many arrive in each."""
         return np.unique(np.maximum(self.arrival, 1), return_counts=True)
 
     @cached_property
@@ -125,10 +125,10 @@ class Cohorts:
         return number >= last or (last == 1 and not self.arrival.any())
 
     def _seen(self, number: int) -> int:
-        """Return how many clients a tour has visited before round ``number``.
+        """Return how many clients the tour has visited before round ``number``.
 
-        It visits ``size`` a round until it has caught up with those present, whose number changes
-        only when somebody arrives: so from one arrival to the next, not from round to round.
+        The tour visits ``size`` clients a round until it has visited all that are present. Their
+        number changes only on arrivals, so this steps from one arrival to the next.
         """
         rounds, clients = self._arriving
         ends = np.minimum(np.append(rounds[1:], number), number)
@@ -141,13 +141,13 @@ class Cohorts:
 
 @dataclass(eq=False)
 class _Chosen:
-    """In which round each client was first chosen, 0 for never, as far as was looked."""
+    """The round in which each client was first chosen, up to ``last``; 0 means not yet."""
 
     first: Ids
     last: int = 0
 
     def until(self, number: int, choose: Callable[[int], Ids]) -> Ids:
-        """Look at the rounds up to ``number`` that were not looked at before."""
+        """Extend the search to round ``number``, and return the first rounds."""
         for each in range(self.last + 1, number + 1):
             cohort = choose(each)
             self.first[cohort[self.first[cohort] == 0]] = each

@@ -15,7 +15,7 @@ Charge: TypeAlias = Literal[
     "drift",
     "evaluation",
 ]
-"""What something is charged as in the ledger."""
+"""The purpose under which the ledger books a cost."""
 
 
 @dataclass(frozen=True)

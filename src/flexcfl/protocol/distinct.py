@@ -1,4 +1,4 @@
-"""What keeps the orders of one round from drawing the same batches."""
+"""Gives repeated training orders of one round batches of their own."""
 
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -16,18 +16,18 @@ ReplyT = TypeVar("ReplyT")
 
 @dataclass(frozen=True, eq=False)
 class DistinctDraws:
-    """The executor of one round that tells its clients how often they have trained in it before.
+    """Wraps the executor of one round and tells clients how often they have trained in it.
 
-    Only orders for the same purpose count: others draw from seeds of their own anyway. An order
-    that says so already, as those do that a server has sent, is passed on as it is.
+    Only orders with the same purpose count, because each purpose has its own seeds. An order that
+    already carries ``repeats``, because a server set them, is passed on unchanged.
     """
 
     executor: Executor
     asked: dict[Purpose, list[Ids]] = field(default_factory=dict)
 
     def __call__(self, order: Order[ReplyT]) -> ReplyT:
-        """Pass an order on; where it is a repetition, with the ``repeats`` of its clients."""
-        if isinstance(order, TrainingOrder):  # which alone has ``repeats``
+        """Pass an order on, with the ``repeats`` of its clients if it is a repetition."""
+        if isinstance(order, TrainingOrder):  # only these have ``repeats``
             order = self._counted(order)
         return self.executor(order)
 

@@ -17,9 +17,9 @@ Weight = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 class Local:
     """How a client trains: mini-batch SGD over its own data.
 
-    ``steps``, where given, is a number of mini-batches and takes the place of ``epochs``. ``l2``
-    adds ``l2 * sum(w ** 2)`` over weight matrices (not biases) to the objective, ``prox`` FedProx's
-    ``prox / 2 * |w - w_start| ** 2`` over all parameters. Losses reported are always data losses.
+    ``steps`` is a number of mini-batches; if set, it replaces ``epochs``. ``l2`` adds
+    ``l2 * sum(w ** 2)`` over weight matrices (not biases) to the objective. ``prox`` adds FedProx's
+    ``prox / 2 * |w - w_start| ** 2`` over all parameters. Reported losses are data losses only.
     """
 
     epochs: Positive = 10

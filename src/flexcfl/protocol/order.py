@@ -1,7 +1,7 @@
-"""What an order is to all who stand between an algorithm and its clients.
+"""The base class of orders, with everything that guards, faults, privacy and the ledger ask.
 
-They ask an order what it is, and never of which class it is. So a new order is one class, what the
-simulation does for it (``simulation.world``), and its message on a network (``flower.records``).
+They ask an order for its properties and never check its class. A new order is therefore one class,
+its simulation (``simulation.world``) and its message on a network (``flower.records``).
 """
 
 from abc import ABC, abstractmethod
@@ -18,10 +18,10 @@ __all__ = ["Exchange", "Order", "Purpose", "Reply", "TrainingOrder"]
 
 Purpose: TypeAlias = Literal["training", "cold-start", "placement"]
 """Why clients train: for the round itself, to find their group from the common origin, or to follow
-a group that was divided while they were away. Each draws its batches from seeds of its own.
+a group that was divided in their absence. Each purpose has its own seeds for batches.
 """
 
-# The numbers of a reply's columns, where they are not whole.
+# The types of a reply's columns that are not int64.
 NUMBERS: Mapping[str, type[Any]] = {"loss": np.float64, "drifted": np.bool_}
 
 ReplyT_co = TypeVar("ReplyT_co", covariant=True)
@@ -29,34 +29,34 @@ ReplyT_co = TypeVar("ReplyT_co", covariant=True)
 
 @dataclass(frozen=True, eq=False)
 class Order(ABC, Generic[ReplyT_co]):
-    """A request to clients that brings back one kind of reply."""
+    """A request to clients that returns one kind of reply."""
 
     kind: ClassVar[str]
     """Its name in tables."""
     reply: ClassVar[type[Any]]
-    """What comes back: a dataclass of columns, with one entry for every client that answers."""
+    """The type of the reply: a dataclass of columns with one entry for each client that answers."""
     charged: ClassVar[Charge]
-    """What the ledger charges it as, where that is one thing."""
+    """The purpose under which the ledger books it, if there is only one."""
     trains: ClassVar[bool] = False
-    """Whether clients train for it. That takes time, and counts as the release of an update."""
+    """Whether clients train for it, which takes time and counts as the release of an update."""
     brings_updates: ClassVar[bool] = False
     """Whether the reply is ``Trained``, with updates of the order's ``models``."""
     measures: ClassVar[bool] = False
-    """Whether clients measure models and stay as they are. Who is to measure several is listed once
-    for each, and answers for all of them or none. A loss that is not finite is an answer.
+    """Whether clients measure models without changing their own state. A client that measures
+    several models is listed once for each, and answers for all or none. A loss may be infinite.
     """
     computes: ClassVar[bool] = True
-    """Whether clients need the model for it."""
+    """Whether clients need the network for it."""
     places_again: ClassVar[bool] = False
-    """Whether it places clients that were placed before."""
+    """Whether it places clients that already have a group."""
     may_name_none: ClassVar[bool] = False
-    """Whether a client that is to choose a group may answer that it has none."""
+    """Whether a client that chooses a group may answer that none fits."""
 
     clients: Ids
 
     @property
     def purpose(self) -> Purpose | None:
-        """Why clients train, None where they do not."""
+        """Why clients train, or None if they do not."""
         return None
 
     @property
@@ -66,37 +66,37 @@ class Order(ABC, Generic[ReplyT_co]):
 
     @property
     def choices(self) -> int | None:
-        """Among how many groups or models clients choose, None where they choose none."""
+        """The number of groups or models to choose from, or None if clients do not choose."""
         return None
 
     @property
     def transfers(self) -> int:
-        """How many models and directions it sends, as the paper counts them."""
+        """The number of models and directions sent to clients, as the paper counts them."""
         return 0
 
     @property
     @abstractmethod
     def down_bytes(self) -> int:
-        """What it sends to the clients."""
+        """The number of bytes sent to clients."""
 
     def empty(self) -> ReplyT_co:
-        """Return the reply in which nobody answers."""
+        """Return the reply if no client answers."""
         names = [each.name for each in fields(self.reply)]
         nobody: ReplyT_co = self.reply(*(np.empty(0, NUMBERS.get(n, np.int64)) for n in names))
         return nobody
 
     def costs(self, reply: Any, number_bytes: int) -> dict[Charge, Cost]:
-        """Return what it and its reply cost, updates having so many bytes a number."""
+        """Return what the order and its reply cost; updates take ``number_bytes`` a number."""
         return {self.charged: Cost(self.transfers, self.down_bytes, reply.up_bytes)}
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingOrder(Order[ReplyT_co]):
-    """An order for which clients train, on batches that each of them draws.
+    """An order for which clients train on batches that they draw.
 
-    ``repeats[i]`` says how many orders of the round client ``i`` of the order has trained for
-    before, for the same purpose, and is None where no client has. The executor fills it in, so that
-    a client that trains twice in a round draws other batches the second time.
+    ``repeats[i]`` counts the orders of this round for which the order's client ``i`` has already
+    trained with the same purpose. It is None if no client has. The executor sets it, so that a
+    client that trains twice in a round draws different batches the second time.
     """
 
     trains = True
@@ -105,13 +105,13 @@ class TrainingOrder(Order[ReplyT_co]):
 
     @property
     def purpose(self) -> Purpose:
-        """Why clients train: to find their group, where the order says nothing else."""
+        """Why clients train: to find their group, unless a subclass says otherwise."""
         return "cold-start"
 
     def draws(self, clients: Ids) -> Iterator[tuple[int, ...]]:
-        """Yield what tells the draws of each of these clients from all others of the round.
+        """Yield the seed keys of these clients of the order, distinct within the round.
 
-        They are clients of the order. The first time it is the client alone.
+        The key is the client's number, followed by its number of repeats if there are any.
         """
         repeats = {}
         if self.repeats is not None:
@@ -122,18 +122,18 @@ class TrainingOrder(Order[ReplyT_co]):
 
 
 class Reply(Protocol):
-    """What clients answered to an order."""
+    """The answers of clients to an order."""
 
     @property
     def clients(self) -> Ids:
-        """Who answered."""
+        """The clients that answered."""
         ...
 
     @property
     def up_bytes(self) -> int:
-        """What it brought back from the clients."""
+        """The number of bytes received from clients."""
         ...
 
 
 Exchange: TypeAlias = tuple[Order[Any], Reply]
-"""An order and what came back."""
+"""An order and its reply."""

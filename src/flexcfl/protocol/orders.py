@@ -1,7 +1,6 @@
-"""The orders to train and to evaluate, and their replies: frozen values that know what they send.
+"""The orders to train and to evaluate, with their replies.
 
-What an order is stands in ``order``; those by which clients find their group, and find it again,
-are in ``placing``.
+The base class is in ``order``; orders by which clients find their group are in ``placing``.
 """
 
 from collections.abc import Mapping
@@ -20,7 +19,7 @@ __all__ = ["LOWEST_LOSS", "Evaluate", "Evaluated", "Train", "Trained", "check_mo
 
 LOWEST_LOSS: Final = "lowest-loss"
 """Asks each client for the model that fits its data best."""
-# What clients train for, in the words of the ledger.
+# The ledger's word for each purpose of training.
 TRAINING: Mapping[Purpose, Charge] = {
     "training": "training",
     "cold-start": "cold-start",
@@ -29,7 +28,7 @@ TRAINING: Mapping[Purpose, Charge] = {
 
 
 def check_models(models: Vectors, model_of: Ids | str) -> None:
-    """Find out early that an algorithm's arithmetic has promoted its models or lost a group."""
+    """Raise an error if an algorithm's models are not float32, or if ``model_of`` names none."""
     if models.dtype != np.float32:
         raise TypeError(f"models travel as float32, not {models.dtype}")
     if not isinstance(model_of, str):
@@ -40,11 +39,11 @@ def check_models(models: Vectors, model_of: Ids | str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """What came back, in the order asked, without those who stayed silent.
+    """The updates of the clients that answered, in the order in which they were asked.
 
-    ``updates`` are the trained minus the received models, ``loss`` is the mean data loss over the
-    client's last local epoch, ``examples`` the size of its training set, and ``model_of`` which of
-    the order's models each client trained from.
+    ``updates`` are the trained models minus the received ones. ``loss`` is the mean data loss over
+    the client's last local epoch, ``examples`` is the size of its training set, and ``model_of``
+    is the model of the order from which it trained.
     """
 
     clients: Ids
@@ -55,20 +54,20 @@ class Trained:
 
     @property
     def up_bytes(self) -> int:
-        """One update and three figures from every client that answered."""
+        """One update and three numbers for each client that answered."""
         return self.updates.size * FLOAT32_BYTES + len(self.clients) * 3 * FIGURE_BYTES
 
 
 @dataclass(frozen=True, eq=False)
 class Train(TrainingOrder[Trained]):
-    """Ask clients to train, client ``clients[i]`` from ``models[model_of[i]]``.
+    """Ask clients to train; client ``clients[i]`` starts from ``models[model_of[i]]``.
 
-    With ``LOWEST_LOSS`` for ``model_of`` every client receives all models and trains from the one
-    with the lowest data loss on its training set (the first of equals), which the reply names. A
-    model whose loss is not finite is never chosen; a client that finds only such models does not
-    train, and its answer does not reach the algorithm.
-    ``founding`` says that groups will be founded on the updates, and ``placing`` that clients are
-    placed where they train, so that they remember what their data are like.
+    If ``model_of`` is ``LOWEST_LOSS``, each client receives all models, trains from the one with
+    the lowest data loss on its training set (the first of equals), and names it in the reply. A
+    model whose loss is not finite is never chosen. A client that finds only such models does not
+    train, and its answer does not reach the algorithm. ``founding`` says that groups will be
+    founded on the updates. ``placing`` says that clients join the group for which they train, so
+    that they remember the current state of their data for later drift checks.
     """
 
     kind, reply, brings_updates = "train", Trained, True
@@ -85,21 +84,21 @@ class Train(TrainingOrder[Trained]):
 
     @property
     def down_bytes(self) -> int:
-        """One model to every client asked, or all of them where the client chooses."""
+        """One model for each client, or all models if clients choose."""
         models = 1 if self.choices is None else self.choices
         return int(len(self.clients) * models * self.models.shape[1] * FLOAT32_BYTES)
 
     @property
     def choices(self) -> int | None:
-        """All models, where clients are not told from which to train."""
+        """All models if clients choose, otherwise None."""
         return len(self.models) if isinstance(self.model_of, str) else None
 
     def empty(self) -> Trained:
-        """Return no updates, which are as long as the models."""
+        """Return a reply without updates, whose rows are as long as the models."""
         return replace(super().empty(), updates=self.models[:0])
 
     def costs(self, reply: Any, number_bytes: int) -> dict[Charge, Cost]:
-        """Count a model down and an update up; what else a client may choose from assigns it."""
+        """Book one model and one update as training, and further models as assignment."""
         asked, size = len(self.clients), self.models.shape[1] * FLOAT32_BYTES
         up = reply.up_bytes - reply.updates.size * (FLOAT32_BYTES - number_bytes)
         own = Cost(asked + len(reply.clients), asked * size, up)
@@ -111,7 +110,7 @@ class Train(TrainingOrder[Trained]):
 
 @dataclass(frozen=True, eq=False)
 class Evaluated:
-    """Per client: the sum of the data losses, the number of hits and of examples."""
+    """For each client the sum of data losses, the number of hits and the number of examples."""
 
     clients: Ids
     loss: NDArray[np.float64]
@@ -120,7 +119,7 @@ class Evaluated:
 
     @property
     def up_bytes(self) -> int:
-        """Three figures from every client that answered."""
+        """Three numbers for each client that answered."""
         return len(self.clients) * 3 * FIGURE_BYTES
 
 
@@ -128,7 +127,7 @@ class Evaluated:
 class Evaluate(Order[Evaluated]):
     """Ask clients to measure ``models[model_of[i]]`` on their own training or test data.
 
-    Who is to measure several models is listed once for each, and answers for all of them or none.
+    A client that measures several models is listed once for each, and answers for all or none.
     """
 
     kind, reply, charged, measures = "evaluate", Evaluated, "query", True
@@ -142,10 +141,10 @@ class Evaluate(Order[Evaluated]):
 
     @property
     def down_bytes(self) -> int:
-        """One model to every client asked."""
+        """One model for each entry of ``clients``."""
         return int(self.transfers * self.models.shape[1] * FLOAT32_BYTES)
 
     @property
     def transfers(self) -> int:
-        """As many models as are to be measured."""
+        """The number of models to be measured."""
         return len(self.clients)

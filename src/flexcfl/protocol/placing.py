@@ -1,9 +1,9 @@
 """Orders by which clients find their group, and find it again when their data have changed.
 
 Duan et al.: Flexible Clustered Federated Learning for Client-Level Data Distribution Shift. IEEE
-TPDS 2022, Section 3.4. A client is *placed* when it fulfils one of ``Place``, ``Keep``,
-``Migrate``, ``Choose`` and ``Settle``, trains the model that it chose itself, or is placed where it
-trains: it then remembers what its data are like, and later verdicts are on what has changed since.
+TPDS 2022, Section 3.4. A client is *placed* when it fulfils ``Place``, ``Keep``, ``Migrate``,
+``Choose`` or ``Settle``, when it trains the model that it chose, or when a ``Train`` order places
+it. It then remembers what its data are like, and later drift checks compare with that memory.
 """
 
 from dataclasses import dataclass
@@ -41,8 +41,8 @@ __all__ = [
 class Placed:
     """The group that each client chose.
 
-    Whose pre-training diverges has no group to name, ``NO_GROUP``; nor has, asked to ``Migrate``,
-    who no longer has what it was sent to keep: it is then to be placed as if it were new.
+    A client answers ``NO_GROUP`` if its pre-training diverges. When asked to ``Migrate``, it also
+    does so if it has lost the origin or the directions; it must then be placed like a newcomer.
     """
 
     clients: Ids
@@ -50,7 +50,7 @@ class Placed:
 
     @property
     def up_bytes(self) -> int:
-        """One figure from every client that answered."""
+        """One number for each client that answered."""
         return len(self.clients) * FIGURE_BYTES
 
 
@@ -58,7 +58,7 @@ class Placed:
 class Place(TrainingOrder[Placed]):
     """Ask clients to pre-train from the origin and to choose the group best aligned (Eq. 8).
 
-    They keep the origin and the directions, so that they can do it again by themselves.
+    Clients keep the origin and the directions, so that they can later migrate on their own.
     """
 
     kind, reply = "place", Placed
@@ -72,7 +72,7 @@ class Place(TrainingOrder[Placed]):
 
     @property
     def down_bytes(self) -> int:
-        """The origin and all directions to every client asked."""
+        """The origin and all directions for each client."""
         vectors = 1 + len(self.directions)
         return int(len(self.clients) * vectors * len(self.origin) * FLOAT32_BYTES)
 
@@ -83,11 +83,11 @@ class Place(TrainingOrder[Placed]):
 
     @property
     def transfers(self) -> int:
-        """The directions, and not the origin."""
+        """The directions, without the origin."""
         return len(self.clients) * len(self.directions)
 
     def costs(self, reply: Any, number_bytes: int) -> dict[Charge, Cost]:
-        """Charge the origin as the cold start's, and the directions by themselves."""
+        """Book the origin as cold start, and the directions separately."""
         start = len(self.clients) * self.origin.size * FLOAT32_BYTES
         return {
             "cold-start": Cost(0, start, 0),
@@ -98,19 +98,19 @@ class Place(TrainingOrder[Placed]):
 
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """Who keeps what was sent."""
+    """The clients that keep what they received."""
 
     clients: Ids
 
     @property
     def up_bytes(self) -> int:
-        """Nothing but that they answered."""
+        """No payload."""
         return 0
 
 
 @dataclass(frozen=True, eq=False)
 class Keep(Order[Kept]):
-    """Ask clients to keep the directions of the groups, beside the origin that they have."""
+    """Ask clients to keep the directions of the groups, besides the origin that they have."""
 
     kind, reply, charged, computes = "keep", Kept, "directions", False
 
@@ -119,7 +119,7 @@ class Keep(Order[Kept]):
 
     @property
     def down_bytes(self) -> int:
-        """All directions to every client asked; the origin came when they pre-trained from it."""
+        """All directions for each client; they received the origin for pre-training."""
         return int(len(self.clients) * self.directions.size * FLOAT32_BYTES)
 
     @property
@@ -130,9 +130,9 @@ class Keep(Order[Kept]):
 
 @dataclass(frozen=True, eq=False)
 class Migrate(TrainingOrder[Placed]):
-    """Ask clients to choose their group anew, from the origin and the directions that they keep.
+    """Ask clients to choose their group again, with the origin and directions that they kept.
 
-    ``groups`` is how many there are, so that it is known which answers make sense.
+    ``groups`` is the number of groups, by which answers are validated.
     """
 
     kind, reply, charged = "migrate", Placed, "assignment"
@@ -143,7 +143,7 @@ class Migrate(TrainingOrder[Placed]):
 
     @property
     def down_bytes(self) -> int:
-        """Nothing: they have what they need."""
+        """No payload: clients have what they need."""
         return 0
 
     @property
@@ -161,7 +161,7 @@ class Chosen:
 
     @property
     def up_bytes(self) -> int:
-        """One figure from every client that answered."""
+        """One number for each client that answered."""
         return len(self.clients) * FIGURE_BYTES
 
 
@@ -169,8 +169,8 @@ class Chosen:
 class Choose(Order[Chosen]):
     """Ask clients which model has the lowest loss on their training data (the first of equals).
 
-    A model whose loss is not finite is never chosen. A client that finds only such models names
-    none, ``NO_GROUP``, and its answer does not reach the algorithm.
+    A model whose loss is not finite is never chosen. A client that finds only such models answers
+    ``NO_GROUP``, and its answer does not reach the algorithm.
     """
 
     kind, reply, charged, places_again = "choose", Chosen, "assignment", True
@@ -182,7 +182,7 @@ class Choose(Order[Chosen]):
 
     @property
     def down_bytes(self) -> int:
-        """All models to every client asked."""
+        """All models for each client."""
         return int(len(self.clients) * self.models.size * FLOAT32_BYTES)
 
     @property
@@ -198,26 +198,26 @@ class Choose(Order[Chosen]):
 
 @dataclass(frozen=True, eq=False)
 class Settle(Order[Kept]):
-    """Tell clients that they were placed by others, for the data that they have now."""
+    """Tell clients that the server has placed them for their current data."""
 
     kind, reply, charged, computes, places_again = "settle", Kept, "drift", False, True
 
     @property
     def down_bytes(self) -> int:
-        """Nothing but the order."""
+        """No payload."""
         return 0
 
 
 @dataclass(frozen=True, eq=False)
 class Checked:
-    """Whose data have drifted since it was last placed: a verdict from each, and nothing else."""
+    """For each client, whether its data have drifted since it was last placed."""
 
     clients: Ids
     drifted: Flags
 
     @property
     def up_bytes(self) -> int:
-        """One flag from every client that answered."""
+        """One flag for each client that answered."""
         return len(self.clients) * FLAG_BYTES
 
 
@@ -225,13 +225,13 @@ class Checked:
 class CheckDrift(Order[Checked]):
     """Ask clients whether their data have drifted since they were last placed.
 
-    A verdict stands until its client is placed again. Who does not know what its data were like
-    says that they have drifted: it cannot say that they have not.
+    A verdict stands until the client is placed again. A client without a memory of its earlier
+    data answers that they have drifted, because it cannot rule that out.
     """
 
     kind, reply, charged, computes = "check-drift", Checked, "drift", False
 
     @property
     def down_bytes(self) -> int:
-        """Nothing but the question."""
+        """No payload."""
         return 0

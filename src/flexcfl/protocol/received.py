@@ -1,4 +1,4 @@
-"""What came in for an order, before anybody has looked at it."""
+"""Replies as they arrive, before any validation."""
 
 from dataclasses import astuple, dataclass, fields, replace
 from typing import Any, TypeVar
@@ -15,8 +15,8 @@ OrderT = TypeVar("OrderT", bound=Order[Any])
 class Traffic:
     """What an order cost on a network: messages, and bytes down to nodes and up from them.
 
-    ``wire`` are the bytes of the arrays in them, which can be told beforehand, and ``sent`` those
-    of whole messages as they were handed over. What these have more is framing.
+    ``wire`` counts the bytes of the arrays in the messages, which are known in advance. ``sent``
+    counts the bytes of whole messages as handed to the network; the difference is framing.
     """
 
     messages: int = 0
@@ -34,11 +34,11 @@ class Traffic:
 class Received:
     """A reply as clients sent it, which may hold anything.
 
-    ``reply`` has the form of the order's reply, but where clients sent something else for an
-    update, ``updates`` is a list with what each of them sent. ``rounds`` says, for each client, to
-    which round's order it answers, and is None where all answer to this one. ``late`` counts the
-    clients whose answers did not come in time and were not waited for. ``traffic`` is what it cost,
-    where there is a network, on which a number of an update takes ``number_bytes``.
+    ``reply`` has the form of the order's reply, except that ``updates`` is a list of what each
+    client sent if any of it is not a valid update. ``rounds`` names the round whose order each
+    client answers; None means the current one. ``late`` counts the clients whose answers did not
+    arrive in time. ``traffic`` is the cost on a network, and ``number_bytes`` is the size of a
+    number of an update there.
     """
 
     reply: Any
@@ -49,7 +49,7 @@ class Received:
 
 
 def among(order: OrderT, asked: Flags) -> OrderT:
-    """Return an order to some of its clients: those of its list that are flagged."""
+    """Return the order restricted to the flagged clients."""
     parts: dict[str, Any] = {"clients": order.clients[asked]}
     for name in ("model_of", "repeats"):
         each = getattr(order, name, None)
@@ -59,7 +59,7 @@ def among(order: OrderT, asked: Flags) -> OrderT:
 
 
 def of_those(reply: Any, kept: Flags) -> Any:
-    """Return what some of the clients answered: those of its list that are flagged."""
+    """Return the reply restricted to the flagged clients."""
     if kept.all():
         return reply
     return replace(reply, **{each.name: getattr(reply, each.name)[kept] for each in fields(reply)})

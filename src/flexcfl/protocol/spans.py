@@ -13,7 +13,7 @@ MOST = 10**7
 
 
 def spans(clients: Ids) -> str:
-    """Return numbers as spans, ascending.
+    """Return numbers as ascending spans.
 
     >>> spans(np.array([12, 0, 1, 2]))
     '0-2 12'
@@ -28,7 +28,7 @@ def spans(clients: Ids) -> str:
 
 
 def numbers(text: str) -> Ids:
-    """Return the numbers of spans, which may also stand behind commas; ValueError if it has none.
+    """Return the numbers in a text of spans, separated by blanks or commas.
 
     >>> numbers("0-2,12").tolist()
     [0, 1, 2, 12]

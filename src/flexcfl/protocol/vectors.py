@@ -19,17 +19,17 @@ __all__ = [
 Vector: TypeAlias = NDArray[np.float32]
 """One model, or one update."""
 Vectors: TypeAlias = NDArray[np.float32]
-"""Several of them, a row each."""
+"""Several models or updates, one in each row."""
 Ids: TypeAlias = NDArray[np.int64]
-"""Numbers of clients, or of groups."""
+"""Numbers of clients or groups."""
 Flags: TypeAlias = NDArray[np.bool_]
-"""Yes or no for each."""
+"""One boolean for each client."""
 
 NO_GROUP = -1
 """The group of a client that has not been placed yet."""
 
 FLOAT32_BYTES = 4
-"""What a number of a model takes on its way."""
+"""Bytes for one parameter of a model."""
 FIGURE_BYTES = 8
-"""What a count or a loss takes, as one 64-bit number."""
+"""Bytes for a count or a loss, which is one 64-bit number."""
 FLAG_BYTES = 1  # yes or no
