@@ -1,4 +1,6 @@
-"""The mean of groups against NumPy's weighted average, and the steps that models take."""
+"""Steps of models against NumPy's weighted average, and sharing against the formulas."""
+
+from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -6,17 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from flexcfl.aggregation import MEAN, Averaging, group_steps, stepped
+from flexcfl.aggregation import MEAN, Averaging, Sharing, group_steps, shared, stepped
 from flexcfl.protocol import Trained
 
 few = settings(max_examples=40)
 RNG = np.random.default_rng(0)  # from which a mean draws nothing
 FINITE = st.floats(-1e3, 1e3, width=32)
 ROWS = st.integers(1, 12)
+Case: TypeAlias = tuple[np.ndarray, np.ndarray, int, np.ndarray]
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int, np.ndarray]:
+def cases(draw: st.DrawFn) -> Case:
     rows, columns, groups = draw(ROWS), draw(st.integers(1, 5)), draw(st.integers(1, 4))
     updates = draw(arrays(np.float32, (rows, columns), elements=FINITE))
     group_of = draw(arrays(np.int64, rows, elements=st.integers(0, groups - 1)))
@@ -26,9 +29,7 @@ def cases(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int, np.ndarray]:
 
 @given(cases())
 @few
-def test_each_group_gets_the_weighted_average_of_its_own(
-    case: tuple[np.ndarray, np.ndarray, int, np.ndarray],
-) -> None:
+def test_each_group_gets_the_weighted_average_of_its_own(case: Case) -> None:
     updates, group_of, groups, weights = case
     means = group_steps(MEAN, updates, group_of, groups, weights, RNG)
     assert means.shape == (groups, updates.shape[1])
@@ -45,9 +46,7 @@ def test_each_group_gets_the_weighted_average_of_its_own(
 
 @given(cases())
 @few
-def test_a_mean_lies_between_what_it_is_the_mean_of(
-    case: tuple[np.ndarray, np.ndarray, int, np.ndarray],
-) -> None:
+def test_a_mean_lies_between_what_it_is_the_mean_of(case: Case) -> None:
     updates, _, _, weights = case
     mean = group_steps(MEAN, updates, np.zeros(len(updates), np.int64), 1, weights, RNG)[0]
     assert (mean >= updates.min(axis=0)).all()
@@ -91,3 +90,64 @@ def test_a_mean_may_count_clients_or_examples(averaging: Averaging, mean: float)
     trained = Trained(clients, updates, examples, np.zeros(2), np.array([1, 1]))
     models = np.array([[1], [2]], np.float32)
     assert stepped(models, trained, MEAN, RNG, averaging).tolist() == [[1.0], [2.0 + mean]]
+
+
+MODELS = arrays(
+    np.float32,
+    st.tuples(st.integers(1, 5), st.integers(1, 6)),
+    elements=st.floats(-100, 100, width=32),
+)
+RATES = st.floats(0, 10)
+SHARINGS = st.sampled_from(["additive", "convex"])
+
+
+def transcribed(models: np.ndarray, eta_g: float, sharing: Sharing) -> list[np.ndarray]:
+    """Algorithm 2, InterGroupAggregation, word by word; then what the released code computes."""
+    w = [model.astype(np.float64) for model in models]
+    others = [[w_l for w_l in w if w_l is not w_j and w_l.any()] for w_j in w]
+    added = [
+        w_j + eta_g * sum(w_l / np.linalg.norm(w_l) for w_l in o)
+        for w_j, o in zip(w, others, strict=True)
+    ]
+    if sharing == "additive":
+        return added
+    return [
+        a / (1 + eta_g * sum(1 / np.linalg.norm(w_l) for w_l in o))
+        for a, o in zip(added, others, strict=True)
+    ]
+
+
+@given(MODELS, RATES, SHARINGS)
+@few
+def test_sharing_is_what_the_formulas_say(
+    models: np.ndarray, rate: float, sharing: Sharing
+) -> None:
+    expected = transcribed(models, rate, sharing)
+    np.testing.assert_allclose(shared(models, rate, sharing), expected, rtol=1e-5, atol=1e-5)
+    assert shared(models, rate, sharing).dtype == np.float32
+
+
+@given(MODELS, SHARINGS)
+@few
+def test_sharing_at_rate_zero_changes_nothing(models: np.ndarray, sharing: Sharing) -> None:
+    assert np.array_equal(shared(models, 0.0, sharing), models)
+
+
+@given(MODELS, RATES)
+@few
+def test_convex_sharing_stays_between_the_models(models: np.ndarray, rate: float) -> None:
+    after = shared(models, rate, "convex")
+    room = 1e-5 * np.abs(models).max(axis=0)
+    assert (after >= models.min(axis=0) - room).all()
+    assert (after <= models.max(axis=0) + room).all()
+
+
+def test_regression_the_two_forms_of_sharing_differ() -> None:
+    # The released code does not compute the paper's formula.
+    models = np.array([[3.0, 4.0], [0.0, 2.0]], np.float32)
+    additive, convex = shared(models, 1.0, "additive"), shared(models, 1.0, "convex")
+    assert additive.tolist() == [[3.0, 5.0], [pytest.approx(0.6), pytest.approx(2.8)]]
+    assert convex.tolist() == [
+        [pytest.approx(3 / 1.5), pytest.approx(5 / 1.5)],
+        [pytest.approx(0.6 / 1.2), pytest.approx(2.8 / 1.2)],
+    ]

@@ -6,21 +6,20 @@ because a client could claim any number of examples.
 
 from dataclasses import dataclass
 
-from flexcfl.aggregation.clusters import Clusters
-from flexcfl.aggregation.coordinates import Median, TrimmedMean
 from flexcfl.aggregation.geometric import GeometricMedian, geometric_median, geometric_weights
-from flexcfl.aggregation.krum import Krum, MultiKrum
 from flexcfl.aggregation.means import (
     MEAN,
     Averaging,
     Mean,
     Rule,
+    Sharing,
     Weights,
     group_steps,
     norms,
+    shared,
     stepped,
 )
-from flexcfl.aggregation.sharing import Sharing, shared
+from flexcfl.aggregation.robust import Clusters, Krum, Median, MultiKrum, TrimmedMean
 from flexcfl.extensions import Registry, understood_as
 
 __all__ = [

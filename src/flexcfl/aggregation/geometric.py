@@ -11,14 +11,18 @@ from numpy.typing import NDArray
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from flexcfl.aggregation.distances import chosen, squared_distances
-from flexcfl.aggregation.means import Weights, weighted_mean
-from flexcfl.aggregation.options import FORBID
+from flexcfl.aggregation.means import FORBID, Weights, weighted_mean
 from flexcfl.clustering import gram
 from flexcfl.clustering.measures import Matrix
 from flexcfl.protocol import Ids, Vectors
 
-__all__ = ["GeometricMedian", "geometric_median", "geometric_weights"]
+__all__ = [
+    "GeometricMedian",
+    "chosen",
+    "geometric_median",
+    "geometric_weights",
+    "squared_distances",
+]
 
 ITERATIONS = 32
 SMOOTHING = 1e-6
@@ -84,3 +88,16 @@ def _distances(products: Matrix, weights: NDArray[np.float64]) -> NDArray[np.flo
 
 def _normalised(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(weights / weights.sum())
+
+
+def chosen(updates: Vectors, rows: Ids) -> Vectors:
+    """Return some rows, which are ascending; all of them are not copied."""
+    return updates if len(rows) == len(updates) else updates[rows]
+
+
+def squared_distances(products: Matrix) -> Matrix:
+    """Return the squared distances of all pairs, symmetric to the bit, with a diagonal of zeros."""
+    squares = np.diagonal(products)
+    apart: Matrix = (squares[:, np.newaxis] + squares) - (products + products.T)
+    np.fill_diagonal(apart, 0.0)
+    return apart.clip(min=0.0)  # which rounding may fall short of

@@ -11,7 +11,7 @@ in the middle of an exchange are in no other pair.
 """
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from pydantic.dataclasses import dataclass as settings
@@ -56,6 +56,33 @@ class Pairing:
         chosen = moment.rng.random(half) < self.probability
         return order[:half][chosen], order[half : 2 * half][chosen]
 
+    def apply(self, holdings: Holdings, moment: Moment) -> Holdings:
+        """Let the pairs of this round exchange what they are to."""
+        ones, others = self.pairs(holdings, moment)
+        if len(ones) == 0:
+            return holdings
+        clients, partner = np.concatenate([ones, others]), np.concatenate([others, ones])
+        slots, position = holdings.slots_of(clients)
+        paired = Paired(len(clients), slots, position, clients[position], partner[position])
+        return self.exchanged(holdings, moment, paired)
+
+    def exchanged(self, holdings: Holdings, moment: Moment, paired: "Paired") -> Holdings:
+        """Return what clients have once those in pairs have exchanged it, or begun to."""
+        raise NotImplementedError
+
+
+class Paired(NamedTuple):
+    """The slots of all ``clients`` that are in a pair: of which each is, who gives and takes it.
+
+    Of which is told by position: first come one client of each pair, then all the others.
+    """
+
+    clients: int
+    slots: Ids
+    position: Ids
+    giver: Ids
+    taker: Ids
+
 
 @settings(frozen=True, config=FORBID)
 class SwapAll(Pairing):
@@ -65,14 +92,9 @@ class SwapAll(Pairing):
     ``probability``; the paper's is 0.05.
     """
 
-    def apply(self, holdings: Holdings, moment: Moment) -> Holdings:
+    def exchanged(self, holdings: Holdings, moment: Moment, paired: Paired) -> Holdings:
         """Let the pairs of this round exchange everything."""
-        ones, others = self.pairs(holdings, moment)
-        if len(ones) == 0:
-            return holdings
-        clients, partner = _members(ones, others)
-        slots, position = holdings.slots_of(clients)
-        return holdings.moved(slots, clients[position], partner[position])
+        return holdings.moved(paired.slots, paired.giver, paired.taker)
 
 
 @settings(frozen=True, config=FORBID)
@@ -85,20 +107,14 @@ class SwapPart(Pairing):
     is.
     """
 
-    def apply(self, holdings: Holdings, moment: Moment) -> Holdings:
+    def exchanged(self, holdings: Holdings, moment: Moment, paired: Paired) -> Holdings:
         """Let the pairs of this round exchange a label each, where both have one to give."""
-        ones, others = self.pairs(holdings, moment)
-        if len(ones) == 0:
-            return holdings
-        clients, partner = _members(ones, others)
-        slots, position = holdings.slots_of(clients)
-        labels = moment.y[holdings.examples(slots)]
-        has = np.zeros((len(clients), moment.classes), dtype=np.bool_)
-        training = slots < len(holdings.train)
-        has[position[training], labels[training]] = True
-        gives = _given(has, moment.rng)[position] == labels
-        slots, position = slots[gives], position[gives]
-        return holdings.moved(slots, clients[position], partner[position])
+        labels = moment.y[holdings.examples(paired.slots)]
+        has = np.zeros((paired.clients, moment.classes), dtype=np.bool_)
+        training = paired.slots < len(holdings.train)
+        has[paired.position[training], labels[training]] = True
+        gives = _given(has, moment.rng)[paired.position] == labels
+        return holdings.moved(paired.slots[gives], paired.giver[gives], paired.taker[gives])
 
 
 @settings(frozen=True, config=FORBID)
@@ -112,17 +128,13 @@ class Gradual(Pairing):
 
     duration: Rounds = 20
 
-    def apply(self, holdings: Holdings, moment: Moment) -> Holdings:
+    def exchanged(self, holdings: Holdings, moment: Moment, paired: Paired) -> Holdings:
         """Let the pairs of this round begin; the first part is due at once."""
-        ones, others = self.pairs(holdings, moment)
-        if len(ones) == 0:
-            return holdings
-        clients, partner = _members(ones, others)
-        slots, position = holdings.slots_of(clients)
         # Training and test slots apart, so that of both equal parts move.
-        halves = np.split(position, [np.searchsorted(slots, len(holdings.train))])
+        tests = np.searchsorted(paired.slots, len(holdings.train))
+        halves = np.split(paired.position, [tests])
         after = np.concatenate([self._rounds_until(half, moment) for half in halves])
-        moves = Moves(moment.number + after, slots, partner[position])
+        moves = Moves(moment.number + after, paired.slots, paired.taker)
         return replace(holdings, pending=holdings.pending + moves)
 
     def _rounds_until(self, owner: Ids, moment: Moment) -> Ids:
@@ -147,21 +159,11 @@ class Recurring(Pairing):
 
     period: Rounds = 20
 
-    def apply(self, holdings: Holdings, moment: Moment) -> Holdings:
+    def exchanged(self, holdings: Holdings, moment: Moment, paired: Paired) -> Holdings:
         """Let the pairs of this round exchange everything, and note down the way back."""
-        ones, others = self.pairs(holdings, moment)
-        if len(ones) == 0:
-            return holdings
-        clients, partner = _members(ones, others)
-        slots, position = holdings.slots_of(clients)
-        giver, taker = clients[position], partner[position]
+        slots, giver = paired.slots, paired.giver
         back = Moves(np.full(len(slots), moment.number + self.period), slots, giver)
-        return holdings.moved(slots, giver, taker, pending=holdings.pending + back)
-
-
-def _members(ones: Ids, others: Ids) -> tuple[Ids, Ids]:
-    """Return all clients that are in a pair, and the partner of each."""
-    return np.concatenate([ones, others]), np.concatenate([others, ones])
+        return holdings.moved(slots, giver, paired.taker, pending=holdings.pending + back)
 
 
 def _given(has: Flags, rng: np.random.Generator) -> Ids:

@@ -1,7 +1,6 @@
 """What every detector of the registry promises, whatever it looks at."""
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,9 @@ from numpy.typing import NDArray
 import flexcfl.shifts.detection
 from flexcfl.errors import SettingsError
 from flexcfl.settings import validated
-from flexcfl.shifts.detection import DETECTORS, Detector, Samples
+from flexcfl.shifts.detection import DETECTORS, Detector
 from flexcfl.testing import checks
-
-Labelled = Callable[..., Samples]
+from flexcfl.testing.detectors import labelled
 
 tables = arrays(np.int64, (4, 3), elements=st.integers(0, 12))
 any_counts = settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -41,9 +39,7 @@ def test_it_keeps_what_every_detector_promises(name: str) -> None:
 
 @given(counts=tables)
 @any_counts
-def test_identical_data_never_drift(
-    detector: Detector, labelled: Labelled, counts: NDArray[np.int64]
-) -> None:
+def test_identical_data_never_drift(detector: Detector, counts: NDArray[np.int64]) -> None:
     kept, now = (detector.profiles(labelled(counts)) for _ in range(2))
     assert np.array_equal(kept, now)
     assert not detector.drifted(kept, now).any()
@@ -52,7 +48,7 @@ def test_identical_data_never_drift(
 @given(kept=tables, now=tables)
 @any_counts
 def test_every_client_is_judged_by_its_own_data_alone(
-    detector: Detector, labelled: Labelled, kept: NDArray[np.int64], now: NDArray[np.int64]
+    detector: Detector, kept: NDArray[np.int64], now: NDArray[np.int64]
 ) -> None:
     sides = [detector.profiles(labelled(counts, [20] * 4)) for counts in (kept, now)]
     verdicts = detector.drifted(*sides)
@@ -62,7 +58,7 @@ def test_every_client_is_judged_by_its_own_data_alone(
     assert [bool(detector.drifted(*(s[[i]] for s in sides))[0]) for i in range(4)] == list(verdicts)
 
 
-def test_it_sees_a_change_of_everything(name: str, detector: Detector, labelled: Labelled) -> None:
+def test_it_sees_a_change_of_everything(name: str, detector: Detector) -> None:
     kept, now = (detector.profiles(labelled([row])) for row in ([30, 10, 0], [0, 5, 35]))
     if name == "wasserstein-counts":
         now = detector.profiles(labelled([[20, 20, 0]]))  # it must not be one in sorted counts

@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_limits
 
 from flexcfl.data import load_federation
 from flexcfl.shifts.detection import MMD, LabelShare, Samples
-from flexcfl.shifts.detection.mmd_profile import embedded, traces
+from flexcfl.shifts.detection.mmd import embedded, traces
 
 Side = list[tuple[NDArray[np.float32], NDArray[np.int64]]]
 LABELS = 4

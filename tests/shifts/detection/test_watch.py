@@ -1,7 +1,5 @@
 """What clients remember: references, who was stirred, and verdicts that stand."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,9 +8,8 @@ from numpy.typing import NDArray
 
 from flexcfl.errors import SettingsError
 from flexcfl.protocol import Ids
-from flexcfl.shifts.detection import LabelShare, Samples, Watch, watch
+from flexcfl.shifts.detection import LabelShare, Samples, Watch, detector
 
-Labelled = Callable[..., Samples]
 CLIENTS = 6
 
 
@@ -107,7 +104,7 @@ def test_nobody_is_no_trouble(world: World) -> None:
 def test_many_are_looked_at_in_parts_with_the_same_verdicts(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "AT_ONCE", 2)
+    monkeypatch.setattr(detector, "AT_ONCE", 2)
     made = settled(world, everybody())
     world.counts[[0, 3, 4]] = [0, 0, 100]
     made.stir(everybody())
@@ -215,10 +212,10 @@ def test_verdicts_of_another_shape_are_told(verdicts: object, world: World) -> N
 
 
 def test_profiles_of_another_length_than_before_are_told(world: World) -> None:
-    detector, two = Misshapen([[1.0], [2.0]], [True, True]), np.array([0, 1])
-    made = Watch(detector, CLIENTS)
+    misshapen, two = Misshapen([[1.0], [2.0]], [True, True]), np.array([0, 1])
+    made = Watch(misshapen, CLIENTS)
     made.settle(two, world.samples_of(two))
-    detector.made = [[1.0, 2.0], [3.0, 4.0]]
+    misshapen.made = [[1.0, 2.0], [3.0, 4.0]]
     with pytest.raises(SettingsError, match="always of the same length"):
         made.settle(two, world.samples_of(two))
 

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from flexcfl.extensions import Registry, understood_as
-from flexcfl.shifts.detection.detector import Detector, Samples
+from flexcfl.shifts.detection.detector import Detector, Remembered, Samples, Watch
 from flexcfl.shifts.detection.label_counts import LabelShare, Wasserstein, WassersteinCounts
 from flexcfl.shifts.detection.mmd import MMD
-from flexcfl.shifts.detection.watch import Remembered, Watch
 
 __all__ = [
     "DETECTORS",
