@@ -1,18 +1,27 @@
 """A federation from arrays: examples, their labels, and whose each of them is."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from flexcfl.data.assembly import Division, client_names, drawn_to_test, federation_of_pool
-from flexcfl.data.federation import Federation
-from flexcfl.data.user_data import NUMERIC, label_of, stacked
+from flexcfl.data.federation import NUMBERED, Federation
+from flexcfl.data.user_data import (
+    NUMERIC,
+    Division,
+    client_names,
+    drawn_to_test,
+    federation_of_pool,
+)
 from flexcfl.errors import DataError, reason
 from flexcfl.settings import keywords, shown, validated
 
-__all__ = ["Owners", "from_arrays"]
+__all__ = ["Owners", "Subject", "from_arrays", "label_of", "stacked"]
+
+Subject: TypeAlias = Callable[[int], str]  # how the sentence on an example's owner begins
+
+BRIGHTEST = {"u1": 255, "u2": 65535, "b1": 1}  # of the images whose numbers are of these types
 
 
 @keywords()
@@ -169,3 +178,60 @@ def _flags(test: ArrayLike, owners: Owners) -> NDArray[np.bool_]:
         )
     owners.demand(len(flags), "flags in test")
     return flags
+
+
+def stacked(examples: Iterable[Any], number: int, subject: Subject) -> NDArray[np.float32]:
+    """Return so many examples as one array; images of Pillow become numbers from 0 to 1."""
+    pool = np.empty((number, 0), dtype=np.float32)
+    for index, example in enumerate(examples):
+        array = _example(example, index, subject)
+        if index == 0:
+            pool = np.empty((number, *array.shape), dtype=np.float32)
+        if array.shape != pool.shape[1:]:
+            raise DataError(
+                f"{subject(index)} has the example {index} of shape {array.shape}, and the first "
+                f"example is of shape {pool.shape[1:]}: bring all examples to one shape."
+            )
+        with np.errstate(over="ignore"):  # which is infinity, and seen later
+            pool[index] = array
+    return pool
+
+
+def label_of(label: Any, index: int, subject: Subject) -> int:
+    """Return the label of an example as a number."""
+    try:
+        value = np.asarray(label)
+    except (TypeError, ValueError, RuntimeError):  # ragged, or what a tensor says of itself
+        value = np.empty(0)
+    if value.size != 1 or value.dtype.kind not in "iu":
+        raise DataError(
+            f"{subject(index)} has the label {shown(label)} for the example {index}: {NUMBERED}."
+        )
+    return int(value.item())
+
+
+def _example(example: Any, index: int, subject: Subject) -> NDArray[Any]:
+    try:
+        array = _image(example) if hasattr(example, "getbands") else np.asarray(example)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise DataError(
+            f"{subject(index)} has the example {index}, which is no array of numbers "
+            f"({reason(error)}): turn it into one."
+        ) from None
+    if array.dtype.kind not in NUMERIC:
+        kind = type(example).__name__ if array.dtype.kind == "O" else array.dtype
+        raise DataError(
+            f"{subject(index)} has the example {index} of type {kind}: turn it into an array of "
+            "numbers."
+        )
+    return array
+
+
+def _image(image: Any) -> NDArray[np.float32]:
+    """Return an image of Pillow with its channels first."""
+    pixels = np.asarray(image.convert("RGB") if image.mode.startswith("P") else image)
+    brightest = BRIGHTEST.get(pixels.dtype.str[1:])
+    if brightest is None:
+        raise ValueError(f"it is an image of mode '{image.mode}', whose brightest is unknown")
+    channels = pixels[np.newaxis] if pixels.ndim == 2 else np.moveaxis(pixels, -1, 0)
+    return (channels / np.float32(brightest)).astype(np.float32, copy=False)

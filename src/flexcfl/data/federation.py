@@ -1,14 +1,27 @@
-"""A federation: one pool of arrays and, for every client, the indices of its own examples."""
+"""A federation: one pool of arrays and, for every client, the indices of its own examples.
 
+What must hold of it is checked when it is made. To find the client that something does not hold for
+takes as long as the check itself, so that search begins only when something is wrong.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from flexcfl.data import federation_checks as checks
 from flexcfl.data.client_lists import IndexLists, MadeLists
+from flexcfl.errors import DataError, reason
+from flexcfl.settings import shown
 
-__all__ = ["Federation", "stand_in"]
+__all__ = ["NUMBERED", "Federation", "stand_in", "strange_label"]
+
+# What to do with labels that are no classes yet, and what cannot be done with quantities.
+NUMBERED = (
+    "number the classes from 0 (np.unique(y, return_inverse=True)[1] does that for texts, where y "
+    "has the labels of all clients), for flexcfl classifies and has no regression"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,21 +47,19 @@ class Federation:
     names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        checks.check_name_and_classes(self.name, self.classes)
-        object.__setattr__(self, "x", checks.numbers(self.name, self.x))
-        object.__setattr__(self, "y", checks.labels(self.name, self.y, len(self.x)))
+        _check_name_and_classes(self.name, self.classes)
+        object.__setattr__(self, "x", _numbers(self.name, self.x))
+        object.__setattr__(self, "y", _labels(self.name, self.y, len(self.x)))
         for part in ("train", "test"):
             lists = getattr(self, part)
             if not isinstance(lists, IndexLists | MadeLists):
                 object.__setattr__(self, part, IndexLists.of(lists))
-        names = checks.names(self.name, self.names, self.clients)
-        object.__setattr__(self, "names", names)
-        whose = checks.Whose(self.name, names, self.train, self.test)
-        checks.check_lists(whose, len(self.y))
-        checks.check_numbers(whose, self.x)
-        checks.check_labels(whose, self.y, self.classes)
+        object.__setattr__(self, "names", _names(self.name, self.names, self.clients))
+        _check_lists(self)
+        _check_numbers(self)
+        _check_labels(self)
         if self.structure is not None:
-            structure = checks.structure(self.name, self.structure, self.clients)
+            structure = _structure(self.name, self.structure, self.clients)
             object.__setattr__(self, "structure", structure)
 
     def __repr__(self) -> str:
@@ -79,3 +90,159 @@ def stand_in(name: str, clients: int, shape: tuple[int, ...], classes: int) -> F
     lists = IndexLists(np.zeros(clients, dtype=np.int64), np.arange(clients + 1))
     x, y = np.zeros((1, *shape), dtype=np.float32), np.zeros(1, dtype=np.int64)
     return Federation(name, x, y, lists, lists, classes)
+
+
+def strange_label(subject: str, label: int, classes: int) -> DataError:
+    """Return the sentence on a label of a class that there is not."""
+    return DataError(
+        f"{subject} has the label {label}, outside of 0 to {classes - 1}: number the classes from "
+        "0, or correct their number."
+    )
+
+
+def _check_name_and_classes(name: object, classes: object) -> None:
+    """Demand a name, and a number of classes that is one."""
+    if not (isinstance(name, str) and name):
+        raise DataError(f"The name of a federation must be a text that is not empty, not {name!r}.")
+    if isinstance(classes, bool) or not isinstance(classes, Integral) or int(classes) < 1:
+        raise DataError(
+            f"The number of classes of '{name}' must be a whole number of at least 1, "
+            f"not {classes!r}."
+        )
+
+
+def _numbers(name: str, x: ArrayLike) -> NDArray[np.float32]:
+    """Return examples as they are stored."""
+    try:
+        with np.errstate(over="ignore"):  # which is infinity, and seen later
+            array = np.ascontiguousarray(x, dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"The examples of '{name}' are no array of numbers ({reason(error)}): give every "
+            "example the same shape, of numbers alone."
+        ) from None
+    if 0 in array.shape[1:]:
+        raise DataError(
+            f"The examples of '{name}' are of shape {array.shape[1:]}, and an example must hold "
+            "at least one number: fill them in, or leave them out."
+        )
+    return array
+
+
+def _labels(name: str, y: ArrayLike, examples: int) -> NDArray[np.int64]:
+    """Return labels as they are stored, one for each example."""
+    array = np.asarray(y)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise DataError(
+            f"The labels of '{name}' are of type {array.dtype} and shape {array.shape}: "
+            f"give one whole number for each example, and {NUMBERED}."
+        )
+    if len(array) != examples:
+        raise DataError(
+            f"'{name}' has {examples} examples but {len(array)} labels: every example needs one "
+            "label."
+        )
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def _names(name: str, given: Sequence[str], clients: int) -> tuple[str, ...]:
+    """Return what clients are called."""
+    if isinstance(given, str) or not all(isinstance(each, str) for each in given):
+        raise DataError(f"The names of the clients of '{name}' must be a list of texts.")
+    if len(given) not in (0, clients):
+        raise DataError(
+            f"'{name}' names {len(given)} of {clients} clients: name all of them, or none."
+        )
+    return tuple(given)
+
+
+def _structure(name: str, given: ArrayLike, clients: int) -> NDArray[np.int64]:
+    """Return the true clusters of the clients."""
+    cluster_of = np.asarray(given)
+    if cluster_of.shape != (clients,) or cluster_of.dtype.kind not in "iu":
+        raise DataError(
+            f"The structure of '{name}' is of type {cluster_of.dtype} and shape "
+            f"{cluster_of.shape}: give one whole number, its true cluster, for each of the "
+            f"{clients} clients."
+        )
+    return np.ascontiguousarray(cluster_of, dtype=np.int64)
+
+
+def _check_lists(federation: Federation) -> None:
+    """Demand lists of the same clients, of examples that there are, one of them to train with."""
+    train, test = federation.train, federation.test
+    if len(train) == 0 or len(train) != len(test):
+        raise DataError(
+            f"'{federation.name}' lists {len(train)} clients for training and {len(test)} for "
+            "testing: both must name the same clients, at least one."
+        )
+    _check_indices(federation, train)
+    _check_indices(federation, test)
+    empty = np.flatnonzero(train.sizes == 0)
+    if len(empty):
+        raise DataError(
+            f"{_client(federation, empty[0])} has no training example: give it one, or leave the "
+            "client out."
+        )
+
+
+def _check_indices(federation: Federation, lists: IndexLists | MadeLists) -> None:
+    examples = len(federation.y)
+    if isinstance(lists, MadeLists):
+        if lists.examples != examples:
+            raise DataError(
+                f"The lists of '{federation.name}' are made for a pool of {lists.examples} "
+                f"examples, and there are {examples}: correct that number."
+            )
+        lists.gathered(np.unique([0, len(lists) - 1]))  # two lists for a try
+        return
+    indices = lists.indices
+    strange = np.flatnonzero((indices < 0) | (indices >= examples))
+    if len(strange):
+        holder = _client(federation, _holder(lists, strange[0]))
+        raise DataError(
+            f"{holder} lists the example {indices[strange[0]]}, but the pool has 0 to "
+            f"{examples - 1}: correct its index."
+        )
+
+
+def _check_numbers(federation: Federation) -> None:
+    """Demand that all numbers are finite."""
+    x = federation.x
+    # A minimum and a maximum, because asking every number would need another array of their size.
+    if not x.size or np.isfinite([x.min(), x.max()]).all():
+        return
+    odd = np.flatnonzero(~np.isfinite(x).reshape(len(x), -1).all(axis=1))
+    raise DataError(
+        f"{_owner(federation, odd[0])} has NaN or infinity in its example {odd[0]} of the pool: "
+        "fill in or leave out what is missing."
+    )
+
+
+def _check_labels(federation: Federation) -> None:
+    """Demand labels of classes that there are."""
+    y, classes = federation.y, federation.classes
+    odd = np.flatnonzero((y < 0) | (y >= classes))
+    if len(odd):
+        raise strange_label(_owner(federation, odd[0]), y[odd[0]], classes)
+
+
+def _client(federation: Federation, number: int) -> str:
+    """Return how a sentence on a client begins."""
+    own = shown(federation.names[number]) if federation.names else str(number)
+    return f"Client {own} of '{federation.name}'"
+
+
+def _owner(federation: Federation, index: int) -> str:
+    """Return how a sentence on an example's owner begins, without making any list."""
+    for lists in (federation.train, federation.test):
+        if isinstance(lists, IndexLists):
+            places = np.flatnonzero(lists.indices == index)
+            if len(places):
+                return _client(federation, _holder(lists, places[0]))
+    return f"'{federation.name}'"
+
+
+def _holder(lists: IndexLists, place: int) -> int:
+    """Return the client in whose list a place is."""
+    return int(np.searchsorted(lists.offsets, place, side="right")) - 1

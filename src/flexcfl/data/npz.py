@@ -8,11 +8,10 @@ from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 from pydantic.dataclasses import dataclass
 
-from flexcfl.data.assembly import Division, federation_of_clients
 from flexcfl.data.federation import Federation
 from flexcfl.data.files import barred, forbidden, is_file
 from flexcfl.data.options import FORBID, FolderOptions, Seed, Share
-from flexcfl.data.user_data import Examples, Holding
+from flexcfl.data.user_data import Division, Examples, Holding, federation_of_clients
 from flexcfl.errors import DataError, reason
 from flexcfl.settings import keywords, shown, validated
 

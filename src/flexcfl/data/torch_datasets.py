@@ -6,10 +6,9 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from flexcfl.data.arrays import Owners, from_arrays
-from flexcfl.data.assembly import Division, federation_of_clients
+from flexcfl.data.arrays import Owners, Subject, from_arrays, label_of, stacked
 from flexcfl.data.federation import Federation
-from flexcfl.data.user_data import Examples, Holding, Subject, label_of, stacked
+from flexcfl.data.user_data import Division, Examples, Holding, federation_of_clients
 from flexcfl.errors import DataError
 from flexcfl.extensions import RAISED, in_short
 from flexcfl.settings import keywords, shown, validated

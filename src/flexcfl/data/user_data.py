@@ -1,33 +1,46 @@
-"""Examples and labels as users bring them: checked, and turned into arrays of our types."""
+"""Users' own data: what single clients have, checked, and put together to a federation."""
 
-from collections.abc import Callable, Iterable
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic.dataclasses import dataclass as pydantic_dataclass
 
-from flexcfl.data.federation_checks import NUMBERED
-from flexcfl.errors import DataError, reason
-from flexcfl.settings import shown
+from flexcfl.data.client_lists import IndexLists, offsets_of
+from flexcfl.data.federation import Federation, strange_label
+from flexcfl.data.options import FORBID, Seed, Share
+from flexcfl.data.partition import Indices, by_owner, split
+from flexcfl.errors import DataError, DataWarning
+from flexcfl.seeds import generator
 
 __all__ = [
+    "MOST_CLASSES",
     "NUMERIC",
+    "Division",
     "Examples",
     "Holding",
     "Pair",
-    "Subject",
+    "Part",
     "checked",
+    "client_names",
+    "drawn_to_test",
+    "federation_of_clients",
+    "federation_of_parts",
+    "federation_of_pool",
     "fitted",
-    "label_of",
-    "stacked",
 ]
 
+Flags: TypeAlias = NDArray[np.bool_]
 Pair: TypeAlias = tuple[NDArray[np.float32], NDArray[np.int64]]
-Subject = Callable[[int], str]  # how the sentence on an example's owner begins
 
 NUMERIC = "fiub"  # the kinds of arrays that hold numbers: float, int, unsigned, bool
-BRIGHTEST = {"u1": 255, "u2": 65535, "b1": 1}  # of the images whose numbers are of these types
+# A larger label is a mistake; as a number of classes it would ask for memory without end.
+MOST_CLASSES = 1_000_000
+# More classes than half of the examples are no classes; scikit-learn warns by the same measure.
+FEW_EXAMPLES, MOST_SHARE = 20, 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,58 +119,143 @@ def _alike(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
     return flat or [each for each in shape if each > 1] == [each for each in wanted if each > 1]
 
 
-def stacked(examples: Iterable[Any], number: int, subject: Subject) -> NDArray[np.float32]:
-    """Return so many examples as one array; images of Pillow become numbers from 0 to 1."""
-    pool = np.empty((number, 0), dtype=np.float32)
-    for index, example in enumerate(examples):
-        array = _array(example, index, subject)
-        if index == 0:
-            pool = np.empty((number, *array.shape), dtype=np.float32)
-        if array.shape != pool.shape[1:]:
+@pydantic_dataclass(frozen=True, config=FORBID)
+class Division:
+    """The share of a client's examples to test with, and the seed by which they are drawn."""
+
+    test_share: Share = 0.2
+    seed: Seed = 0
+
+
+def drawn_to_test(client_of: Indices, division: Division, among: Flags | None = None) -> Flags:
+    """Return which examples of a pool are to test with, drawn for all clients or for some."""
+    lists = by_owner(client_of)
+    chosen = lists if among is None else [lists[client] for client in np.flatnonzero(among)]
+    flags = np.zeros(len(client_of), dtype=np.bool_)
+    _, test = split(chosen, division.test_share, generator(division.seed, "split"))
+    flags[test.indices] = True
+    return flags
+
+
+def federation_of_pool(
+    name: str,
+    x: NDArray[Any],
+    y: NDArray[Any],
+    client_of: Indices,
+    test: Flags,
+    *,
+    classes: int | None,
+    names: tuple[str, ...],
+) -> Federation:
+    """Return the federation of a pool; ``test`` says which examples are to test with."""
+    order, clients = np.argsort(client_of, kind="stable"), int(client_of.max()) + 1
+
+    def lists(chosen: Flags) -> IndexLists:
+        sizes = np.bincount(client_of[chosen], minlength=clients)
+        return IndexLists(order[chosen[order]], offsets_of(sizes))
+
+    return Federation(
+        name, x, y, lists(~test), lists(test), _number_of_classes(name, y, classes), names=names
+    )
+
+
+def _number_of_classes(name: str, y: NDArray[Any], classes: int | None) -> int:
+    """Return a number of classes: where none is given, labels begin at 0 and end at the largest.
+
+    A number that looks as if labels were quantities gives a warning.
+    """
+    if classes is not None:
+        return classes
+    number = min(max(int(y.max()) + 1, 1), MOST_CLASSES)
+    if y.size > FEW_EXAMPLES and number > MOST_SHARE * y.size:
+        sentence = (
+            f"'{name}' has labels up to {number - 1} on {y.size} examples, which makes {number} "
+            "classes: flexcfl classifies and has no regression for quantities, and if these are "
+            "classes, number them from 0 without gaps (np.unique(y, return_inverse=True)[1])."
+        )
+        warnings.warn(DataWarning(sentence), stacklevel=2)
+    return number
+
+
+def client_names(clients: Sequence[Any]) -> tuple[str, ...]:
+    """Return what clients are called, which is nothing where they are numbered from 0.
+
+    >>> client_names(["ann", "bob"]), client_names([7, 9]), client_names([0, 1])
+    (('ann', 'bob'), ('7', '9'), ())
+    """
+    numbered = list(clients) == list(range(len(clients)))
+    return () if numbered else tuple(map(str, clients))
+
+
+class Part(NamedTuple):
+    """What a client has to train with, or to test with."""
+
+    client: int
+    test: bool
+    where: str
+    x: NDArray[np.float32]
+    y: NDArray[np.int64]
+
+
+def federation_of_clients(
+    name: str, holdings: Mapping[Any, Holding], division: Division, classes: int | None
+) -> Federation:
+    """Return the federation of clients, which are given by their names and stay in order."""
+    held = enumerate(holdings.values())
+    parts = [part for client, holding in held for part in _parts(client, holding)]
+    whole = np.array([holding.whole for holding in holdings.values()])
+    return federation_of_parts(name, parts, list(holdings), classes, whole, division)
+
+
+def _parts(client: int, holding: Holding) -> Iterator[Part]:
+    yield Part(client, False, holding.train.where, *checked(holding.train))
+    if holding.test is not None:
+        yield Part(client, True, holding.test.where, *checked(holding.test))
+
+
+def federation_of_parts(
+    name: str,
+    parts: Sequence[Part],
+    clients: Sequence[Any],
+    classes: int | None = None,
+    whole: Flags | None = None,
+    division: Division | None = None,
+) -> Federation:
+    """Return the federation of all parts; clients that are ``whole`` are still to be divided."""
+    _demand_training(parts)
+    _demand_one_shape([part for part in parts if len(part.y)])
+    _demand_known_labels(parts, classes)
+    sizes = [len(part.y) for part in parts]
+    client_of = np.repeat([part.client for part in parts], sizes)
+    test = np.repeat([part.test for part in parts], sizes)
+    if whole is not None and division is not None and whole.any():
+        test |= drawn_to_test(client_of, division, whole)
+    x = np.concatenate([part.x for part in parts if len(part.y)])
+    y = np.concatenate([part.y for part in parts])
+    return federation_of_pool(
+        name, x, y, client_of, test, classes=classes, names=client_names(clients)
+    )
+
+
+def _demand_training(parts: Sequence[Part]) -> None:
+    for part in parts:
+        if not (part.test or len(part.y)):
+            raise DataError(f"{part.where} has no training example: a client needs one.")
+
+
+def _demand_one_shape(parts: Sequence[Part]) -> None:
+    first, shape = parts[0].where, parts[0].x.shape[1:]
+    for part in parts:
+        if part.x.shape[1:] != shape:
             raise DataError(
-                f"{subject(index)} has the example {index} of shape {array.shape}, and the first "
-                f"example is of shape {pool.shape[1:]}: bring all examples to one shape."
+                f"{part.where} has examples of shape {part.x.shape[1:]}, and "
+                f"{first[:1].lower()}{first[1:]} of {shape}: bring all examples to one shape."
             )
-        with np.errstate(over="ignore"):  # which is infinity, and seen later
-            pool[index] = array
-    return pool
 
 
-def label_of(label: Any, index: int, subject: Subject) -> int:
-    """Return the label of an example as a number."""
-    try:
-        value = np.asarray(label)
-    except (TypeError, ValueError, RuntimeError):  # ragged, or what a tensor says of itself
-        value = np.empty(0)
-    if value.size != 1 or value.dtype.kind not in "iu":
-        raise DataError(
-            f"{subject(index)} has the label {shown(label)} for the example {index}: {NUMBERED}."
-        )
-    return int(value.item())
-
-
-def _array(example: Any, index: int, subject: Subject) -> NDArray[Any]:
-    try:
-        array = _image(example) if hasattr(example, "getbands") else np.asarray(example)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise DataError(
-            f"{subject(index)} has the example {index}, which is no array of numbers "
-            f"({reason(error)}): turn it into one."
-        ) from None
-    if array.dtype.kind not in NUMERIC:
-        kind = type(example).__name__ if array.dtype.kind == "O" else array.dtype
-        raise DataError(
-            f"{subject(index)} has the example {index} of type {kind}: turn it into an array of "
-            "numbers."
-        )
-    return array
-
-
-def _image(image: Any) -> NDArray[np.float32]:
-    """Return an image of Pillow with its channels first."""
-    pixels = np.asarray(image.convert("RGB") if image.mode.startswith("P") else image)
-    brightest = BRIGHTEST.get(pixels.dtype.str[1:])
-    if brightest is None:
-        raise ValueError(f"it is an image of mode '{image.mode}', whose brightest is unknown")
-    channels = pixels[np.newaxis] if pixels.ndim == 2 else np.moveaxis(pixels, -1, 0)
-    return (channels / np.float32(brightest)).astype(np.float32, copy=False)
+def _demand_known_labels(parts: Sequence[Part], classes: int | None) -> None:
+    known = MOST_CLASSES if classes is None else classes
+    for part in parts:
+        odd = part.y[(part.y < 0) | (part.y >= known)]
+        if len(odd):
+            raise strange_label(part.where, odd[0], known)
