@@ -14,7 +14,6 @@ exclamation mark.
 import csv
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -92,9 +91,13 @@ def misbehaving(folder: Path, behaviour: Mapping[int, str]) -> Path:
 
     They ``pause``, so that there is time to kill them, ``sleep`` past the limit or send ``nan``.
     """
-    shutil.copytree(APP, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    client = folder / "flexcfl_app" / "client.py"
-    client.write_text(CLIENT.replace("{behaviour}", repr(dict(behaviour))))
+    folder.mkdir()
+    settings = (APP / "pyproject.toml").read_text()
+    ours = "flexcfl.flower.client:app"
+    assert ours in settings
+    (folder / "pyproject.toml").write_text(settings.replace(ours, "misbehaving:app"))
+    client = CLIENT.replace("{behaviour}", repr(dict(behaviour)))
+    (folder / "misbehaving.py").write_text(client)
     return folder
 
 

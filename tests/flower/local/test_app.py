@@ -14,12 +14,23 @@ from flexcfl.flower import APP
 
 pytest.importorskip("flwr")
 
+from flwr.clientapp import ClientApp
+from flwr.serverapp import ServerApp
+
+from flexcfl.flower import client, server
+
 
 def test_it_has_the_version_of_the_package_and_the_settings_of_the_server() -> None:
     said = toml.read(APP / "pyproject.toml")
     assert said["project"]["version"] == flexcfl.__version__
     config = said["tool"]["flwr"]["app"]["config"]
     assert config.keys() == {"experiment", "set", "out", "resume", "track"}
+    assert said["tool"]["flwr"]["app"]["components"] == {
+        "serverapp": f"{server.__name__}:app",
+        "clientapp": f"{client.__name__}:app",
+    }
+    assert isinstance(server.app, ServerApp)
+    assert isinstance(client.app, ClientApp)
 
 
 def test_flower_builds_it(tmp_path: Path) -> None:
@@ -29,5 +40,4 @@ def test_flower_builds_it(tmp_path: Path) -> None:
     words = [str(flwr), "build", "--app", str(APP)]
     subprocess.run(words, cwd=tmp_path, env=environment, check=True, capture_output=True)
     (built,) = tmp_path.glob("*.fab")
-    names = set(zipfile.ZipFile(built).namelist())
-    assert {f"flexcfl_app/{name}.py" for name in ("__init__", "server", "client")} <= names
+    assert "pyproject.toml" in zipfile.ZipFile(built).namelist()

@@ -12,7 +12,7 @@ from flexcfl.errors import FlexcflError, TrainingError
 from flexcfl.experiment.layers import spoken
 from flexcfl.flower.local import conduct
 from flexcfl.flower.local.federation import Plan
-from flexcfl.flower.local.standing import Standing
+from flexcfl.flower.local.progress import RunProgress
 from flexcfl.record.tables import RoundFigures
 from flexcfl.runner.conduct import conduct as conduct_here
 
@@ -40,7 +40,7 @@ class Acted:
     error: BaseException | None = None  # after the first round
 
     def __init__(self, plan: Plan, _: object) -> None:
-        self.folder, self.standing = plan.folder, Standing(plan.folder)
+        self.folder, self.progress = plan.folder, RunProgress(plan.folder)
 
     def __enter__(self) -> "Acted":
         return self
@@ -49,14 +49,14 @@ class Acted:
         pass
 
     def begin(self) -> int:
-        self.standing.skip(self.before)
+        self.progress.skip(self.before)
         return self.before
 
     def rounds(self) -> Iterator[RoundFigures]:
         head, *lines = (self.model / "rounds.csv").read_text().splitlines(keepends=True)
         for number in range(1, len(lines) + 1):
             (self.folder / "rounds.csv").write_text("".join([head, *lines[:number]]))
-            yield from self.standing.further()
+            yield from self.progress.further()
             if self.error:
                 raise self.error
         shutil.copytree(self.model, self.folder, dirs_exist_ok=True)

@@ -1,11 +1,13 @@
-"""The programs of Flower that make a federation on this machine, and how each is called."""
+"""The programs of Flower that make a federation on this machine, and the ports they listen on."""
 
 import os
 import shlex
 import shutil
+import socket
 import sys
 import sysconfig
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,23 +15,27 @@ from typing import TYPE_CHECKING, Any
 import tomli_w
 
 from flexcfl.errors import SettingsError
-from flexcfl.flower.local.ports import HOST
 
 if TYPE_CHECKING:
     from flexcfl.flower.certificates import Certificates
 
-__all__ = ["FORKED", "WARM", "Programs", "environment"]
+__all__ = [
+    *("FORKED", "HOST", "WARM", "Programs", "check_free_port", "environment", "free_ports"),
+    "is_open",
+]
 
+HOST = "127.0.0.1"
+MOST = 65535
 NAME = "here"  # of the connection that ``flwr`` finds in its folder
 CONNECTION = "config.toml"
 FORKED = ("flower-supernode", "flower-superexec", "flwr", "flwr-clientapp", "flwr-serverapp")
-STAND_IN = Path(__file__).with_name("standin.py")
-WARM = "warm"  # the process of which these are forks, and the folder of what stands in for them
+FORK_CLIENT = Path(__file__).with_name("fork_client.py")
+WARM = "warm"  # the process of which these are forks, and the folder of the scripts that ask it
 # Not with -m, which Flower would take for the name of its programs; and as those are started, the
 # current folder is none to import from.
 START = (
     "import sys; sys.path = [each for each in sys.path if each]; "
-    "from flexcfl.flower.local import warm; warm.main(*sys.argv[1:])"
+    "from flexcfl.flower.local import fork_server; fork_server.main(*sys.argv[1:])"
 )
 
 
@@ -100,7 +106,7 @@ class Programs:
         folder.mkdir()
         door = str(self.door)
         for name in FORKED:
-            words = shlex.join([sys.executable, "-I", "-S", str(STAND_IN), door, name])
+            words = shlex.join([sys.executable, "-I", "-S", str(FORK_CLIENT), door, name])
             (folder / name).write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding="utf-8")
             (folder / name).chmod(0o700)
         return [sys.executable, "-c", START, door, *FORKED]
@@ -148,3 +154,37 @@ def _path(home: Path) -> str:
     """Return where programs are looked for: what stands in, then beside this Python, then all."""
     own = [str(home / WARM), sysconfig.get_path("scripts")]
     return os.pathsep.join([*own, os.environ.get("PATH", os.defpath)])
+
+
+def free_ports(number: int) -> list[int]:
+    """Return so many different ports that are free at this moment."""
+    with ExitStack() as held:
+        ports = []
+        for _ in range(number):
+            each = held.enter_context(socket.socket())
+            each.bind((HOST, 0))
+            ports.append(int(each.getsockname()[1]))
+        return ports
+
+
+def check_free_port(port: int) -> None:
+    """Refuse a port that is taken, or that one may not have."""
+    if not 1 <= port <= MOST:
+        raise SettingsError(f"There is no port {port}: choose one from 1 to {MOST} with --port.")
+    with socket.socket() as tried:
+        # As a server does, who may have a port again at once that another has just given back.
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind((HOST, port))
+        except OSError as error:
+            raise SettingsError(
+                f"The SuperLink cannot have port {port} ({error.strerror}): choose another with "
+                "--port, or leave it out for one that is free."
+            ) from None
+
+
+def is_open(port: int) -> bool:
+    """Whether somebody listens on a port."""
+    with socket.socket() as tried:
+        tried.settimeout(1.0)
+        return tried.connect_ex((HOST, port)) == 0

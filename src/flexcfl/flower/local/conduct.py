@@ -23,9 +23,9 @@ from flexcfl.experiment.experiment import Experiment
 from flexcfl.experiment.layers import Layer
 from flexcfl.experiment.resolve import Resolved, resolve
 from flexcfl.flower import EVERY_ROUND
-from flexcfl.flower.local import ports
+from flexcfl.flower.local.commands import check_free_port
 from flexcfl.flower.local.federation import Federation, Plan
-from flexcfl.flower.local.standing import Standing
+from flexcfl.flower.local.progress import RunProgress
 from flexcfl.lines import tell
 from flexcfl.protocol.cohorts import Attendance
 from flexcfl.record import claim, places
@@ -99,7 +99,7 @@ def resume(
         pass
     # Everything is from the file, which need not be said of each setting.
     prepared = _prepared(Resolved(experiment, {}), file, console)
-    tls = Standing(path).registration.exists()
+    tls = RunProgress(path).registration.exists()
     config = {"out": str(path), "resume": True, **_tracked(track)}
     plan = Plan(path, config, _nodes(experiment), _settings(experiment), tls=tls)
     with _going_on(path, console, None):
@@ -109,7 +109,7 @@ def resume(
 def is_local(path: Path) -> bool:
     """Whether a folder is that of a run that was begun over nodes of this machine."""
     file = path / EXPERIMENT
-    if not (Standing(path).logs.is_dir() and file.is_file()):
+    if not (RunProgress(path).logs.is_dir() and file.is_file()):
         return False
     return "nodes" in toml.read(file).get("network", {})
 
@@ -117,7 +117,7 @@ def is_local(path: Path) -> bool:
 def forget(path: Path) -> None:
     """Remove what nodes remember of a run that is finished."""
     if is_local(path):
-        Standing(path).forget()
+        RunProgress(path).forget()
 
 
 def _hold(plan: Plan, prepared: Prepared, console: Console) -> None:
@@ -212,7 +212,7 @@ def _check_possible(port: int | None) -> None:
             "Flower is not installed: pip install 'flexcfl[flower]', then give the same command."
         ) from None
     if port is not None:
-        ports.check_free(port)
+        check_free_port(port)
 
 
 def _prepared(resolved: Resolved, file: Path | None, console: Console) -> Prepared:
@@ -243,18 +243,18 @@ def _going_on(path: Path, console: Console, made: Sequence[Path] | None) -> Iter
 
     ``made`` are the folders that were made for a run that begins.
     """
-    standing = Standing(path)
+    progress = RunProgress(path)
     try:
         yield
     except BaseException as error:
-        standing.unlock()
-        if standing.any_round:
+        progress.unlock()
+        if progress.any_round:
             # Where the run itself has failed, it would fail again.
             own = isinstance(error, FlexcflError) and not isinstance(error, TrainingError)
             further = "" if own else f" To go on: {places.command(path)}"
             tell(f"The rounds so far are in '{path}'.{further}", console)
         elif made is not None and not isinstance(error, TrainingError):  # which speaks of logs
-            standing.give_up(made)
+            progress.give_up(made)
         raise
 
 

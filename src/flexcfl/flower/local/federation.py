@@ -13,10 +13,9 @@ from typing import Any
 
 from flexcfl.errors import FlexcflError, TrainingError
 from flexcfl.flower import APP
-from flexcfl.flower.local import ports
-from flexcfl.flower.local.commands import WARM, Programs, environment
+from flexcfl.flower.local.commands import HOST, WARM, Programs, environment, free_ports, is_open
 from flexcfl.flower.local.processes import Process, Processes
-from flexcfl.flower.local.standing import REGISTER, Standing
+from flexcfl.flower.local.progress import REGISTER, RunProgress
 from flexcfl.flower.pipe import BEGUN, DONE, GONE, MISTAKE, PID, REMARK, VARIABLE, Listener
 from flexcfl.record import places
 from flexcfl.record.tables import RoundFigures
@@ -65,7 +64,7 @@ class Federation:
     nodes: dict[int, Process] = field(init=False, default_factory=dict)
     pillars: dict[str, Process] = field(init=False, default_factory=dict)
     server: int | None = field(init=False, default=None)
-    _standing: Standing = field(init=False)
+    _progress: RunProgress = field(init=False)
     _stack: ExitStack = field(init=False, default_factory=ExitStack)
     _restarts: Counter[str] = field(init=False, default_factory=Counter)
     _due: dict[int, float] = field(init=False, default_factory=dict)
@@ -74,8 +73,8 @@ class Federation:
     _over: bool = field(init=False, default=False)
 
     def __enter__(self) -> "Federation":
-        self._standing = Standing(self.plan.folder)
-        logs = self._standing.logs
+        self._progress = RunProgress(self.plan.folder)
+        logs = self._progress.logs
         with places.told(logs):
             logs.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
@@ -125,13 +124,13 @@ class Federation:
     def start_node(self, node: int) -> None:
         """Start the node of a part of the clients, which may be one more."""
         part = {"partition-id": node, "num-partitions": self.plan.nodes}
-        config = {**part, "memory": str(self._standing.nodes), **self.plan.settings}
-        command = self._programs.supernode(node, ports.free(1)[0], config)
+        config = {**part, "memory": str(self._progress.nodes), **self.plan.settings}
+        command = self._programs.supernode(node, free_ports(1)[0], config)
         self.nodes[node] = self._processes.start(f"node-{node}", command)
 
     def _further(self) -> Sequence[RoundFigures]:
         # Before the run goes on there may be a round that it has to do again.
-        return [] if self._before is None else self._standing.further()
+        return [] if self._before is None else self._progress.further()
 
     def _look(self) -> None:
         """Hear what the ``ServerApp`` has told in a moment, and start again what has ended."""
@@ -147,12 +146,12 @@ class Federation:
             self.server = int(text)
         elif what == BEGUN:
             self._before = int(text)
-            self._standing.skip(self._before)
+            self._progress.skip(self._before)
         elif what == REMARK:
             self.remark(text)
         elif what == MISTAKE:
             raise FlexcflError(text)
-        elif what == DONE or self._standing.finished:  # which may have been its last words
+        elif what == DONE or self._progress.finished:  # which may have been its last words
             self._over = True
         else:
             assert what == GONE
@@ -183,12 +182,12 @@ class Federation:
             self.start_node(node)
 
     def _start_again(self, name: str, why: str) -> None:
-        then = "goes on from its checkpoint" if self._standing.begun else "begins anew"
+        then = "goes on from its checkpoint" if self._progress.begun else "begins anew"
         self._count(name, why, f"all is started again, and the run {then}")
         there = {*self.nodes, *self._due}
         self._processes.end_all()
         self._listener.hang_up()
-        self._standing.tidy()
+        self._progress.tidy()
         self._start(there)
 
     def _count(self, name: str, why: str, then: str) -> None:
@@ -197,19 +196,19 @@ class Federation:
         if self._restarts[name] > RESTARTS:
             raise TrainingError(
                 f"The {_spelt(name)} has ended {self._restarts[name]} times without a finished "
-                f"round ({why}): see what it says in '{self._standing.logs}', then try again."
+                f"round ({why}): see what it says in '{self._progress.logs}', then try again."
             )
         self.remark(f"The {_spelt(name)} has ended ({why}): {then}.\n")
 
     def _start(self, nodes: set[int] | None = None) -> None:
-        port = ports.free(1)[0] if self.plan.port is None else self.plan.port
+        port = free_ports(1)[0] if self.plan.port is None else self.plan.port
         self._programs = Programs(self._home, port, self._certificates)
         self.server, self._before, self._due, self.nodes, self.pillars = None, None, {}, {}, {}
         self._programs.connect()
         if self.plan.warm:
             self._put_up(WARM, self._programs.warm())
         self._put_up(SUPERLINK, self._programs.superlink())
-        self._wait(lambda: ports.is_open(port))
+        self._wait(lambda: is_open(port))
         self._wait(lambda: not self.plan.warm or self._programs.door.exists())
         self._put_up(SERVER, self._programs.superexec())
         if self._certificates is not None:
@@ -229,7 +228,7 @@ class Federation:
 
     def _submit(self) -> None:
         config = self.plan.config
-        if self._standing.begun:
+        if self._progress.begun:
             again = {"out": str(self.plan.folder), "resume": True}
             config = again | {key: config[key] for key in ("track",) if key in config}
         self._finish("submit", [self._programs.submit(self.plan.app, config)])
@@ -248,7 +247,7 @@ class Federation:
         if failed and self._stands:
             raise TrainingError(
                 f"Flower does not take what is to {name}: see what it says in "
-                f"'{self._standing.logs}/{name}.log'."
+                f"'{self._progress.logs}/{name}.log'."
             )
 
     def _wait(self, there: Callable[[], bool]) -> None:
@@ -261,7 +260,7 @@ class Federation:
         from flexcfl.flower import certificates
 
         folder = self._home / "certificates"
-        return certificates.make(folder, [ports.HOST, "localhost"], self.plan.nodes)
+        return certificates.make(folder, [HOST, "localhost"], self.plan.nodes)
 
 
 def _private() -> "tempfile.TemporaryDirectory[str]":

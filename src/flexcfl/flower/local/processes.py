@@ -1,6 +1,13 @@
-"""Processes that never outlive who started them: each heads a group, and a guard knows them all."""
+"""Processes that never outlive the one that started them, even if that is killed.
+
+Each heads a group of processes. A guard knows all groups and ends them: it runs this file as a
+program of its own, which needs nothing but Python. It reads from its standard input, a line each,
+``add PGID`` and ``drop PGID`` for groups, and ``folder PATH`` for a folder that is to be removed.
+Only when the process at the other end is gone does the input end, and then the guard acts.
+"""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,9 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["Process", "Processes"]
+__all__ = ["Process", "Processes", "guard"]
 
-GUARD = Path(__file__).with_name("guard.py")
 PATIENCE = 10.0  # seconds for a process that was killed to be gone
 LINGERING = 1.0  # and for what it had started, of which only the system can tell
 
@@ -54,7 +60,7 @@ class Processes:
 
     def __enter__(self) -> "Processes":
         # Isolated and without site-packages: nothing that is installed can disturb it.
-        command = [sys.executable, "-I", "-S", str(GUARD)]
+        command = [sys.executable, "-I", "-S", __file__]
         self._guard = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
         self._tell(f"folder {self.folder}")
         return self
@@ -87,18 +93,14 @@ class Processes:
         self._tell(f"add {process.pid}")
         return process
 
-    def end(self, process: Process) -> None:
-        """End a process at once, with all that it started."""
-        self._kill([process])
-
     def end_all(self) -> None:
         """End all processes at once."""
-        self._kill(list(self._running))
+        self.end(*self._running)
 
-    def _kill(self, processes: Sequence[Process]) -> None:
+    def end(self, *processes: Process) -> None:
+        """End processes at once, with all that they started."""
         for each in processes:
-            with suppress(ProcessLookupError, PermissionError):  # nobody is left of the group
-                os.killpg(each.pid, signal.SIGKILL)
+            _kill_group(each.pid)
         for each in processes:
             each.popen.wait(PATIENCE)
             _await_end(each.pid)
@@ -112,10 +114,37 @@ class Processes:
             self._guard.stdin.flush()
 
 
+def guard() -> None:
+    """Read until the input ends, and then end all that is left."""
+    groups: list[int] = []
+    folders: list[str] = []
+    for line in sys.stdin:
+        what, _, value = line.rstrip("\n").partition(" ")
+        if what == "add":
+            groups.append(int(value))
+        elif what == "drop":
+            groups.remove(int(value))
+        else:
+            folders.append(value)
+    for group in groups:
+        _kill_group(group)
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _kill_group(group: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):  # nobody is left of it
+        os.killpg(group, signal.SIGKILL)
+
+
 def _await_end(group: int) -> None:
-    """Wait until nobody is left of a group that was killed, or only who is never asked after."""
+    """Wait until nobody is left of a group that was killed, or only zombies without a parent."""
     end = time.monotonic() + LINGERING
     with suppress(ProcessLookupError, PermissionError):
         while time.monotonic() < end:
             os.killpg(group, 0)
             time.sleep(0.01)
+
+
+if __name__ == "__main__":
+    guard()

@@ -1,4 +1,4 @@
-"""How far a run has come, seen from its folder by who does not hold it."""
+"""How far a run has come, seen from its folder by another process."""
 
 import shutil
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ from flexcfl.record.reading import so_far
 from flexcfl.record.state import is_finished
 from flexcfl.record.tables import ROUNDS, TABLES, RoundFigures
 
-__all__ = ["REGISTER", "Standing"]
+__all__ = ["REGISTER", "RunProgress"]
 
 REGISTER = "register"  # what is done with the keys of nodes, only with TLS
 
 
 @dataclass(eq=False)
-class Standing:
+class RunProgress:
     """What the folder of a run tells."""
 
     folder: Path

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import flexcfl
-from flexcfl.flower.local.standing import Standing
+from flexcfl.flower.local.progress import RunProgress
 from flexcfl.record.places import made
 
 
@@ -17,18 +17,18 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_finished_run_is_seen(finished: Path) -> None:
-    standing = Standing(finished)
-    assert standing.finished
-    assert standing.any_round
-    assert not standing.begun  # of which there would be a checkpoint
+    progress = RunProgress(finished)
+    assert progress.finished
+    assert progress.any_round
+    assert not progress.begun  # of which there would be a checkpoint
 
 
 def test_rounds_are_seen_as_they_are_written_each_once(tmp_path: Path, finished: Path) -> None:
     head, first, second = (finished / "rounds.csv").read_bytes().splitlines(keepends=True)
-    table, standing = tmp_path / "rounds.csv", Standing(tmp_path)
+    table, progress = tmp_path / "rounds.csv", RunProgress(tmp_path)
 
     def seen() -> list[int]:
-        return [each.round for each in standing.further()]
+        return [each.round for each in progress.further()]
 
     assert seen() == []
     table.write_bytes(head + first[:10])
@@ -46,9 +46,9 @@ def test_rounds_are_seen_as_they_are_written_each_once(tmp_path: Path, finished:
 
 
 def test_rounds_that_were_done_before_are_left_out(finished: Path) -> None:
-    standing = Standing(finished)
-    standing.skip(1)
-    assert [each.round for each in standing.further()] == [2]
+    progress = RunProgress(finished)
+    progress.skip(1)
+    assert [each.round for each in progress.further()] == [2]
 
 
 def test_a_run_that_was_killed_before_its_beginning_makes_room(tmp_path: Path) -> None:
@@ -58,18 +58,18 @@ def test_a_run_that_was_killed_before_its_beginning_makes_room(tmp_path: Path) -
     (path / "nodes" / "memory").touch()
     (path / "experiment.toml").touch()
     (path / ".lock").touch()
-    standing = Standing(path)
-    standing.tidy()
+    progress = RunProgress(path)
+    progress.tidy()
     assert {each.name for each in path.iterdir()} == {"logs"}
     made(path, tmp_path, ["logs"])  # for a run can begin here
-    standing.give_up(folders)
+    progress.give_up(folders)
     assert not path.exists()
 
 
 def test_rounds_are_never_taken_away(tmp_path: Path, finished: Path) -> None:
     before = (finished / "rounds.csv").read_bytes()
     (finished / "summary.json").rename(tmp_path / "summary.json")
-    Standing(finished).tidy()
+    RunProgress(finished).tidy()
     (tmp_path / "summary.json").rename(finished / "summary.json")
     assert (finished / "rounds.csv").read_bytes() == before
 
@@ -77,5 +77,5 @@ def test_rounds_are_never_taken_away(tmp_path: Path, finished: Path) -> None:
 def test_what_others_put_into_the_folder_stays(tmp_path: Path) -> None:
     path, folders = made(tmp_path / "run", tmp_path)
     (path / "notes.txt").touch()
-    Standing(path).give_up(folders)
+    RunProgress(path).give_up(folders)
     assert {each.name for each in path.iterdir()} == {"notes.txt"}

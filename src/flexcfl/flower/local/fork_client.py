@@ -1,11 +1,11 @@
-"""Stands in for a program of Flower: a fork of ``warm.py`` does its work, and this ends with it.
+"""Stands in for a program of Flower: a fork of the fork server does its work, and this waits.
 
 It needs nothing but Python, and so starts at once:
 
-    python -I -S standin.py SOCKET PROGRAM [what the program takes]
+    python -I -S fork_client.py SOCKET PROGRAM [what the program takes]
 
-It ends with who has started it as well, so that a node that was killed takes along what it had
-started, and nothing of it is still at work when it is back.
+It ends with its parent as well, so that a node that was killed takes along what it had started, and
+nothing of it is still at work when it is back.
 """
 
 import os
@@ -14,7 +14,7 @@ import sys
 
 __all__ = ["main"]
 
-LOOK = 0.2  # seconds after which is looked whether who has started this is still there
+LOOK = 0.2  # seconds between two looks whether the parent is still there
 
 
 def main(path: str, *words: str) -> int:

@@ -1,34 +1,37 @@
 """Flower's programs without their start-up: forks of one process that has imported everything.
 
 Every node is two processes of Flower, and one more for each message to it. Most of what these cost
-on one machine is that each imports Flower anew, and PyTorch if it trains. So for the programs of
-Flower others stand in (``standin.py``): they ask this process over a socket, whose fork then does
-what Flower's own program would, in the environment of this process, which is that of all programs
-of a federation. A fork ends if who has asked is gone.
+on one machine is that each imports Flower anew, and PyTorch if it trains. So in place of each
+program of Flower ``fork_client.py`` is started: it asks this process over a socket, whose fork then
+does what Flower's own program would, in the environment of this process, which is that of all
+programs of a federation. A fork ends if its client is gone.
 """
 
 import os
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib.metadata import entry_points
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 from typing import Any, NoReturn, TypeAlias
 
-__all__ = ["main"]
+__all__ = ["main", "shorten_waits"]
 
 Program: TypeAlias = Callable[[], Any]
 
-WAITING = 1000  # who may wait until everything is imported
+WAITING = 1000  # clients that may wait until everything is imported
 LONGEST = 65_536  # bytes of all words
-LOOK = 1.0  # seconds after which is looked whether who has started this is still there
+LOOK = 1.0  # seconds between two looks whether the parent of this process is still there
+LONGEST_WAIT = 0.2  # seconds for which Flower's programs wait between two looks
 
 
 def main(path: str, *names: str) -> None:
-    """Import everything, and then fork for everybody who asks for one of these programs.
+    """Import everything, and then fork for every client that asks for one of these programs.
 
     It heads a group of processes, that of all its forks, and they end with who has started it.
     """
@@ -42,14 +45,14 @@ def main(path: str, *names: str) -> None:
         door.settimeout(LOOK)
         while os.getppid() == parent:
             with suppress(TimeoutError):
-                asker, _ = door.accept()
-                with asker:
-                    _fork(door, asker, programs)
+                client, _ = door.accept()
+                with client:
+                    _fork(door, client, programs)
     os.killpg(os.getpid(), signal.SIGKILL)
 
 
-def _fork(door: socket.socket, asker: socket.socket, programs: Mapping[str, Program]) -> None:
-    """Let a fork do what is asked for; where there can be none, the asker ends as after a kill."""
+def _fork(door: socket.socket, client: socket.socket, programs: Mapping[str, Program]) -> None:
+    """Let a fork do what is asked for; where there can be none, the client ends as after a kill."""
     try:
         fork = os.fork()
     except OSError as error:
@@ -57,7 +60,7 @@ def _fork(door: socket.socket, asker: socket.socket, programs: Mapping[str, Prog
         return
     if fork == 0:
         door.close()
-        _work(asker, programs)
+        _work(client, programs)
 
 
 def imported(names: tuple[str, ...]) -> Mapping[str, Program]:
@@ -66,30 +69,49 @@ def imported(names: tuple[str, ...]) -> Mapping[str, Program]:
     import flexcfl.flower.client
     import flexcfl.flower.server
     import flexcfl.models
-    from flexcfl.flower.local import waits
 
     with suppress(ImportError):  # of Numba, without which it is not used
         import flexcfl.engine.compiled  # noqa: F401
     with suppress(ImportError):  # what Flower's connections import when they are first made
         import httpcore  # noqa: F401
 
-    waits.shorten()
+    shorten_waits()
     found = entry_points(group="console_scripts")
     return {name: found[name].load() for name in names}
 
 
-def _work(asker: socket.socket, programs: Mapping[str, Program]) -> NoReturn:
+def shorten_waits() -> None:
+    """Shorten Flower's waits, in this process and its forks.
+
+    A SuperNode looks for messages every 3 seconds, and a program that asks for a part of one that
+    is still being written tries again after a second. Between machines that spares the network;
+    here, where a look costs a millisecond, a round of a small federation would be almost nothing
+    else.
+    """
+    from flwr.supercore.inflatable import inflatable_utils
+    from flwr.supernode import start_client_internal
+
+    def sleep(seconds: float) -> None:
+        time.sleep(min(seconds, LONGEST_WAIT))
+
+    supernode: Any = start_client_internal  # which takes nothing but ``sleep`` from ``time``
+    supernode.time = SimpleNamespace(sleep=sleep)
+    for pull in ("pull_objects", "pull_and_inflate_object_from_tree"):
+        getattr(inflatable_utils, pull).__kwdefaults__["initial_backoff"] = LONGEST_WAIT
+
+
+def _work(client: socket.socket, programs: Mapping[str, Program]) -> NoReturn:
     """Be the program that is asked for, with the output of who has asked."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    told, files, _, _ = socket.recv_fds(asker, LONGEST, 3)
+    told, files, _, _ = socket.recv_fds(client, LONGEST, 3)
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
     sys.argv = told.decode().split("\0")
-    Thread(target=_end_with, args=(asker,), daemon=True).start()
+    Thread(target=_end_with, args=(client,), daemon=True).start()
     code = _outcome(programs[sys.argv[0]])
     with suppress(OSError):
-        asker.send(str(code).encode())
+        client.send(str(code).encode())
     os._exit(code)
 
 
@@ -111,8 +133,8 @@ def _outcome(program: Program) -> int:
     return 0
 
 
-def _end_with(asker: socket.socket) -> None:
+def _end_with(client: socket.socket) -> None:
     """End when the other side does, which says nothing more."""
     with suppress(OSError):
-        asker.recv(1)
+        client.recv(1)
     os.kill(os.getpid(), signal.SIGKILL)

@@ -1,5 +1,0 @@
-"""The app's ``ServerApp``."""
-
-from flexcfl.flower.server import app
-
-__all__ = ["app"]
