@@ -168,7 +168,7 @@ def script() -> str:
 
 
 @pytest.mark.parametrize("words", [["-m", "flexcfl"], ["-c", script()]], ids=["module", "script"])
-@pytest.mark.parametrize("module", ["signal", "typer", "flexcfl.cli.show"])
+@pytest.mark.parametrize("module", ["signal", "typer", "flexcfl.cli.runs"])
 def test_while_the_command_is_imported_it_is_one_line(
     module: str, words: list[str], tmp_path: Path
 ) -> None:

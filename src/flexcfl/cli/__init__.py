@@ -8,7 +8,7 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from io import TextIOWrapper
@@ -19,23 +19,18 @@ import click
 import typer
 
 from flexcfl import __version__
-from flexcfl.cli import data
-from flexcfl.cli.algorithms import algorithms as algorithms_command
-from flexcfl.cli.bench import bench as bench_command
-from flexcfl.cli.commands import Commands
-from flexcfl.cli.compare import compare as compare_command
-from flexcfl.cli.diff import diff as diff_command
-from flexcfl.cli.export import export as export_command
-from flexcfl.cli.federate import federate as federate_command
-from flexcfl.cli.output import example
-from flexcfl.cli.place import place as place_command
-from flexcfl.cli.report import report as report_command
-from flexcfl.cli.report import watch as watch_command
-from flexcfl.cli.reproduce import reproduce as reproduce_command
-from flexcfl.cli.resume import resume as resume_command
-from flexcfl.cli.run import run as run_command
-from flexcfl.cli.runs import runs as runs_command
-from flexcfl.cli.show import show as show_command
+from flexcfl.cli import (
+    algorithms,
+    bench,
+    compare,
+    data,
+    export,
+    report,
+    reproduce,
+    runs,
+    train,
+)
+from flexcfl.cli.commands import Commands, example
 from flexcfl.errors import FlexcflError, not_installed, out_of_memory, refused, warnings_told
 
 __all__ = ["app", "main"]
@@ -50,6 +45,23 @@ MEMORY = (
 # Where a command needs arguments and gets none, click 8.2 and later raises its help as an error.
 NO_ARGUMENTS = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
+EXAMPLES: Mapping[Callable[..., None], str] = {
+    train.run: "run --shift swap-part --model mlp --out runs/mine",
+    train.federate: "federate --nodes 4 --dataset digits",
+    train.resume: "resume runs/flexcfl-digits-mclr-seed0-1",
+    compare.compare: "compare fedavg flexcfl --dataset mnist --seeds 5",
+    reproduce.reproduce: "reproduce table3 --only mnist-mclr --seeds 3",
+    runs.runs: "runs --where algorithm=flexcfl --sort final",
+    runs.show: "show runs/flexcfl-digits-mclr-seed0-1",
+    runs.diff: "diff runs/mine runs/flexcfl-digits-mclr-seed0-1 --all",
+    report.report: "report runs/flexcfl-digits-mclr-seed0-1 -o mine.html",
+    report.watch: "watch runs",
+    export.export: "export runs/flexcfl-digits-mclr-seed0-1 -o models",
+    export.place: "place runs/flexcfl-digits-mclr-seed0-1 --data newcomer.npz",
+    algorithms.algorithms: "algorithms flexcfl",
+    bench.bench: "bench",
+}
+
 app = Commands(
     name="flexcfl",
     help="Clustered federated learning that keeps working when clients differ and change.",
@@ -57,41 +69,8 @@ app = Commands(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
-app.command("run", epilog=example("flexcfl run --shift swap-part --model mlp --out runs/mine"))(
-    run_command
-)
-app.command("federate", epilog=example("flexcfl federate --nodes 4 --dataset digits"))(
-    federate_command
-)
-app.command("resume", epilog=example("flexcfl resume runs/flexcfl-digits-mclr-seed0-1"))(
-    resume_command
-)
-app.command("compare", epilog=example("flexcfl compare fedavg flexcfl --dataset mnist --seeds 5"))(
-    compare_command
-)
-app.command("reproduce", epilog=example("flexcfl reproduce table3 --only mnist-mclr --seeds 3"))(
-    reproduce_command
-)
-app.command("runs", epilog=example("flexcfl runs --where algorithm=flexcfl --sort final"))(
-    runs_command
-)
-app.command("show", epilog=example("flexcfl show runs/flexcfl-digits-mclr-seed0-1"))(show_command)
-app.command(
-    "diff", epilog=example("flexcfl diff runs/mine runs/flexcfl-digits-mclr-seed0-1 --all")
-)(diff_command)
-app.command(
-    "report", epilog=example("flexcfl report runs/flexcfl-digits-mclr-seed0-1 -o mine.html")
-)(report_command)
-app.command("watch", epilog=example("flexcfl watch runs"))(watch_command)
-app.command("export", epilog=example("flexcfl export runs/flexcfl-digits-mclr-seed0-1 -o models"))(
-    export_command
-)
-app.command(
-    "place",
-    epilog=example("flexcfl place runs/flexcfl-digits-mclr-seed0-1 --data newcomer.npz"),
-)(place_command)
-app.command("algorithms", epilog=example("flexcfl algorithms flexcfl"))(algorithms_command)
-app.command("bench", epilog=example("flexcfl bench"))(bench_command)
+for command, words in EXAMPLES.items():
+    app.command(command.__name__, epilog=example(f"flexcfl {words}"))(command)
 app.add_typer(data.app, name="data")
 
 

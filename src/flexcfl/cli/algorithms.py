@@ -5,21 +5,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flexcfl.cli import completion
-from flexcfl.cli.output import show
+from flexcfl.cli import options
+from flexcfl.cli.commands import print_shown
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from flexcfl.algorithms import Entry
 
-__all__ = ["algorithms"]
-
 
 def algorithms(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", hidden=True, autocompletion=completion.algorithms),
+        typer.Argument(metavar="NAME", hidden=True, autocompletion=options.complete_algorithm),
     ] = None,
 ) -> None:
     """Show every algorithm, what it is, and its options with their defaults.
@@ -36,9 +34,9 @@ def algorithms(
     if name is not None and name not in ALGORITHMS:
         raise SettingsError(unknown("algorithm", name, ALGORITHMS))
     if name is not None:
-        show(Group(_block(name, ALGORITHMS[name]), *_explained(ALGORITHMS[name].options)))
+        print_shown(Group(_block(name, ALGORITHMS[name]), *_explained(ALGORITHMS[name].options)))
         return
-    show(Group(*(_block(each, entry) for each, entry in ALGORITHMS.items())))
+    print_shown(Group(*(_block(each, entry) for each, entry in ALGORITHMS.items())))
 
 
 def _block(name: str, entry: "Entry") -> "RenderableType":

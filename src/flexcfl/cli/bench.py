@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flexcfl.cli import options
-from flexcfl.cli.output import show
+from flexcfl.cli.commands import print_shown
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from flexcfl.data import Federation
-
-__all__ = ["bench"]
 
 # Work, rounds and clients in a round: what takes about a minute in all.
 SHORT = {"W1": (5, 20), "W2": (5, 20), "W3": (2, 4)}
@@ -66,7 +64,7 @@ def bench(
                 progress.advance(task)
 
             measured.append(measure(work, federation, number, advance))
-    show(table(measured))
+    print_shown(table(measured))
 
 
 def _federation(data: "Path | None", console: "Console") -> "Federation":

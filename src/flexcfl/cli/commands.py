@@ -1,7 +1,8 @@
 """What all commands have in common: options given once, hints at what is meant, whole sentences."""
 
+import json
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import typer
@@ -11,7 +12,8 @@ from typer.models import CommandFunctionType
 from flexcfl.errors import SettingsError, nearest
 from flexcfl.synonyms import absent
 
-__all__ = ["Commands"]
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 WHOLE = 1000  # longer than any first sentence, so that a list of commands cuts none
 
@@ -100,3 +102,22 @@ def _sayable(ctx: click.Context) -> dict[str, str]:
         for key, names in homes().items()
     }
     return {**{key: how for key, how in settings.items() if how}, **own}
+
+
+def print_shown(shown: "RenderableType") -> None:
+    """Print something on the output of the command."""
+    from rich.console import Console
+
+    from flexcfl import lines
+
+    lines.show(shown, Console())
+
+
+def print_json(content: Any) -> None:
+    """Print something for programs, in which no name can move a terminal."""
+    typer.echo(json.dumps(content, indent=2, allow_nan=False))
+
+
+def example(command: str) -> str:
+    """Return what stands below a command's help: an example on one line, however narrow it is."""
+    return f"\b\nExample: {command}"  # click reads the character as: keep this line

@@ -5,22 +5,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flexcfl.cli import completion, options
-from flexcfl.cli.asking import speaking
+from flexcfl.cli import options
 from flexcfl.experiment.options import SharedOptions
 
 if TYPE_CHECKING:
     from flexcfl.experiment.layers import Layer
 
-__all__ = ["compare"]
 
-
-@speaking(SharedOptions)
+@options.with_settings(SharedOptions)
 def compare(
-    words: "Layer",
+    settings: "Layer",
     algorithms: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ALGORITHM]...", hidden=True, autocompletion=completion.algorithms),
+        typer.Argument(
+            metavar="[ALGORITHM]...", hidden=True, autocompletion=options.complete_algorithm
+        ),
     ] = None,
     seeds: Annotated[
         int,
@@ -61,7 +60,6 @@ def compare(
     same command with --out DIR. Then runs that are finished are not done again, and others go on
     from their last checkpoints, to the same results. A second Ctrl-C stops at once.
     """
-    # Late imports: whoever asks for help, or mistypes an option, does not wait for them.
     from rich.console import Console
 
     from flexcfl.comparison.conduct import conduct
@@ -72,7 +70,7 @@ def compare(
         check_number("jobs", jobs)
     named = [name.strip() for each in algorithms or [] for name in each.split(",")]
     conduct(
-        ComparisonSpec.of(named or DEFAULT, seeds, words),
+        ComparisonSpec.of(named or DEFAULT, seeds, settings),
         Console(quiet=quiet),
         jobs=jobs,
         folder=out or "new",

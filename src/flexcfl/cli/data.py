@@ -5,17 +5,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flexcfl.cli import completion
-from flexcfl.cli.commands import Commands
-from flexcfl.cli.output import example, show
+from flexcfl.cli import options
+from flexcfl.cli.commands import Commands, example, print_shown
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from flexcfl.data.catalogue import Dataset
     from flexcfl.data.files import Source
-
-__all__ = ["app"]
 
 SVG_WIDTH = 110
 
@@ -28,7 +25,7 @@ app = Commands(
 # Typer 0.20 loses the help of arguments under newer versions of click, so the commands' own help
 # tells about NAME.
 Name = Annotated[
-    str, typer.Argument(metavar="NAME", hidden=True, autocompletion=completion.datasets)
+    str, typer.Argument(metavar="NAME", hidden=True, autocompletion=options.complete_dataset)
 ]
 DataFolder = Annotated[
     Path | None,
@@ -52,7 +49,7 @@ def list_(data: DataFolder = None) -> None:
         Row(each.name, each.what, each.clients, _whereabouts(each, data))
         for each in DATASETS.values()
     ]
-    show(Listing(rows))
+    print_shown(Listing(rows))
 
 
 @app.command(epilog=example("flexcfl data fetch mnist"))
@@ -134,7 +131,7 @@ def inspect(
     options = validated(dataset.options, table, name)
     with loading(Console(stderr=True), f"Loading {name}"):
         shown = report(dataset.load(options, data), options)
-    show(shown)
+    print_shown(shown)
     if svg is not None:
         _save(shown, svg, title=f"flexcfl data inspect {name}")
 

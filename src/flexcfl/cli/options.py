@@ -1,18 +1,29 @@
-"""Options that several commands have."""
+"""Options of commands: those that several have, those made of settings, and how shells complete."""
 
+import inspect
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args
 
 import typer
+from typer.models import ArgumentInfo
 
-__all__ = [
-    "Data",
-    "Jobs",
-    "OwnModel",
-    "Quiet",
-    "Track",
+from flexcfl.experiment.options import OPTIONS, names_of
+
+if TYPE_CHECKING:
+    from flexcfl.experiment.layers import Layer
+
+Command: TypeAlias = Callable[..., None]
+
+Run: TypeAlias = Annotated[Path, typer.Argument(metavar="RUN", hidden=True)]
+Runs: TypeAlias = Annotated[list[Path], typer.Argument(metavar="RUN...", hidden=True)]
+Experiment: TypeAlias = Annotated[
+    Path | None, typer.Argument(metavar="EXPERIMENT.toml", hidden=True)
 ]
-
+RunOut: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="The run's folder. [default: a new one under runs]"),
+]
 OwnModel: TypeAlias = Annotated[
     str | None,
     typer.Option(
@@ -44,4 +55,126 @@ Jobs: TypeAlias = Annotated[
         "[default: one per core]",
     ),
 ]
+AllAsJson: TypeAlias = Annotated[
+    bool, typer.Option("--json", help="Print all of it as one JSON object.")
+]
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Set: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Any setting by table and name, such as local.prox=0.1; may be repeated. "
+        "'flexcfl run --help' lists the tables.",
+    ),
+]
+
+
+def with_settings(kinds: type[Any]) -> Callable[[Command], Command]:
+    """Give a command the options of a class beside its own, and ``--set``.
+
+    Their values come to the command as one layer of settings, its first argument.
+    """
+    names = names_of(kinds)
+
+    def given(command: Command) -> Command:
+        own = list(inspect.signature(command).parameters.values())[1:]
+
+        def called(set_: list[str] | None = None, **values: Any) -> None:
+            chosen = {name: values.pop(name) for name in names}
+            command(_layer(chosen, set_), **values)
+
+        arguments = [each for each in own if _is_argument(each)]
+        others = [each for each in own if each not in arguments]
+        parameters = [*arguments, *map(_parameter, names), _keyword("set_", Set), *others]
+        called.__name__, called.__doc__ = command.__name__, command.__doc__
+        called.__annotations__ = {each.name: each.annotation for each in parameters}
+        called.__dict__["__signature__"] = inspect.Signature(parameters)
+        return called
+
+    return given
+
+
+def _is_argument(parameter: inspect.Parameter) -> bool:
+    return any(isinstance(each, ArgumentInfo) for each in get_args(parameter.annotation))
+
+
+def _parameter(name: str) -> inspect.Parameter:
+    option = OPTIONS[name]
+    how = typer.Option(
+        metavar=option.metavar,
+        help=option.help,
+        autocompletion=COMPLETIONS.get(name),
+        show_default=False,
+    )
+    return _keyword(name, Annotated[option.kind | None, how])
+
+
+def _keyword(name: str, annotation: Any) -> inspect.Parameter:
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return inspect.Parameter(name, kind, default=None, annotation=annotation)
+
+
+def _layer(chosen: Mapping[str, Any], set_: list[str] | None) -> "Layer":
+    """Return the settings that options stand for; ``chosen`` are their values by name."""
+    from flexcfl.experiment.layers import spoken
+    from flexcfl.settings import assignments
+
+    groups = chosen["groups"]  # a number or a word
+    number_or_word = assignments([f"groups={groups}"]) if groups is not None else {}
+    shifts = chosen["shift"] or None
+    assigned = assignments(set_ or [], example="local.rate=0.05")
+    return spoken({**chosen, "shift": shifts, **number_or_word}, assigned)
+
+
+def complete_algorithm(incomplete: str) -> list[tuple[str, str]]:
+    """Offer algorithms."""
+    from flexcfl.algorithms import ALGORITHMS
+
+    return _beginning(incomplete, ALGORITHMS, _summaries(ALGORITHMS.ours))
+
+
+def complete_dataset(incomplete: str) -> list[tuple[str, str]]:
+    """Offer datasets."""
+    from flexcfl.data import DATASETS
+
+    what = {name: dataset.what for name, dataset in DATASETS.ours.items()}
+    return _beginning(incomplete, DATASETS, what)
+
+
+def _complete_detector(incomplete: str) -> list[tuple[str, str]]:
+    from flexcfl.shifts.detection import DETECTORS
+
+    return _beginning(incomplete, DETECTORS, _summaries(DETECTORS.ours))
+
+
+def _complete_model(incomplete: str) -> list[tuple[str, str]]:
+    """Offer the models that come with flexcfl, without waiting for torch."""
+    return _beginning(incomplete, ("mclr", "mlp", "cnn"), {})
+
+
+def _complete_shift(incomplete: str) -> list[tuple[str, str]]:
+    from flexcfl.shifts import SHIFTS
+
+    what = {**_summaries(SHIFTS.ours), "none": "nothing changes"}
+    return _beginning(incomplete, [*SHIFTS, "none"], what)
+
+
+def _summaries(ours: Mapping[str, Any]) -> dict[str, str]:
+    return {name: entry.summary for name, entry in ours.items()}
+
+
+def _beginning(
+    incomplete: str, names: Iterable[str], summaries: Mapping[str, str]
+) -> list[tuple[str, str]]:
+    # Entries of installed packages have no summary here: a key press must not import their code.
+    return [(name, summaries.get(name, "")) for name in names if name.startswith(incomplete)]
+
+
+COMPLETIONS: Mapping[str, Callable[[str], list[tuple[str, str]]]] = {
+    "algorithm": complete_algorithm,
+    "dataset": complete_dataset,
+    "model": _complete_model,
+    "shift": _complete_shift,
+    "drift": _complete_detector,
+}

@@ -7,13 +7,11 @@ import typer
 
 from flexcfl.cli import options
 
-__all__ = ["report", "watch"]
-
 PORT = 8000
 
 
 def report(
-    folders: Annotated[list[Path], typer.Argument(metavar="RUN...", hidden=True)],
+    folders: options.Runs,
     out: Annotated[
         Path,
         typer.Option(
@@ -66,7 +64,7 @@ def report(
 
 
 def watch(
-    folders: Annotated[list[Path], typer.Argument(metavar="RUN...", hidden=True)],
+    folders: options.Runs,
     port: Annotated[
         int,
         typer.Option(

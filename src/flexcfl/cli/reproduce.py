@@ -7,8 +7,6 @@ import typer
 
 from flexcfl.cli import options
 
-__all__ = ["reproduce"]
-
 MERGE = "merge"
 
 

@@ -1,13 +1,12 @@
-"""``flexcfl runs``: which runs there are, and what each reached."""
+"""``flexcfl runs``, ``show`` and ``diff``: the runs that there are, one run, two side by side."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from flexcfl.cli.output import show, show_json
-
-__all__ = ["runs"]
+from flexcfl.cli import options
+from flexcfl.cli.commands import print_json, print_shown
 
 
 def runs(
@@ -82,8 +81,56 @@ def runs(
         typer.echo(sentence, err=True)
     rows = history.view(where or [], sort, reverse, limit)
     if as_json:
-        show_json([row.content() for row in rows])
+        print_json([row.content() for row in rows])
     elif rows:
-        show(ListView(rows, asked_for(where or [], sort)))
+        print_shown(ListView(rows, asked_for(where or [], sort)))
     else:
         typer.echo(f"Of {len(history.rows)} runs none is so.", err=True)
+
+
+def show(
+    folder: options.Run,
+    as_json: options.AllAsJson = False,
+) -> None:
+    """Show one run: its settings, its figures, its groups, what it sent, its files.
+
+    RUN is the folder of a run, which 'flexcfl run' printed and 'flexcfl runs' lists. Settings that
+    are not the defaults of its dataset and algorithm are in bold, with the default. A run that is
+    not finished is shown as far as it is, with the command to go on with it if it was interrupted.
+    """
+    from rich.console import Console
+
+    from flexcfl.report.history.details_view import show_run
+    from flexcfl.report.history.run_details import details
+
+    run = details(folder)
+    if as_json:
+        print_json(run.content())
+        return
+    show_run(run, Console(highlight=False))
+
+
+def diff(
+    folders: Annotated[list[Path], typer.Argument(metavar="RUN RUN...", hidden=True)],
+    all_: Annotated[bool, typer.Option("--all", help="Show settings that are the same, too.")] = (
+        False
+    ),
+    as_json: options.AllAsJson = False,
+) -> None:
+    """Hold two runs or more against each other: settings, figures, accuracy by round, versions.
+
+    RUN RUN... are folders of runs, finished or not. Figures have beside them the difference to
+    the first run, accuracies in points of percent. It is said in which round accuracies differ
+    first, or that they are the same to the last digit.
+
+    It only shows, so that it ends with 0 whether runs differ or not; who wants to test for that
+    asks with --json.
+    """
+    from flexcfl.report.history.diff import DiffView, difference
+    from flexcfl.report.history.run_details import details
+
+    found = difference([details(folder) for folder in folders])
+    if as_json:
+        print_json(found.content())
+        return
+    print_shown(DiffView(found, all_))

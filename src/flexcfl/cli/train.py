@@ -1,0 +1,256 @@
+"""``flexcfl run``, ``federate`` and ``resume``: train one federation, here or over a network."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from flexcfl.cli import options
+from flexcfl.experiment.options import Options
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from flexcfl.experiment.layers import Layer
+
+
+@options.with_settings(Options)
+def run(
+    settings: "Layer",
+    experiment: options.Experiment = None,
+    out: options.RunOut = None,
+    track: options.Track = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Train one federation and leave a folder with its settings, figures and models.
+
+    Without arguments it runs FlexCFL on a small federation that needs no download, some of whose
+    clients exchange their data before each round.
+    EXPERIMENT.toml is a file of settings, such as every run leaves in its folder. Settings come
+    from the dataset's defaults, then the file, then the options, then --set; the later one wins.
+    With another dataset or algorithm than the file's, values of the file that equal the defaults
+    of the old one give way to those of the new one.
+
+    \b
+    Tables and settings, for the file and --set:
+      data       name, arrivals; others depend on the dataset and its partition:
+                 partition (published, classes, dirichlet, iid), seed, clients,
+                 classes_per_client, concentration, skew, test_share;
+                 synthetic: alpha, beta; leaf: folder, shape;
+                 npz: folder, test_share, seed;
+                 clusters: clusters, features, classes, examples, noise
+      model      name
+      algorithm  name; others depend on the algorithm:
+                 fedgroup, flexcfl, flexcfl-rac: groups, alpha, measure,
+                   most_groups, pretraining_steps, pretraining_epochs,
+                   first_model, eta_g, sharing;
+                 flexcfl-rcc: groups, pretraining_steps, pretraining_epochs,
+                   first_model, eta_g, sharing;
+                 ifca, ifca-mig: groups, averaging;
+                 fesem, fesem-mig: groups, averaging, start;
+                 cfl: eps1, eps2, gamma, least, rounds_before, participation;
+                 flhc: rounds_before, groups, threshold, metric, linkage,
+                   sample
+      local      epochs or steps, batch, rate, l2, prox
+      shift      name, one or a list; others depend on the shifts:
+                 swap-all, swap-part, rotation: probability;
+                 incremental: schedule;
+                 label-permutation: probability, labellings;
+                 gradual: probability, duration;
+                 recurring: probability, period
+      drift      name; others depend on the detector:
+                 label-share: fraction, level;
+                 wasserstein: threshold;
+                 wasserstein-counts: fraction;
+                 mmd: level, least, fraction, features, bandwidth
+      aggregation name (mean, median, trimmed-mean, krum, multi-krum,
+                 geometric-median, clusters); others depend on the rule:
+                 trimmed-mean: trim;
+                 krum, multi-krum: hostile;
+                 geometric-median: iterations, smoothing;
+                 clusters: cosine
+      guards     norm_bound, norm_action, founder_cosine
+      faults     dropout, midway, slowness, time_budget, nan, infinite, huge,
+                 misshapen, stale
+      attack     name (none, sign-flip, noise, label-flip, drag); others
+                 depend on the attack:
+                 sign-flip, noise: share, clients, scale;
+                 label-flip: share, clients;
+                 drag: share, clients, scale, group
+      privacy    level (none, client, group), clip, noise, delta, epsilon
+      network    nodes, patience, time_limit, updates (float32, float16);
+                 of nodes with their own files: clients, shape, classes;
+                 all of it only for 'flexcfl federate' and Flower
+      run        rounds, cohort, cohorts, seed, evaluate_every,
+                 evaluate_clients, device, data, checkpoint_rounds,
+                 checkpoint_seconds, checkpoint_share
+
+    With arrivals some clients appear later: --set 'data.arrivals=[{round=100,share=0.2}]' holds
+    back a fifth of them until round 100, and their accuracy is reported by itself. The traffic of
+    founding groups, before the first round, is counted with that round in rounds.csv. Where there
+    are very many clients, --set run.evaluate_clients=1000 evaluates on that many of them, drawn
+    once; accuracy is then over those of the sample that have a group, counted as tested.
+
+    Clients may fail and attack: --set faults.dropout=0.3 lets each be away in three of ten rounds,
+    --set attack.name=sign-flip --set attack.share=0.2 makes a fifth of them hostile, and --set
+    aggregation.name=multi-krum --set guards.founder_cosine=0.05 is a defence. What the guards turn
+    away is counted by reason in rounds.csv. --set privacy.level=client clips and noises updates,
+    and summary.json says what epsilon that comes to.
+
+    Ctrl-C ends the round and leaves a checkpoint, from which 'flexcfl resume RUN' goes on; a second
+    one stops at once. There are checkpoints every 10 rounds and every 60 seconds as well, whichever
+    comes first (run.checkpoint_rounds, run.checkpoint_seconds; 0 turns either off). Those by rounds
+    are fewer where they would take more than 2 % of the time (run.checkpoint_share; 1 for never).
+
+    --track tensorboard logs every round for TensorBoard, in the folder tensorboard of the run, and
+    --track mlflow for MLflow, as MLFLOW_TRACKING_URI and MLFLOW_EXPERIMENT_NAME say; a run that is
+    resumed is given them again. They need flexcfl[tensorboard] and flexcfl[mlflow].
+    """  # noqa: D301  (click reads the character as: keep these lines)
+    from rich.console import Console
+
+    from flexcfl.experiment import toml
+    from flexcfl.experiment.layers import Layer
+    from flexcfl.runner.conduct import conduct
+    from flexcfl.runner.tracking import trackers
+
+    file = [Layer("file", toml.read(experiment))] if experiment else []
+    conduct(
+        [*file, settings],
+        Console(quiet=quiet),
+        folder=out or "new",
+        file=experiment,
+        stoppable=True,
+        callbacks=trackers(track or []),
+    )
+
+
+@options.with_settings(Options)
+def federate(
+    settings: "Layer",
+    experiment: options.Experiment = None,
+    nodes: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Number of SuperNodes, which share the clients. [default: network.nodes of the "
+            "file, else 2]",
+        ),
+    ] = None,
+    tls: Annotated[
+        bool,
+        typer.Option(
+            "--tls", help="Encrypt, and let in only nodes with a key; all made for this run alone."
+        ),
+    ] = False,
+    port: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Port of the SuperLink. [default: one that is free]"),
+    ] = None,
+    out: options.RunOut = None,
+    track: options.Track = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Train one federation over Flower, with a SuperLink and SuperNodes on this machine.
+
+    It needs flexcfl[flower]. The options are those of 'flexcfl run', EXPERIMENT.toml is a file of
+    settings as there, and so are the view and the folder that is left, in which the groups, the
+    cohorts and the models are the same as well. Nodes have parts of the dataset; what passes
+    between them and the server goes over the network of this machine. For a federation of several
+    machines see docs/flower.md.
+
+    A node that ends is started again, and so is all if the SuperLink or the server does; then the
+    run goes on from its checkpoint, of which there is one after every round. What Flower's
+    processes print is in the folder logs of the run, and who did not answer in missing.csv.
+
+    Ctrl-C ends all at once; 'flexcfl resume RUN' goes on, over as many nodes and as safely.
+    """
+    from rich.console import Console
+
+    from flexcfl.flower.local.conduct import federate as conduct
+
+    conduct(
+        experiment,
+        settings,
+        Console(quiet=quiet),
+        nodes=nodes,
+        out=out,
+        port=port,
+        tls=tls,
+        track=tuple(track or ()),
+    )
+
+
+def resume(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", hidden=True)],
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="For a comparison: how many runs at once, each in a process of its own on one "
+            "core. [default: one per core]",
+        ),
+    ] = None,
+    data: options.Data = None,
+    track: options.Track = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Go on with a run or a comparison, to the same end as if it had never stopped.
+
+    DIR is the folder that 'flexcfl run' or 'flexcfl compare' printed. A run goes on from its last
+    checkpoint: its rounds.csv and its models will be, byte for byte, those of a run without
+    interruption. 'flexcfl run --help' says when checkpoints are made. A run of 'flexcfl federate'
+    goes on over as many nodes as it had.
+
+    Of a comparison, runs that are finished are not done again, those that have begun go on, and
+    the others are begun. If all are finished, its table is shown once more.
+
+    With --track, rounds that were done before are logged as well, as far as they were not.
+    """
+    from rich.console import Console
+
+    from flexcfl.comparison.folder import is_comparison
+
+    console = Console(quiet=quiet)
+    if is_comparison(folder):
+        _go_on_with_comparison(folder, console, jobs, data, track or [])
+    else:
+        _go_on_with_run(folder, console, jobs, data, track or [])
+
+
+def _go_on_with_comparison(
+    folder: Path, console: "Console", jobs: int | None, data: Path | None, track: list[str]
+) -> None:
+    from flexcfl.comparison.conduct import conduct
+    from flexcfl.comparison.plan import check_number
+    from flexcfl.comparison.spec import ComparisonSpec
+
+    if jobs is not None:
+        check_number("jobs", jobs)
+    asked = ComparisonSpec.read(folder)
+    moved = asked.with_data_in(data) if data else asked
+    conduct(moved, console, jobs=jobs, folder=folder, stoppable=True, track=track)
+
+
+def _go_on_with_run(
+    folder: Path, console: "Console", jobs: int | None, data: Path | None, track: list[str]
+) -> None:
+    from flexcfl.errors import SettingsError
+    from flexcfl.experiment.layers import spoken
+    from flexcfl.flower.local.conduct import forget, is_local
+    from flexcfl.flower.local.conduct import resume as go_on_over_nodes
+    from flexcfl.record.state import is_finished, tidy
+    from flexcfl.runner.conduct import resume as go_on
+    from flexcfl.runner.tracking import trackers
+
+    if jobs is not None:
+        raise SettingsError(f"'{folder}' holds no comparison but one run: leave --jobs out.")
+    if is_finished(folder):
+        tidy(folder)
+        forget(folder)
+        typer.echo(f"The run in '{folder}' is finished: there is nothing left to do.")
+        return
+    words = [spoken({"data": data}, {})] if data else []
+    if is_local(folder):
+        go_on_over_nodes(folder, console, layers=words, track=track)
+        return
+    go_on(folder, console, layers=words, stoppable=True, callbacks=trackers(track))
