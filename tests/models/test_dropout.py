@@ -10,7 +10,7 @@ from flexcfl.engine import Engine
 from flexcfl.errors import ModelError
 from flexcfl.models.dropout import Site, masked, masks, sites
 from flexcfl.protocol import Local
-from tests.engine.cohorts import CLASSES, SHAPE, Cohort, convolutional
+from tests.engine.cohorts import MODULES, SHAPE, Cohort, convolutional
 
 
 class Functional(nn.Module):
@@ -112,12 +112,14 @@ def test_dropout_in_place_acts_in_place() -> None:
         assert InPlace()(torch.ones(1, 2)).tolist() == [[2.0, 0.0]]
 
 
-def test_dropout_matters_in_training_and_not_in_evaluation() -> None:
+def test_dropout_matters_in_training_and_not_in_evaluation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(MODULES, "without-dropout", without_dropout)
     cohort = Cohort((20, 3, 50))
     engine = cohort.engine("convolutional")
     updates, _ = cohort.train(engine, Local(epochs=2))
-    without = Engine(without_dropout, engine._pool.x.numpy(), engine._pool.y.numpy(), CLASSES)
-    undropped, _ = cohort.train(without, Local(epochs=2))
+    undropped, _ = cohort.train(cohort.engine("without-dropout"), Local(epochs=2))
     assert np.abs(updates - undropped).max() > 1e-3
     model = engine.initial(np.random.default_rng(0))[None]
     first, second = (engine.evaluate(model, np.zeros(3, int), cohort.examples()) for _ in range(2))

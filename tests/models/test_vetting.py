@@ -10,188 +10,30 @@ from torch.nn import functional
 
 from flexcfl.errors import ModelError
 from flexcfl.models import check
+from tests.models.modules import (
+    CLASSES,
+    Applied,
+    CalledTwice,
+    Centred,
+    Classifier,
+    Hidden,
+    Masked,
+    NotCopied,
+    Recurrent,
+    Renormalised,
+    ResidualBlock,
+    Tied,
+    Tokens,
+    Twins,
+    attention,
+    frozen,
+    same_activation_twice,
+    same_layer_twice,
+    with_buffer,
+    written_outside,
+)
 
 SHAPE = (4, 6)
-CLASSES = 3
-
-
-class Classifier(nn.Module):
-    """A linear layer after any step, a module or a function, that keeps the shape."""
-
-    def __init__(self, step: Callable[[Tensor], Tensor] | nn.Module) -> None:
-        super().__init__()
-        self.step = step
-        self.head = nn.Linear(24, CLASSES)
-
-    def forward(self, x: Tensor) -> Tensor:
-        outputs: Tensor = self.head(self.step(x).flatten(1))
-        return outputs
-
-
-class Recurrent(nn.Module):
-    def __init__(self, layer: nn.RNNBase) -> None:
-        super().__init__()
-        self.layer = layer
-        self.head = nn.Linear(layer.hidden_size, CLASSES)
-
-    def forward(self, x: Tensor) -> Tensor:
-        states, _ = self.layer(x)
-        outputs: Tensor = self.head(states[:, -1])
-        return outputs
-
-
-class ResidualBlock(nn.Module):
-    """A block of a residual network, with groups normalised in place of batches."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Conv2d(1, 8, 3, padding=1)
-        self.norm = nn.GroupNorm(2, 8)
-        self.second = nn.Conv2d(8, 8, 3, padding=1)
-        self.shortcut = nn.Conv2d(1, 8, 1)
-        self.head = nn.Linear(8, 10)
-
-    def forward(self, x: Tensor) -> Tensor:
-        inner = self.second(functional.relu(self.norm(self.first(x))))
-        outputs: Tensor = self.head(functional.relu(inner + self.shortcut(x)).mean((2, 3)))
-        return outputs
-
-
-class Tied(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Linear(6, 6)
-        self.second = nn.Linear(6, 6)
-        self.second.weight = self.first.weight
-        self.head = nn.Linear(6, CLASSES)
-
-    def forward(self, x: Tensor) -> Tensor:
-        outputs: Tensor = self.head(self.second(functional.relu(self.first(x))).mean(1))
-        return outputs
-
-
-class CalledTwice(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.layer = nn.Linear(6, 6)
-        self.head = nn.Linear(6, CLASSES)
-
-    def forward(self, x: Tensor) -> Tensor:
-        outputs: Tensor = self.head(self.layer(self.layer(x)).mean(1))
-        return outputs
-
-
-class Tokens(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(2, CLASSES)
-
-    def forward(self, x: Tensor) -> Tensor:
-        outputs: Tensor = self.embedding(x.flatten(1).long()).mean(1)
-        return outputs
-
-
-class Centred(nn.Module):
-    """Keeps a mean of what it saw; no layer that torch knows."""
-
-    mean: Tensor
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("mean", torch.zeros(6), persistent=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        if self.training:
-            self.mean = 0.9 * self.mean + 0.1 * x.detach().mean((0, 1))
-        return x - self.mean
-
-
-class Renormalised(nn.Linear):
-    def forward(self, x: Tensor) -> Tensor:
-        with torch.no_grad():
-            self.weight.div_(2)
-        return super().forward(x)
-
-
-class Masked(nn.Module):
-    mask: Tensor
-    order: Tensor
-    chosen: Tensor
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("mask", torch.full((6,), float("-inf")).index_fill(0, _first(2), 0))
-        self.register_buffer("order", torch.arange(5, -1, -1))
-        self.register_buffer("chosen", torch.tensor([True, False] * 3))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return (x + self.mask).softmax(-1)[..., self.order] * self.chosen
-
-
-class Hidden(nn.Module):
-    """Reaches one parameter through a list, behind torch's back."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.linear = nn.Linear(6, 6)
-        self.matrices = [self.linear.weight]
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x @ self.matrices[0].T
-
-
-class Twins(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.head = nn.Linear(24, CLASSES)
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        outputs: Tensor = self.head(x.flatten(1))
-        return outputs, outputs
-
-
-class NotCopied(nn.Module):
-    """Keeps the result of a computation, which torch refuses to copy."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.linear = nn.Linear(6, 6)
-        self.doubled = self.linear.weight * 2
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x @ self.doubled
-
-
-def _first(count: int) -> Tensor:
-    return torch.arange(count)
-
-
-def _frozen() -> nn.Module:
-    module = Classifier(nn.Linear(6, 6))
-    for parameter in module.head.parameters():
-        parameter.requires_grad = False
-    return module
-
-
-def _same_layer_twice() -> nn.Module:
-    layer = nn.Linear(6, 6)
-    return Classifier(nn.Sequential(layer, nn.ReLU(), layer))
-
-
-def _same_activation_twice() -> nn.Module:
-    relu = nn.ReLU()
-    return Classifier(nn.Sequential(nn.Linear(6, 6), relu, nn.Linear(6, 6), relu))
-
-
-def _attention(dropout: float, inside: float) -> nn.Module:
-    layer = nn.TransformerEncoderLayer(6, 2, 12, dropout=dropout, batch_first=True)
-    layer.self_attn.dropout = inside
-    return Classifier(layer)
-
-
-def _outside(x: Tensor, memory: Tensor = torch.zeros(6)) -> Tensor:  # noqa: B008 - the point
-    return memory.add_(x.mean((0, 1))) + x
-
 
 WORKS: dict[str, Callable[[], nn.Module]] = {
     "linear": lambda: Classifier(nn.Identity()),
@@ -205,10 +47,10 @@ WORKS: dict[str, Callable[[], nn.Module]] = {
     "dropout by name": lambda: Classifier(lambda x: functional.dropout(input=x, p=0.5)),
     "gru": lambda: Recurrent(nn.GRU(6, 5, num_layers=2, batch_first=True)),
     "lstm": lambda: Recurrent(nn.LSTM(6, 5, batch_first=True)),
-    "attention with dropout around it": lambda: _attention(dropout=0.1, inside=0.0),
+    "attention with dropout around it": lambda: attention(dropout=0.1, inside=0.0),
     "tied": Tied,
     "one layer called twice": CalledTwice,
-    "one activation registered twice": _same_activation_twice,
+    "one activation registered twice": same_activation_twice,
     "constant buffers": lambda: Classifier(Masked()),
     "tokens": Tokens,
 }
@@ -232,7 +74,7 @@ REFUSED: dict[str, tuple[Callable[[], nn.Module], str]] = {
         r"layer 'layer' \(GRU\) has dropout inside, .* nn\.Dropout layers before or after",
     ),
     "attention with dropout inside": (
-        lambda: _attention(dropout=0.1, inside=0.1),
+        lambda: attention(dropout=0.1, inside=0.1),
         r"layer 'step\.self_attn' \(MultiheadAttention\) has dropout inside",
     ),
     "attention function with dropout": (
@@ -244,7 +86,7 @@ REFUSED: dict[str, tuple[Callable[[], nn.Module], str]] = {
     "lazy": (lambda: Classifier(nn.LazyLinear(6)), r"parameter 'step\.weight' has no size yet"),
     "double": (lambda: Classifier(nn.ReLU()).double(), r"'head\.weight' is torch\.float64, .*\.fl"),
     "double buffer": (
-        lambda: _with_buffer(torch.ones(1, dtype=torch.float64)),
+        lambda: with_buffer(torch.ones(1, dtype=torch.float64)),
         r"buffer 'extra' is torch\.float64, .* \.float\(\)",
     ),
     "another device": (
@@ -252,9 +94,9 @@ REFUSED: dict[str, tuple[Callable[[], nn.Module], str]] = {
         r"parameter 'head\.weight' is on the device 'meta': make the module on the CPU",
     ),
     "nothing to train": (nn.Flatten, r"\(Flatten\) has no parameters, so there is nothing to"),
-    "frozen": (_frozen, r"'head\.weight' is frozen .* make it a buffer with register_buffer"),
+    "frozen": (frozen, r"'head\.weight' is frozen .* make it a buffer with register_buffer"),
     "one layer registered twice": (
-        _same_layer_twice,
+        same_layer_twice,
         r"layer 'step\.0' \(Linear\) is registered a second time as 'step\.2', .* assign it once",
     ),
     "wrong input": (
@@ -267,12 +109,12 @@ REFUSED: dict[str, tuple[Callable[[], nn.Module], str]] = {
         r"returns shape \(3, 5\) .* a batch of shape \(3, 4, 6\): 3 classes need shape \(3, 3\)",
     ),
     "output of integers": (
-        lambda: nn.Sequential(Classifier(nn.ReLU()), _Rounded()),
+        lambda: nn.Sequential(Classifier(nn.ReLU()), Applied(Tensor.long)),
         r"returns shape \(3, 3\) of torch\.int64 .* need shape \(3, 3\) of torch\.float32",
     ),
     "two outputs": (Twins, r"The model returns a tuple: it must return one tensor of shape \(3, 3"),
     "squeezed": (
-        lambda: nn.Sequential(Classifier(nn.ReLU()), _Squeezed()),
+        lambda: nn.Sequential(Classifier(nn.ReLU()), Applied(torch.squeeze)),
         r"returns shape \(3,\) .* for a batch of shape \(1, 4, 6\): .* need shape \(1, 3\)",
     ),
     "changing buffer": (
@@ -314,7 +156,7 @@ REFUSED: dict[str, tuple[Callable[[], nn.Module], str]] = {
         r"cannot be run as many copies at once \(.*control flow.*without \.item\(\), if or while",
     ),
     "writing outside": (
-        lambda: Classifier(_outside),
+        lambda: Classifier(written_outside),
         r"cannot be run as many copies at once \(.*in-place.*tensors that were made outside",
     ),
     "hidden parameter": (
@@ -322,7 +164,7 @@ REFUSED: dict[str, tuple[Callable[[], nn.Module], str]] = {
         r"gradients are wrong when many copies run at once: .* never through lists or closures",
     ),
     "detached": (
-        lambda: nn.Sequential(Classifier(nn.ReLU()), _Detached()),
+        lambda: nn.Sequential(Classifier(nn.ReLU()), Applied(torch.detach)),
         r"does not depend on its parameters.* remove detach\(\)",
     ),
     "not to be copied": (
@@ -330,27 +172,6 @@ REFUSED: dict[str, tuple[Callable[[], nn.Module], str]] = {
         r"The model cannot be copied \(RuntimeError: .*\): keep only layers, parameters",
     ),
 }
-
-
-class _Rounded(nn.Module):
-    def forward(self, x: Tensor) -> Tensor:
-        return x.long()
-
-
-class _Squeezed(nn.Module):
-    def forward(self, x: Tensor) -> Tensor:
-        return x.squeeze()
-
-
-class _Detached(nn.Module):
-    def forward(self, x: Tensor) -> Tensor:
-        return x.detach()
-
-
-def _with_buffer(buffer: Tensor) -> nn.Module:
-    module = Classifier(nn.ReLU())
-    module.register_buffer("extra", buffer)
-    return module
 
 
 @pytest.mark.parametrize("name", WORKS)

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from torch import nn
 
-from flexcfl.models.hooks import hooked
+from flexcfl.models.trials import hooked
 
 __all__ = ["convolutional_layers", "linear_layers"]
 

@@ -1,7 +1,7 @@
 """The networks of the paper as plain torch modules (Section 5.1, Table 2), and the user's own."""
 
 from flexcfl.models.catalogue import build
-from flexcfl.models.initialisation import initialised
+from flexcfl.models.networks import initialised
 from flexcfl.models.vetting import check
 
 __all__ = ["build", "check", "initialised"]

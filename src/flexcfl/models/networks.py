@@ -1,17 +1,26 @@
 """The paper's networks, layer by layer (Section 5.1, Table 2), and one of ours for 8x8 images.
 
 Images are (batch, 1, height, width). "Same" padding follows TensorFlow, which the published
-results were computed with (docs/decisions/0005).
+results were computed with (docs/decisions/0005). First weights are Glorot-uniform, and biases zero:
+Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks",
+AISTATS 2010.
 """
 
+from collections.abc import Callable
 from itertools import pairwise
 from math import prod
 
+import numpy as np
+import torch
 from torch import nn
 
-from flexcfl.models.initialisation import glorot
+__all__ = [
+    *("dense", "digits_cnn", "fashion_cnn", "femnist_cnn", "mnist_cnn"),
+    *("initialised", "same_padding", "torch_expression"),
+]
 
-__all__ = ["dense", "digits_cnn", "fashion_cnn", "femnist_cnn", "mnist_cnn", "same_padding"]
+# Layers whose repr is the call that makes them, with all arguments.
+PLAIN = (nn.Conv2d, nn.Dropout, nn.Flatten, nn.Linear, nn.MaxPool2d, nn.ReLU, nn.ZeroPad2d)
 
 
 def dense(shape: tuple[int, ...], hidden: tuple[int, ...], classes: int) -> nn.Sequential:
@@ -20,72 +29,64 @@ def dense(shape: tuple[int, ...], hidden: tuple[int, ...], classes: int) -> nn.S
     layers: list[nn.Module] = [nn.Flatten()]
     for inputs, outputs in pairwise(widths):
         layers += [nn.Linear(inputs, outputs), nn.ReLU()]
-    return glorot(nn.Sequential(*layers, nn.Linear(widths[-1], classes)))
+    return _glorot(*layers, nn.Linear(widths[-1], classes))
 
 
 def mnist_cnn(classes: int) -> nn.Sequential:
     """Two 3x3 convolutions with pooling, dropout, one dense layer; for 28x28 images."""
-    return glorot(
-        nn.Sequential(
-            *_same(1, 32, kernel=3, size=28),
-            nn.MaxPool2d(2),
-            *_same(32, 64, kernel=3, size=14),
-            nn.MaxPool2d(2),
-            nn.Flatten(),
-            nn.Dropout(0.5),
-            nn.Linear(7 * 7 * 64, classes),
-        )
+    return _glorot(
+        *_same(1, 32, kernel=3, size=28),
+        nn.MaxPool2d(2),
+        *_same(32, 64, kernel=3, size=14),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Dropout(0.5),
+        nn.Linear(7 * 7 * 64, classes),
     )
 
 
 def femnist_cnn(classes: int) -> nn.Sequential:
     """Six convolutions, two of them with stride 2 in place of pooling; for 28x28 images."""
-    return glorot(
-        nn.Sequential(
-            *_valid(1, 32, kernel=3),
-            *_valid(32, 32, kernel=3),
-            *_same(32, 32, kernel=5, size=24, stride=2),
-            nn.Dropout(0.4),
-            *_valid(32, 64, kernel=3),
-            *_valid(64, 64, kernel=3),
-            *_same(64, 64, kernel=5, size=8, stride=2),
-            nn.Dropout(0.4),
-            nn.Flatten(),
-            nn.Linear(4 * 4 * 64, 128),
-            nn.ReLU(),
-            nn.Dropout(0.4),
-            nn.Linear(128, classes),
-        )
+    return _glorot(
+        *_valid(1, 32, kernel=3),
+        *_valid(32, 32, kernel=3),
+        *_same(32, 32, kernel=5, size=24, stride=2),
+        nn.Dropout(0.4),
+        *_valid(32, 64, kernel=3),
+        *_valid(64, 64, kernel=3),
+        *_same(64, 64, kernel=5, size=8, stride=2),
+        nn.Dropout(0.4),
+        nn.Flatten(),
+        nn.Linear(4 * 4 * 64, 128),
+        nn.ReLU(),
+        nn.Dropout(0.4),
+        nn.Linear(128, classes),
     )
 
 
 def fashion_cnn(classes: int) -> nn.Sequential:
     """Two 5x5 convolutions with pooling and a wide dense layer; for 28x28 images."""
-    return glorot(
-        nn.Sequential(
-            *_same(1, 32, kernel=5, size=28),
-            nn.MaxPool2d(2),
-            *_same(32, 64, kernel=5, size=14),
-            nn.MaxPool2d(2),
-            nn.Flatten(),
-            nn.Linear(7 * 7 * 64, 1024),
-            nn.ReLU(),
-            nn.Linear(1024, classes),
-        )
+    return _glorot(
+        *_same(1, 32, kernel=5, size=28),
+        nn.MaxPool2d(2),
+        *_same(32, 64, kernel=5, size=14),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(7 * 7 * 64, 1024),
+        nn.ReLU(),
+        nn.Linear(1024, classes),
     )
 
 
 def digits_cnn(classes: int) -> nn.Sequential:
     """Two 3x3 convolutions with pooling, one dense layer; for 8x8 images, and ours."""
-    return glorot(
-        nn.Sequential(
-            *_same(1, 16, kernel=3, size=8),
-            nn.MaxPool2d(2),
-            *_same(16, 32, kernel=3, size=4),
-            nn.MaxPool2d(2),
-            nn.Flatten(),
-            nn.Linear(2 * 2 * 32, classes),
-        )
+    return _glorot(
+        *_same(1, 16, kernel=3, size=8),
+        nn.MaxPool2d(2),
+        *_same(16, 32, kernel=3, size=4),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(2 * 2 * 32, classes),
     )
 
 
@@ -102,6 +103,16 @@ def same_padding(size: int, kernel: int, stride: int) -> tuple[int, int]:
     return total // 2, total - total // 2
 
 
+def _glorot(*layers: nn.Module) -> nn.Sequential:
+    """Return layers, one after the other, with Glorot-uniform weights and zero biases."""
+    for layer in layers:
+        if isinstance(layer, nn.Linear | nn.Conv2d):
+            nn.init.xavier_uniform_(layer.weight)
+            if layer.bias is not None:
+                nn.init.zeros_(layer.bias)
+    return nn.Sequential(*layers)
+
+
 def _valid(inputs: int, outputs: int, kernel: int) -> list[nn.Module]:
     return [nn.Conv2d(inputs, outputs, kernel), nn.ReLU()]
 
@@ -113,3 +124,42 @@ def _same(inputs: int, outputs: int, kernel: int, size: int, stride: int = 1) ->
     # nn.Conv2d pads both ends alike, so an uneven padding is a layer of its own.
     pad = nn.ZeroPad2d((before, after, before, after))
     return [pad, nn.Conv2d(inputs, outputs, kernel, stride), nn.ReLU()]
+
+
+def initialised(factory: Callable[[], nn.Module], rng: np.random.Generator) -> nn.Module:
+    """Make a module whose torch draws come from ``rng`` alone.
+
+    Modules draw their first weights from torch's global generator; it is seeded for the call and
+    then put back, so that making a model disturbs nobody else.
+    """
+    seed = int(rng.integers(2**63))
+    with torch.random.fork_rng(devices=[]):
+        # torch.manual_seed would also seed every GPU, which fork_rng here does not put back.
+        torch.default_generator.manual_seed(seed)
+        return factory()
+
+
+def torch_expression(module: nn.Module) -> str | None:
+    """Return an expression of ``torch.nn`` that makes a module like this one, where that is known.
+
+    >>> print(torch_expression(nn.Sequential(nn.Flatten(), nn.Linear(4, 2))))
+    nn.Sequential(
+        nn.Flatten(start_dim=1, end_dim=-1),
+        nn.Linear(in_features=4, out_features=2, bias=True),
+    )
+    """
+    if type(module) is not nn.Sequential or any(type(each) not in PLAIN for each in module):
+        return None
+    names = [name for name, _ in module.named_children()]
+    if names != [str(number) for number in range(len(names))]:
+        return None
+    lines = "".join(f"    nn.{_quoted(repr(each))},\n" for each in module)
+    return f"nn.Sequential(\n{lines})"
+
+
+def _quoted(call: str) -> str:
+    """Return a call in which words are texts, which torch shows without their quotes."""
+    for name in ("padding", "padding_mode"):
+        for word in ("same", "valid", "reflect", "replicate", "circular"):
+            call = call.replace(f"{name}={word}", f"{name}={word!r}")
+    return call

@@ -74,7 +74,9 @@ def _texts(run: Run) -> list[tuple[str, bytes]]:
 
 
 def _facts(run: Run) -> Facts:
-    from flexcfl.models.spelling import spelt  # here, because torch takes a while to import
+    from flexcfl.models.networks import (
+        torch_expression,  # here, because torch takes a while to import
+    )
 
     # Where the data were on this machine is nobody's business.
     experiment = replace(run.experiment, run=replace(run.experiment.run, data=None))
@@ -86,7 +88,7 @@ def _facts(run: Run) -> Facts:
         auxiliary=None if run.auxiliary is None else leaving.AUXILIARY,
         names=run.names,
         folder=None if run.folder is None else run.folder.resolve().name,
-        module=spelt(run.model()),
+        module=torch_expression(run.model()),
     )
 
 

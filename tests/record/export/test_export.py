@@ -20,7 +20,7 @@ from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import Federation, IndexLists
 from flexcfl.errors import SettingsError
 from flexcfl.models import build
-from flexcfl.models.spelling import spelt
+from flexcfl.models.networks import torch_expression
 from flexcfl.record.export import Facts, Group, card, config
 from tests.runner.test_loading import small
 
@@ -227,7 +227,7 @@ def test_hostile_clients_stay_names(tmp_path: Path) -> None:
 def test_our_networks_can_be_made_with_torch_alone(dataset: str, name: str) -> None:
     shape = (1, 8, 8) if dataset == "digits" else (1, 28, 28)
     module = build(dataset, name, shape, 7).eval()
-    text = spelt(module)
+    text = torch_expression(module)
     assert text is not None
     again = eval(text, {"nn": nn}).eval()
     again.load_state_dict(module.state_dict())
@@ -249,12 +249,12 @@ class Wrapped(nn.Linear):
     ],
 )
 def test_of_other_modules_nothing_is_made_up(module: nn.Module) -> None:
-    assert spelt(module) is None
+    assert torch_expression(module) is None
 
 
 def test_words_of_torch_are_quoted() -> None:
     module = nn.Sequential(nn.Conv2d(1, 1, 3, padding="same", padding_mode="reflect"))
-    text = spelt(module)
+    text = torch_expression(module)
     assert text is not None
     assert repr(eval(text, {"nn": nn})) == repr(module)
 
