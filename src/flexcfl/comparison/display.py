@@ -15,8 +15,8 @@ from flexcfl.comparison.table import PLUS_MINUS, legend, terminal_table
 from flexcfl.errors import printable
 from flexcfl.lines import whole
 from flexcfl.report.page.page import REPORT
-from flexcfl.report.terminal.results import advice, diverged
 from flexcfl.report.terminal.settings import Rows, setting, show
+from flexcfl.report.terminal.summary import advice, diverged
 
 __all__ = ["settings", "show_results"]
 

@@ -167,7 +167,7 @@ class Run(HasTables):
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows of the run."""
-        from flexcfl.report.terminal.notebook import html  # which needs this module
+        from flexcfl.report.terminal.results import html  # which needs this module
 
         return html(self)
 

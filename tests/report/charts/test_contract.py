@@ -12,8 +12,7 @@ from flexcfl.algorithms import ALGORITHMS
 from flexcfl.errors import SettingsError
 from flexcfl.record.record import Record
 from flexcfl.record.runs import read
-from flexcfl.report.charts import OF_METHODS, OF_RUN, Chart, chart
-from flexcfl.report.charts.catalogue import NEEDED, of_run
+from flexcfl.report.charts import NEEDED, OF_METHODS, OF_RUN, Chart, chart, of_run
 from flexcfl.report.charts.palette import COLOURS, DARK, MARK, NEUTRAL, SEQUENCE, of_group
 from tests.report.charts.constructed import NONE, members, record, table
 from tests.report.runs import made

@@ -1,6 +1,57 @@
-"""What a run shows, as charts for Plotly: pure functions from figures to plain values."""
+"""What runs show, as charts for Plotly: pure functions from figures to plain values."""
 
-from flexcfl.report.charts.catalogue import OF_METHODS, OF_RUN, chart
-from flexcfl.report.charts.chart import Chart
+from collections.abc import Callable, Mapping, Sequence
+
+from flexcfl.errors import SettingsError, unknown
+from flexcfl.record.record import Record
+from flexcfl.report.charts import curves, groups, moves
+from flexcfl.report.charts.figure import Chart
 
 __all__ = ["OF_METHODS", "OF_RUN", "Chart", "chart"]
+
+OF_METHODS: Mapping[str, Callable[[Sequence[Record]], Chart]] = {
+    "accuracy": curves.accuracy,
+    "traffic": curves.traffic,
+    "loss": curves.loss,
+    "discrepancy": curves.discrepancy,
+}
+"""The charts that hold methods against each other."""
+OF_RUN: Mapping[str, Callable[[Record], Chart]] = {
+    "group-accuracy": groups.accuracies,
+    "group-size": groups.sizes,
+    "moves": moves.moves,
+    "changes": moves.changes,
+    "flows": moves.flows,
+    "founders": groups.founders,
+    "labels": groups.labels,
+}
+"""The charts of one run."""
+# The table without which there is nothing to draw, and why a run may not have it.
+NEEDED = {
+    "founders": "its groups were not found by clustering updates, or it is not finished yet",
+    "labels": "only the clients themselves know their labels",
+}
+
+
+def chart(name: str, records: Sequence[Record]) -> Chart:
+    """Return a chart of some runs; one of a single run is of the first."""
+    if not isinstance(name, str):
+        raise SettingsError(
+            f"A chart is asked for by its name, not by an object of type {type(name).__name__}: "
+            "give one such as 'accuracy' or 'moves'."
+        )
+    if name in OF_METHODS:
+        return OF_METHODS[name](records)
+    if name not in OF_RUN:
+        raise SettingsError(unknown("chart", name, [*OF_METHODS, *OF_RUN]))
+    if name in NEEDED and not getattr(records[0], name):
+        raise SettingsError(f"This run has no chart '{name}': {NEEDED[name]}.")
+    return OF_RUN[name](records[0])
+
+
+def of_run(record: Record) -> list[Chart]:
+    """Return all charts that there are of a run; of a single group none has moved elsewhere."""
+    there = [name for name in OF_RUN if name not in NEEDED or getattr(record, name)]
+    if record.group_count < 2:
+        there.remove("flows")
+    return [OF_RUN[name](record) for name in there]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexcfl.record.record import Record, by_method, measured
-from flexcfl.report.charts.chart import Chart, axis, counted, layout, listed, percent, plain
+from flexcfl.report.charts.figure import Chart, axis, layout, listed, percent, plain, rounds_axis
 from flexcfl.report.charts.palette import faded, of_method
 
 __all__ = ["accuracy", "discrepancy", "loss", "over_seeds", "traffic"]
@@ -29,21 +29,22 @@ def accuracy(records: Sequence[Record]) -> Chart:
 
 def loss(records: Sequence[Record]) -> Chart:
     """Return the cohort's training loss over rounds."""
-    ends = _ends(records, "loss")
-    text = f"Mean training loss of the cohort in its last local epoch. {ends}{_spread(records)}"
-    shown = layout(yaxis=axis("training loss"), xaxis=_rounds(records), hovermode="x unified")
-    data = _lines(records, "loss")
-    return Chart("loss", "Loss over rounds", text, data, shown, ("method", "round", "loss"))
+    what = "Mean training loss of the cohort in its last local epoch."
+    return _over_rounds(records, "loss", "training loss", what)
 
 
 def discrepancy(records: Sequence[Record]) -> Chart:
     """Return the discrepancy over rounds (Equation 3 of the paper)."""
-    ends = _ends(records, "discrepancy")
     what = "How far clients' models are, after local training, from their group's."
-    shown = layout(yaxis=axis("discrepancy"), xaxis=_rounds(records), hovermode="x unified")
-    data, columns = _lines(records, "discrepancy"), ("method", "round", "discrepancy")
-    text = f"{what} {ends}{_spread(records)}"
-    return Chart("discrepancy", "Discrepancy over rounds", text, data, shown, columns)
+    return _over_rounds(records, "discrepancy", "discrepancy", what)
+
+
+def _over_rounds(records: Sequence[Record], column: str, title: str, what: str) -> Chart:
+    """Return a column of ``rounds.csv`` as curves, with words on ``what`` it is and how it ends."""
+    text = f"{what} {_ends(records, column)}{_spread(records)}"
+    shown = layout(yaxis=axis(title), xaxis=_rounds(records), hovermode="x unified")
+    data, columns = _lines(records, column), ("method", "round", column)
+    return Chart(column, f"{column.capitalize()} over rounds", text, data, shown, columns)
 
 
 def traffic(records: Sequence[Record]) -> Chart:
@@ -61,9 +62,7 @@ def traffic(records: Sequence[Record]) -> Chart:
 
 
 def _rounds(records: Sequence[Record]) -> dict[str, Any]:
-    """Return an axis with room for all rounds, also for those that are still to come."""
-    most = max(record.total for record in records)
-    return counted("round", most, range=[0, most + 1])
+    return rounds_axis(max(record.total for record in records))
 
 
 def _percents(data: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -1,18 +1,31 @@
-"""The groups of one run: their accuracy and their size over rounds."""
+"""The groups of one run over rounds, and what they were found from: updates and labels."""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from flexcfl.data.describe import arranged
+from flexcfl.protocol import Ids
 from flexcfl.record.record import Record
 from flexcfl.record.tables import Columns
-from flexcfl.report.charts.chart import Chart, axis, counted, layout, listed, percent
-from flexcfl.report.charts.palette import faded, of_group
+from flexcfl.report.charts.figure import (
+    Chart,
+    axis,
+    counted,
+    layout,
+    listed,
+    percent,
+    plain,
+    rounds_axis,
+)
+from flexcfl.report.charts.palette import SEQUENCE, faded, of_group
 
-__all__ = ["accuracies", "sizes"]
+__all__ = ["accuracies", "founders", "labels", "sizes"]
 
 TOLD = 8  # of more groups only the extremes are told
+MOST = 400  # so many clients are drawn at the most
+AT_ONCE = 2**24
 
 
 def accuracies(record: Record) -> Chart:
@@ -23,7 +36,7 @@ def accuracies(record: Record) -> Chart:
         for group, table in _by_group(measured)
     ]
     shown = layout(
-        xaxis=counted("round", record.total, range=[0, record.total + 1]),
+        xaxis=rounds_axis(record.total),
         yaxis=axis("accuracy in %", **({} if data else {"range": [0, 100]})),
         hovermode="x unified",
     )
@@ -46,7 +59,7 @@ def sizes(record: Record) -> Chart:
         for group, table in _by_group(record.groups)
     ]
     shown = layout(
-        xaxis=counted("round", record.total, range=[0, record.total + 1]),
+        xaxis=rounds_axis(record.total),
         yaxis=counted("clients", record.clients, rangemode="tozero"),
         hovermode="x unified",
     )
@@ -93,3 +106,96 @@ def _told(table: Columns, column: str, spoken: Callable[[float], str]) -> str:
     told = ", ".join(f"group {group}: {spoken(last[group])}" for group in named)
     some = "" if len(last) <= TOLD else f", the extremes of {len(last)} groups"
     return f"In the end{some}: {told}."
+
+
+def founders(record: Record) -> Chart:
+    """Return the points of the clients that were clustered, coloured by group."""
+    table = record.founders
+    axes = [name for name in table if name.startswith("x")][:2]
+    groups = np.unique(table["group"]).tolist() if table else []
+    data = [_points(record, axes, group) for group in groups]
+    shown = layout(xaxis=axis("first direction"), yaxis=axis("second direction"))
+    number = len(table["client"]) if table else 0
+    text = (
+        f"{number} clients were clustered by their updates into {len(groups)} groups; those whose "
+        "updates point the same way lie together."
+    )
+    columns = ("group", "first", "second", "client")
+    return Chart("founders", "Founders by their updates", text, data, shown, columns)
+
+
+def labels(record: Record) -> Chart:
+    """Return which share of its examples each client has of each class, at the start."""
+    known, counts = _counts(record)
+    order = arranged(counts, MOST)
+    shares = counts[order] / np.maximum(counts[order].sum(axis=1, keepdims=True), 1)
+    data = [
+        {
+            "type": "heatmap",
+            "x": [plain(record.name_of(client)) for client in known[order].tolist()],
+            "y": [f"{label}" for label in range(counts.shape[1])],
+            "z": [listed(line, 3) for line in 100 * shares.T],
+            "zmin": 0,
+            "zmax": 100,
+            "colorscale": [[place, colour] for place, colour in enumerate(SEQUENCE)],
+            "colorbar": {"thickness": 12, "ticksuffix": " %", "outlinewidth": 0},
+            "hovertemplate": "client %{x}: %{z:.0f} % of class %{y}<extra></extra>",
+        }
+    ]
+    shown = layout(
+        xaxis=axis(
+            "client, those of one kind beside each other",
+            type="category",
+            showticklabels=False,
+            ticks="",
+            showgrid=False,
+        ),
+        yaxis=axis("class", type="category", showgrid=False),
+    )
+    some = f" {len(order)} of them are drawn." if len(order) < record.clients else ""
+    held = np.bincount(record.labels["client"], minlength=record.clients)
+    text = (
+        f"Share of each class in a client's data at the start: {record.clients:,} clients, each "
+        f"with {_range(held)} of {counts.shape[1]} classes.{some}"
+    )
+    columns = ("what", "client", "class", "percent")
+    return Chart("labels", "Label skew of the federation", text, data, shown, columns)
+
+
+def _points(record: Record, axes: list[str], group: int) -> dict[str, Any]:
+    table = record.founders
+    mine = table["group"] == group
+    clients = table["client"][mine].tolist()
+    flat = np.zeros(len(clients))  # of a single direction
+    x, y, *_ = [*(table[name][mine] for name in axes), flat, flat]
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": listed(x),
+        "y": listed(y),
+        "text": [f"client {plain(record.name_of(client))}" for client in clients],
+        "customdata": [[record.name_of(client)] for client in clients],
+        "hovertemplate": "%{text}<extra></extra>",
+        "marker": {"color": of_group(group), "size": 9, "opacity": 0.8},
+        "name": f"group {group}",
+    }
+
+
+def _range(numbers: Ids) -> str:
+    least, most = int(numbers.min()), int(numbers.max())
+    return str(least) if least == most else f"{least} to {most}"
+
+
+def _counts(record: Record) -> tuple[Ids, Ids]:
+    """Return clients, and how many examples each has of each class.
+
+    Of so many clients and classes that it would be too much to count they are a sample.
+    """
+    table = record.labels
+    classes = int(table["label"].max()) + 1
+    clients = np.arange(0, record.clients, 1 + record.clients * classes // AT_ONCE)
+    mine = np.isin(table["client"], clients)
+    counts = np.zeros((len(clients), classes), dtype=np.int64)
+    rows = np.searchsorted(clients, table["client"][mine])
+    np.add.at(counts, (rows, table["label"][mine]), (table["train"] + table["test"])[mine])
+    return clients, counts

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from flexcfl.protocol import NO_GROUP, Ids
 from flexcfl.record.record import Changes, Record, changes_of, group_matrix, shift_marks
-from flexcfl.report.charts.chart import Chart, axis, counted, layout, listed, plain
+from flexcfl.report.charts.figure import Chart, axis, counted, layout, listed, plain, rounds_axis
 from flexcfl.report.charts.palette import (
     COLOURS,
     MARK,
@@ -81,7 +81,7 @@ def changes(record: Record) -> Chart:
     text = f"How many clients were touched by change. In all: {', '.join(sums)}."
     most = max((float(np.nanmax(record.rounds[name])) for name in known), default=0)
     shown = layout(
-        xaxis=counted("round", record.total, range=[0, record.total + 1]),
+        xaxis=rounds_axis(record.total),
         yaxis=counted("clients", most, rangemode="tozero"),
         hovermode="x unified",
     )
@@ -121,7 +121,8 @@ def flows(record: Record) -> Chart:
         xaxis=axis("to group", type="category", showgrid=False),
         yaxis=axis("from group", type="category", autorange="reversed", showgrid=False),
     )
-    some = f" {len(chosen)} of {record.group_count:,} groups are drawn." if _some(record) else ""
+    number = record.group_count
+    some = f" {len(chosen)} of {number:,} groups are drawn." if number > MOST_GROUPS else ""
     text = f"How often clients went from one group to another. {_largest(counts, chosen)}{some}"
     columns = ("what", "to", "from", "moves")
     return Chart("flows", "Moves between groups", text, data, shown, columns)
@@ -167,14 +168,16 @@ def _shifted(
     marks: NDArray[np.bool_], placed: NDArray[np.bool_], rounds: list[int], names: list[str]
 ) -> dict[str, Any]:
     """Return marks that darken a group's colour, and stand out from paper where there is none."""
-    values = np.where(marks, np.where(placed, 1.0, 0.0), np.nan)
     return {
         "type": "heatmap",
         "name": "data changed",
         "x": rounds,
         "y": names,
         "meta": "mark",
-        "z": [[None if np.isnan(mark) else int(mark) for mark in line] for line in values.tolist()],
+        "z": [
+            [int(there) if mark else None for mark, there in zip(*lines, strict=True)]
+            for lines in zip(marks.tolist(), placed.tolist(), strict=True)
+        ],
         "zmin": 0,
         "zmax": 1,
         "colorscale": [[0, faded(NEUTRAL, MARKED)], [1, faded(SHADE, MARKED)]],
@@ -189,10 +192,6 @@ def _marks(record: Record, order: Ids) -> NDArray[np.bool_]:
     for number, clients in enumerate(shift_marks(record)):
         marks[:, number] = np.isin(order, clients)
     return marks
-
-
-def _some(record: Record) -> bool:
-    return record.group_count > MOST_GROUPS
 
 
 def _busiest(changes: Changes, groups: int) -> Ids:

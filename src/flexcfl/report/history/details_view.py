@@ -13,8 +13,8 @@ from flexcfl.experiment import memory
 from flexcfl.lines import whole
 from flexcfl.record.summary import Summary
 from flexcfl.report.history.run_details import Group, RunDetails
-from flexcfl.report.terminal.results import MANY, figures
 from flexcfl.report.terminal.settings import WIDTH, Rows, listed, plain, show
+from flexcfl.report.terminal.summary import MANY, figures
 
 __all__ = ["BLOCKS", "PLAIN", "rows", "show_run", "sparkline"]
 

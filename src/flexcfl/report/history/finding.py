@@ -13,7 +13,7 @@ from flexcfl.record.lock import is_held
 from flexcfl.record.runs import damage_told, found, outline
 from flexcfl.record.summary import RoundsSummary, of_rounds
 from flexcfl.record.tables import RoundFigures
-from flexcfl.report.history.rows import Row, by_time, key_of, known_key, matching, ordered
+from flexcfl.report.history.rows import Row, by_time, key_of, known_key, matching, ordered, row_of
 
 __all__ = ["History", "folders_of_runs", "readable", "runs", "so_far"]
 
@@ -126,7 +126,7 @@ def _row(path: Path) -> Row:
     run = outline(path)
     with damage_told(path):
         known = so_far(run.rounds, run.settings) if run.summary is None else run.summary
-        return Row.of(path, held, run.settings, run.summary, known)
+        return row_of(path, held, run.settings, run.summary, known)
 
 
 def _has_runs(path: Path) -> bool:

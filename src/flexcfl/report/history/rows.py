@@ -29,7 +29,7 @@ from flexcfl.settings import assignments, shown
 
 __all__ = [
     *("Row", "asked_for", "by_time", "content_of", "flat_settings", "key_of", "known_key"),
-    *("matching", "ordered"),
+    *("matching", "ordered", "row_of"),
 ]
 
 WHEN = "when"
@@ -65,14 +65,6 @@ class Row:
     figures: Mapping[str, float | int | None]
     summary: Summary | None = None
 
-    @classmethod
-    def of(
-        cls, path: Path, held: bool, tables: Tables, summary: Summary | None, known: Any
-    ) -> "Row":
-        """Return the row of a run; ``known`` is its summary, or what takes its place."""
-        state = state_of(summary is not None, held)
-        return cls(path, state, _when(path), flat_settings(tables), figures_in(known), summary)
-
     def value(self, key: str) -> Any:
         """Return a setting or a figure by its name, or its short one; None where there is none."""
         if key in FIGURES:
@@ -97,6 +89,12 @@ class Row:
     def _facts(self, between: str) -> dict[str, str]:
         when = self.when.isoformat(between, "seconds")
         return {"folder": str(self.folder), "state": self.state, "when": when}
+
+
+def row_of(path: Path, held: bool, tables: Tables, summary: Summary | None, known: Any) -> Row:
+    """Return the row of a run; ``known`` is its summary, or what takes its place."""
+    state = state_of(summary is not None, held)
+    return Row(path, state, _when(path), flat_settings(tables), figures_in(known), summary)
 
 
 def _when(path: Path) -> datetime:

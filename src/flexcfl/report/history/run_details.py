@@ -27,7 +27,7 @@ from flexcfl.record.runs import RunRead, damage_told, found, read
 from flexcfl.record.summary import Summary
 from flexcfl.record.tables import GROUPS, LEDGER, ROUNDS, GroupFigures, LedgerEntry
 from flexcfl.report.history.finding import so_far
-from flexcfl.report.history.rows import Row, content_of, flat_settings
+from flexcfl.report.history.rows import Row, content_of, flat_settings, row_of
 
 __all__ = ["Group", "RunDetails", "details"]
 
@@ -110,7 +110,7 @@ def details(folder: str | Path) -> RunDetails:
     with damage_told(path):
         reached = so_far(run.rows[ROUNDS], run.settings)
         summary = cast(Summary, {**(run.summary or {}), **reached})
-        row = Row.of(path, held, run.settings, run.summary, summary)
+        row = row_of(path, held, run.settings, run.summary, summary)
         return RunDetails(
             row=row,
             tables=run.settings,

@@ -9,8 +9,7 @@ from flexcfl.experiment.experiment import Tables
 from flexcfl.protocol import Flags
 from flexcfl.record.record import Record, measured
 from flexcfl.record.runs import RunRead, read
-from flexcfl.report.charts import OF_METHODS
-from flexcfl.report.charts.catalogue import of_run
+from flexcfl.report.charts import OF_METHODS, of_run
 from flexcfl.report.history.finding import readable
 from flexcfl.report.history.rows import flat_settings
 

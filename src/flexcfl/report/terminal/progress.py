@@ -27,21 +27,16 @@ STEPS = 10  # without a terminal, a line at each tenth of the rounds
 SILENCE = 10.0  # or after so many seconds without one
 
 
-class Done(Protocol):
+class _Done(Protocol):
     """A finished round: its figures, and how many clients were present."""
 
     @property
-    def figures(self) -> RoundFigures:
-        """What it showed."""
-        ...
-
+    def figures(self) -> RoundFigures: ...
     @property
-    def present(self) -> int:
-        """How many clients were present."""
-        ...
+    def present(self) -> int: ...
 
 
-Shown = TypeVar("Shown", bound=Done)
+Shown = TypeVar("Shown", bound=_Done)
 
 
 def shown(
@@ -93,12 +88,12 @@ def _lines(rounds: Iterator[Shown], total: int, console: Console) -> Iterator[Sh
         yield done
 
 
-def _line(done: Done, total: int) -> str:
+def _line(done: _Done, total: int) -> str:
     width = len(str(total))
     return "  ".join([f"round {done.figures.round:{width}}/{total}", *_figures(done).values()])
 
 
-def _figures(done: Done) -> dict[str, Any]:
+def _figures(done: _Done) -> dict[str, Any]:
     figures, known = done.figures, {}
     if figures.accuracy is not None:
         known["accuracy"] = f"accuracy {figures.accuracy:.1%}"

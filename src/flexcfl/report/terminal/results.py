@@ -1,85 +1,50 @@
-"""What a person sees after a run: its figures in words."""
+"""What a person sees after a run: its figures in words, on a terminal and in a notebook."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
+from html import escape
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.text import Text
 
 from flexcfl.errors import printable
-from flexcfl.experiment import memory
 from flexcfl.experiment.experiment import Experiment
 from flexcfl.lines import whole
 from flexcfl.protocol import NO_GROUP, Ids, Vector
-from flexcfl.record.metrics import Accuracy
-from flexcfl.record.summary import AccuracySummary, PrivacySummary, Summary, TrafficSummary
+from flexcfl.record.summary import Summary
 from flexcfl.record.tables import Columns
+from flexcfl.report.charts.palette import COLOURS
 from flexcfl.report.terminal.settings import Rows
+from flexcfl.report.terminal.summary import clients, figures
 
-__all__ = ["MANY", "Finished", "advice", "diverged", "figures", "results"]
+__all__ = ["html", "results"]
 
-# Why answers are turned away, in words.
-WORDS = {
-    "late": "late",
-    "stale": "for another round",
-    "invalid": "not asked for, or naming what is not there",
-    "shape": "of the wrong shape",
-    "not_finite": "not finite",
-    "norm": "too long",
-    "founding": "of founders at odds with most, or copies of another's",
-}
-MEANING = " (the mean of the last ten rounds)"
-MANY = 12  # more groups than that are not listed one by one
+WIDTH, HEIGHT, EDGE = 360, 96, 4  # pixels of a curve in a notebook
 
 
-class Finished(Protocol):
+class _FinishedRun(Protocol):
     """As much of a finished run as is shown of it."""
 
     @property
-    def experiment(self) -> Experiment:
-        """Its settings."""
-        ...
-
+    def experiment(self) -> Experiment: ...
     @property
-    def summary(self) -> Summary:
-        """Its ``summary.json``."""
-        ...
-
+    def summary(self) -> Summary: ...
     @property
-    def rounds(self) -> Columns:
-        """The columns of its ``rounds.csv``."""
-        ...
-
+    def rounds(self) -> Columns: ...
     @property
-    def models(self) -> Sequence[Vector]:
-        """The models of its groups."""
-        ...
-
+    def models(self) -> Sequence[Vector]: ...
     @property
-    def group_of(self) -> Ids:
-        """Every client's group."""
-        ...
-
+    def group_of(self) -> Ids: ...
     @property
-    def waiting(self) -> tuple[int, ...]:
-        """The numbers of models that are no groups."""
-        ...
-
+    def waiting(self) -> tuple[int, ...]: ...
     @property
-    def folder(self) -> Path | None:
-        """Where it is written, if it is."""
-        ...
-
-    @property
-    def accuracy(self) -> Accuracy:
-        """Its best, final and median accuracy."""
-        ...
+    def folder(self) -> Path | None: ...
 
 
-def results(run: Finished) -> Rows:
+def results(run: _FinishedRun) -> Rows:
     """Return the figures of a finished run and where they are."""
     return {
         **figures(run.summary, run.rounds["accuracy"], _sample(run), _groups(run)),
@@ -88,60 +53,7 @@ def results(run: Finished) -> Rows:
     }
 
 
-def figures(summary: Summary, accuracy: NDArray[Any], sample: str = "", groups: str = "") -> Rows:
-    """Return in words what a summary tells, of a whole run or of the rounds so far.
-
-    ``accuracy`` is that of each round, NaN where there is none.
-    """
-    measured = np.flatnonzero(~np.isnan(accuracy)).tolist()
-    rows = {
-        "accuracy": _accuracy(summary["accuracy"], MEANING) if measured else _unplaced(summary),
-        "sample": sample,
-        "honest": _honest(summary),
-        "newcomers": _accuracy(summary["newcomers"]),
-        "auxiliary": _accuracy(summary["auxiliary"]),
-        "reached": _reached(summary["rounds_to"]) if measured else "",
-        "loss": f"{_number(summary['loss'])} in the last ten rounds",
-        "warning": _warning(summary),
-        "discrepancy": f"{_number(summary['discrepancy']['mean'])} over all rounds",
-        "groups": groups,
-        "drift": _drift(summary),
-        "refused": _refused(summary),
-        "privacy": _privacy(summary["privacy"]),
-        "traffic": _traffic(summary["traffic"]),
-    }
-    return {name: Text(text) for name, text in rows.items() if text}
-
-
-def diverged(summary: Summary) -> bool:
-    """Whether training diverged in most rounds; summaries of earlier versions do not say so."""
-    return bool(2 * summary.get("diverged", 0) > summary["rounds"])
-
-
-def advice(attacked: bool = True) -> str:
-    """Return what to do where training diverges, of which clients that attack may be the cause."""
-    return f"{'where no client is at fault, ' if attacked else ''}lower the rate (--rate)"
-
-
-def _warning(summary: Summary) -> str:
-    """Return in how many rounds training diverged, or nothing where it seldom did."""
-    if not diverged(summary):
-        return ""
-    rounds = f"{summary['diverged']:,} of {summary['rounds']:,} rounds"
-    return f"training diverged in {rounds}: {advice(summary['attack'] is not None)}"
-
-
-def _accuracy(summed: AccuracySummary | None, meaning: str = "", among: str = "") -> str:
-    """Return an accuracy in words, with what final means and whose it is, or nothing."""
-    if summed is None:
-        return ""
-    best, final, median = (_percent(summed[name]) for name in ("best", "final", "median"))
-    first = summed.get("first_round") or 1  # summaries of earlier versions do not say so
-    since = f", measured from round {first} on" if first > 1 else ""
-    return f"best {best}, final {final}{meaning}, median {median}{among}{since}"
-
-
-def _sample(run: Finished) -> str:
+def _sample(run: _FinishedRun) -> str:
     """Say over whom the accuracies are, where that is not everybody."""
     sample = run.experiment.run.evaluate_clients
     if sample is None:
@@ -150,7 +62,7 @@ def _sample(run: Finished) -> str:
     return f"accuracies are over {sample:,} of {run.summary['clients']:,} clients; {tested}"
 
 
-def _groups(run: Finished) -> str:
+def _groups(run: _FinishedRun) -> str:
     """Return how large the groups are and how good, or nothing where there can be only one."""
     summary = run.summary
     if not fields(run.experiment.algorithm.options) and len(run.models) == 1:
@@ -158,13 +70,13 @@ def _groups(run: Finished) -> str:
     placed = run.group_of[run.group_of != NO_GROUP]
     numbers = np.delete(np.bincount(placed, minlength=len(run.models)), run.waiting)
     members = numbers[numbers > 0]
-    words = [f"{len(members)} of {_clients(members.tolist())}"] if len(members) else []
+    words = [f"{len(members)} of {clients(members.tolist())}"] if len(members) else []
     if len(members) < len(numbers):
         words.append(f"{len(numbers) - len(members)} without clients")
     if summary["waiting"]:
-        words.append(f"{_clients([summary['waiting']])} waiting to follow")
+        words.append(f"{clients([summary['waiting']])} waiting to follow")
     if summary["placed"] < summary["clients"]:
-        words.append(f"{_clients([summary['clients'] - summary['placed']])} without a group")
+        words.append(f"{clients([summary['clients'] - summary['placed']])} without a group")
     if summary["adjusted_rand_index"] is not None:
         words.append(f"adjusted Rand index {summary['adjusted_rand_index']:.3f}")
     if summary["clustering"] and summary["clustering"]["silhouette"] is not None:
@@ -172,87 +84,43 @@ def _groups(run: Finished) -> str:
     return ", ".join(words)
 
 
-def _drift(summary: Summary) -> str:
-    """Return how often data changed and what came of it, or nothing where they did not."""
-    counts = {
-        "shifted": summary["shifted"],
-        "detected": summary["detected"],
-        "placed again": summary["placed_again"],
-        "migrated": summary["migrations"],
-    }
-    if summary["shift"] is None and not summary["detected"]:
+def html(run: _FinishedRun) -> str:
+    """Return a table without any script, so that it is also seen where none may run."""
+    summary = run.summary
+    names = " on ".join([summary["algorithm"], f"{summary['dataset']}, {summary['model']}"])
+    lines = "".join(
+        f'<tr><th style="text-align:left">{escape(name)}</th>'
+        f'<td style="text-align:left">{escape(text.plain)}</td></tr>'
+        for name, text in results(run).items()
+    )
+    head = f"<p><strong>{escape(names)}</strong>, {summary['rounds']} rounds</p>"
+    return f"<div>{head}{_figure(run)}<table>{lines}</table></div>"
+
+
+def _figure(run: _FinishedRun) -> str:
+    """Return the accuracy over rounds as a drawing, or nothing where there is none."""
+    values = run.rounds["accuracy"].astype(np.float64)
+    best, final = run.summary["accuracy"]["best"], run.summary["accuracy"]["final"]
+    if best is None:
         return ""
-    known = {what: number for what, number in counts.items() if number is not None}
-    told = ", ".join(f"{number:,} {what}" for what, number in known.items())
-    return f"{told} (clients, over all rounds)"
-
-
-def _honest(summary: Summary) -> str:
-    """Return the accuracy of clients that do not attack, or nothing where none does."""
-    attack = summary["attack"]
-    if attack is None or summary["honest"] is None:
-        return ""
-    others = _clients([attack["clients"]])
-    without = f" without the {others} that attack ({attack['name']})"
-    return _accuracy(summary["honest"], among=without)
-
-
-def _refused(summary: Summary) -> str:
-    """Return how many answers were not accepted and why, or nothing where all were."""
-    told = [f"{number:,} {WORDS[why]}" for why, number in summary["rejected"].items() if number]
-    told += [f"{summary['clipped']:,} only shortened"] if summary["clipped"] else []
-    some = summary["rejected"]["not_finite"] > 0 and not diverged(summary)  # of which it is said
-    counted = f"{', '.join(told)} (answers, over all rounds){f'; {advice()}' if some else ''}"
-    return counted if told else ""
-
-
-def _privacy(privacy: PrivacySummary | None) -> str:
-    """Return what is promised, or nothing."""
-    if privacy is None:
-        return ""
-    told = f"{privacy['releases']} updates of the client that sent most"
-    return f"epsilon {_number(privacy['epsilon'])} at delta {privacy['delta']:.2g}, from {told}"
-
-
-def _traffic(traffic: TrafficSummary) -> str:
-    down, up = memory.spelt(traffic["down_bytes"]), memory.spelt(traffic["up_bytes"])
-    times = f"{traffic['relative_to_fedavg']:.2f} times FedAvg's"
-    return f"{traffic['transfers']:,} model transfers, {times}; {down} down, {up} up"
-
-
-def _clients(numbers: Sequence[int]) -> str:
-    """Return numbers of clients in words, one by one where they are few."""
-    if len(numbers) > MANY and min(numbers) < max(numbers):
-        return f"{min(numbers):,} to {max(numbers):,} clients"
-    if len(numbers) > MANY:
-        return f"{_clients(numbers[:1])} each"
-    *others, last = (f"{number:,}" for number in numbers)
-    listed = f"{', '.join(others)} and {last}" if others else last
-    return f"{listed} {'client' if listed == '1' else 'clients'}"
-
-
-def _unplaced(summary: Summary) -> str:
-    """Say why there is no accuracy: somebody that is present has no group."""
+    told = "" if final is None else f", final {final:.1%}"
+    what = f"accuracy over {len(values)} rounds{told}, best {best:.1%}"
     return (
-        f"not measured, because only {summary['placed']:,} of {summary['clients']:,} clients have "
-        "a group so far: run more rounds, or cohorts that visit everybody "
-        "(run.cohorts=round-robin-then-uniform)"
+        f"<figure style='margin:0'>{_curve(values, what)}<figcaption>{what}</figcaption></figure>"
     )
 
 
-def _reached(rounds_to: Mapping[str, int | None]) -> str:
-    """Return when each accuracy was reached."""
-    reached = [
-        f"{float(threshold):.0%} in round {number}"
-        for threshold, number in rounds_to.items()
-        if number is not None
-    ]
-    return ", ".join(reached or [f"never {float(min(rounds_to)):.0%}"])
-
-
-def _percent(value: float | None) -> str:
-    return "not measured" if value is None else f"{value:.1%}"
-
-
-def _number(value: float | None) -> str:
-    return "not measured" if value is None else f"{value:.4g}"
+def _curve(values: NDArray[np.float64], what: str) -> str:
+    """Return a curve over rounds in SVG, which says ``what`` it is to screen readers."""
+    known = np.flatnonzero(~np.isnan(values))
+    if not len(known):
+        return ""
+    seen = values[known]
+    x = EDGE + (WIDTH - 2 * EDGE) * known / max(len(values) - 1, 1)
+    y = HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * (seen - seen.min()) / (np.ptp(seen) or 1)
+    points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
+    return (
+        f'<svg width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+        f'aria-label="{escape(what)}"><polyline points="{points}" fill="none" '
+        f'stroke="{COLOURS[0]}" stroke-width="2" stroke-linejoin="round"/></svg>'
+    )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Chart", "axis", "counted", "layout", "listed", "percent", "plain"]
+__all__ = ["Chart", "axis", "counted", "layout", "listed", "percent", "plain", "rounds_axis"]
 
 FEW = 10  # so many whole numbers have a tick each
 
@@ -63,6 +63,11 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
 def counted(title: str, most: float, **more: Any) -> dict[str, Any]:
     """Return an axis of whole numbers, the largest being ``most``, without ticks in between."""
     return axis(title, **({"dtick": 1} if most <= FEW else {}), **more)
+
+
+def rounds_axis(total: int) -> dict[str, Any]:
+    """Return an axis with room for all rounds, also for those that are still to come."""
+    return counted("round", total, range=[0, total + 1])
 
 
 def plain(text: str) -> str:
