@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.random import Generator as Rng
 
-from flexcfl.algorithms import Entry, FedAvg
+from flexcfl.algorithms import AlgorithmEntry, FedAvg
 from flexcfl.protocol import NO_GROUP, Choose, Conversation, Flags, Ids, Initial, Serving, ask
 
 
@@ -37,4 +37,4 @@ class FirstChoice(FedAvg):
 
 
 what = "a client takes the model that fits it best, once, and keeps to it"
-entry = Entry(what, lambda options, local: FirstChoice(local, groups=options.groups), Options)
+entry = AlgorithmEntry(what, lambda given, local: FirstChoice(local, groups=given.groups), Options)

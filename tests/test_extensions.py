@@ -32,13 +32,13 @@ import dataclasses
 import numpy as np
 
 from flexcfl.aggregation import Median
-from flexcfl.algorithms import Entry, FedAvg
+from flexcfl.algorithms import AlgorithmEntry, FedAvg
 from flexcfl.data import Federation, Iid
 from flexcfl.shifts.detection import LabelShare
 from flexcfl.trust.faults import SignFlip
 from flexcfl.shifts import SwapAll
 
-entry = Entry("just FedAvg", lambda options, local: FedAvg(local), cohorts="uniform")
+entry = AlgorithmEntry("just FedAvg", lambda options, local: FedAvg(local), cohorts="uniform")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,7 +162,11 @@ def test_ours_are_found_whatever_is_installed() -> None:
 @pytest.mark.parametrize(
     ("noun", "name", "sentence"),
     [
-        ("algorithm", "number", "must be a flexcfl.algorithms.Entry, which says how to make it"),
+        (
+            "algorithm",
+            "number",
+            "must be a flexcfl.algorithms.AlgorithmEntry, which says how to make it",
+        ),
         (
             "detector",
             "number",

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flexcfl.algorithms import ALGORITHMS, Entry
+from flexcfl.algorithms import ALGORITHMS, AlgorithmEntry
 from flexcfl.errors import FlexcflError, SettingsError
 from flexcfl.protocol import Algorithm, Executor, Order, Welcoming, drive, state_type
 from flexcfl.record.checkpoints import Checkpoint, Found, Store, UnfitError, flattened, rebuilt
@@ -183,4 +183,4 @@ def test_a_newcomers_state_is_of_one_client_and_the_same_models(
 
 
 def test_every_entry_says_how_newcomers_are_placed(name: str) -> None:
-    assert ALGORITHMS[name].placing != Entry("", make=ALGORITHMS[name].make).placing
+    assert ALGORITHMS[name].placing != AlgorithmEntry("", make=ALGORITHMS[name].make).placing

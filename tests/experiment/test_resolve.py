@@ -8,7 +8,7 @@ import pytest
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from flexcfl.algorithms import ALGORITHMS, Entry
+from flexcfl.algorithms import ALGORITHMS, AlgorithmEntry
 from flexcfl.data import DATASETS, Federation
 from flexcfl.errors import SettingsError
 from flexcfl.experiment import toml
@@ -144,7 +144,7 @@ class Clustered:
 
 
 def test_the_papers_groups_reach_an_algorithm_that_has_groups() -> None:
-    entry = Entry("clustered", make=ALGORITHMS["fedavg"].make, options=Clustered)
+    entry = AlgorithmEntry("clustered", make=ALGORITHMS["fedavg"].make, options=Clustered)
     assert defaults("mnist", entry)["algorithm"] == {"groups": 3}
     assert defaults("femnist", entry)["algorithm"] == {"groups": 5}
     assert defaults("digits", entry)["algorithm"] == {"groups": 5}

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.random import Generator as Rng
 
 from flexcfl.aggregation import stepped
-from flexcfl.algorithms import Entry, FedAvg
+from flexcfl.algorithms import AlgorithmEntry, FedAvg
 from flexcfl.protocol import (
     LOWEST_LOSS,
     Choose,
@@ -43,4 +43,4 @@ class TwoPhases(FedAvg):
 
 
 GAPS: list[float] = []
-entry = Entry("two phases in a round", lambda options, local: TwoPhases(local, gaps=GAPS))
+entry = AlgorithmEntry("two phases in a round", lambda options, local: TwoPhases(local, gaps=GAPS))

@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 from torch import nn
 
 import flexcfl
-from flexcfl.algorithms import ALGORITHMS, Entry
+from flexcfl.algorithms import ALGORITHMS, AlgorithmEntry
 from flexcfl.data import Federation, IndexLists
 from flexcfl.errors import ModelError, SettingsError, TrainingError
 from flexcfl.protocol import NO_GROUP
@@ -205,7 +205,7 @@ def test_labels_are_there_before_the_first_round(
 @pytest.fixture
 def parity(monkeypatch: pytest.MonkeyPatch) -> str:
     """Register the tiny algorithm of these tests, and return its name."""
-    entry = Entry("even and odd", make=lambda options, local: Parity())
+    entry = AlgorithmEntry("even and odd", make=lambda options, local: Parity())
     known = {**ALGORITHMS, "parity": entry}
     modules = (
         *(f"experiment.{name}" for name in ("experiment", "resolve", "superseded")),

@@ -11,7 +11,7 @@ import flexcfl.shifts
 from flexcfl.data import Federation, IndexLists
 from flexcfl.errors import SettingsError
 from flexcfl.settings import validated
-from flexcfl.shifts import SHIFTS, Entry, Holdings, Shift, Timeline
+from flexcfl.shifts import SHIFTS, Holdings, Shift, ShiftEntry, Timeline
 from flexcfl.testing import checks
 from flexcfl.testing.shifts import everybody, of_labels, often
 from tests.shifts.worlds import lists, moment
@@ -28,11 +28,11 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def entry(name: str) -> Entry:
+def entry(name: str) -> ShiftEntry:
     return SHIFTS[name]
 
 
-def options(entry: Entry) -> list[Any]:
+def options(entry: ShiftEntry) -> list[Any]:
     shift: Any = entry.shift
     return list(fields(shift))
 
@@ -46,13 +46,13 @@ def test_these_are_the_shifts() -> None:
     assert list(SHIFTS) == NAMES
 
 
-def test_it_is_summed_up_in_a_line_and_exported(entry: Entry) -> None:
+def test_it_is_summed_up_in_a_line_and_exported(entry: ShiftEntry) -> None:
     assert 10 < len(entry.summary) < 80
     assert not entry.summary.endswith(".")
     assert entry.shift.__name__ in flexcfl.shifts.__all__
 
 
-def test_every_option_has_a_default_and_is_explained(name: str, entry: Entry) -> None:
+def test_every_option_has_a_default_and_is_explained(name: str, entry: ShiftEntry) -> None:
     entry.shift()
     page = PAGE.read_text("utf-8")
     assert f"`{name}`" in page
@@ -61,12 +61,12 @@ def test_every_option_has_a_default_and_is_explained(name: str, entry: Entry) ->
         assert f"`{option.name}`" in page
 
 
-def test_the_probability_of_the_paper_is_the_default(entry: Entry) -> None:
+def test_the_probability_of_the_paper_is_the_default(entry: ShiftEntry) -> None:
     given = [option.default for option in options(entry) if option.name == "probability"]
     assert given in ([], [0.05])
 
 
-def test_an_unknown_setting_is_one_sentence(entry: Entry) -> None:
+def test_an_unknown_setting_is_one_sentence(entry: ShiftEntry) -> None:
     with pytest.raises(SettingsError, match=r"^\[shift\] has no setting 'sped': .*[.?]$"):
         validated(entry.shift, {"sped": 1}, "[shift]")
 
@@ -78,7 +78,7 @@ def test_a_probability_outside_of_0_to_1_is_one_sentence(name: str, value: objec
         validated(SHIFTS[name].shift, {"probability": value}, "[shift]")
 
 
-def test_exchanging_needs_two_clients(name: str, entry: Entry) -> None:
+def test_exchanging_needs_two_clients(name: str, entry: ShiftEntry) -> None:
     shift, alone = entry.shift(), of_labels([[0, 1]], [[2]])
     if name in PAIRING:
         with pytest.raises(SettingsError, match=r"^[^\n]*'hand-made' has only one: [^\n]*\.$"):
@@ -90,7 +90,9 @@ def test_exchanging_needs_two_clients(name: str, entry: Entry) -> None:
     shift.check(of_labels([[0], [1]]))
 
 
-def test_data_that_are_no_images_can_be_had_unless_they_are_turned(name: str, entry: Entry) -> None:
+def test_data_that_are_no_images_are_fine_unless_they_are_turned(
+    name: str, entry: ShiftEntry
+) -> None:
     flat = np.zeros((6, 5), dtype=np.float32)
     halves = (IndexLists.of([[0, 1], [2, 3]]), IndexLists.of([[4], [5]]))
     federation = Federation("flat", flat, np.arange(6) % 3, *halves, 4)
@@ -101,7 +103,7 @@ def test_data_that_are_no_images_can_be_had_unless_they_are_turned(name: str, en
         entry.shift().check(federation)
 
 
-def test_it_depends_on_seed_and_round_alone(name: str, entry: Entry) -> None:
+def test_it_depends_on_seed_and_round_alone(name: str, entry: ShiftEntry) -> None:
     federation = of_labels([[c, c, (c + 1) % 10] for c in range(10)], [[c] for c in range(10)])
 
     def story(seed: int) -> list[Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flexcfl.algorithms import Entry, FedAvg
+from flexcfl.algorithms import AlgorithmEntry, FedAvg
 from flexcfl.algorithms.options import NoOptions
 from flexcfl.data import Federation, Iid
 from flexcfl.errors import SettingsError
@@ -106,8 +106,8 @@ def beside(state: Serving, trained: Any) -> Serving:
     return replace(state, model_of=state.model_of + 1)
 
 
-def entry(make: Callable[..., Any], **given: Any) -> Entry:
-    return Entry("broken", lambda options, local: make(local, **given), options=NoOptions)
+def entry(make: Callable[..., Any], **given: Any) -> AlgorithmEntry:
+    return AlgorithmEntry("broken", lambda options, local: make(local, **given), options=NoOptions)
 
 
 BROKEN: Mapping[str, tuple[str, object, str]] = {
@@ -137,7 +137,7 @@ BROKEN: Mapping[str, tuple[str, object, str]] = {
     "a bare array": ("algorithm", entry(Bare), "written down between any two rounds"),
     "full stop": (
         "algorithm",
-        Entry("Something.", lambda options, local: FedAvg(local)),
+        AlgorithmEntry("Something.", lambda options, local: FedAvg(local)),
         "it says what it is",
     ),
 }
@@ -281,5 +281,5 @@ def test_what_is_not_there_is_told(kind: str, thing: str, sentence: str) -> None
 
 
 def test_what_is_none_is_told() -> None:
-    with pytest.raises(TypeError, match=r"must be a flexcfl\.algorithms\.Entry"):
+    with pytest.raises(TypeError, match=r"must be a flexcfl\.algorithms\.AlgorithmEntry"):
         checks("algorithm", object)

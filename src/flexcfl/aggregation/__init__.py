@@ -27,13 +27,13 @@ __all__ = [
     "RULES",
     "Averaging",
     "Clusters",
-    "Entry",
     "GeometricMedian",
     "Krum",
     "Mean",
     "Median",
     "MultiKrum",
     "Rule",
+    "RuleEntry",
     "Sharing",
     "TrimmedMean",
     "Weights",
@@ -47,7 +47,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Entry:
+class RuleEntry:
     """One line of the registry: what the rule makes of updates, and the class of its options."""
 
     summary: str
@@ -57,18 +57,18 @@ class Entry:
 RULES = Registry(
     "rule",
     {
-        "mean": Entry("the mean of all, weighted by examples where the algorithm says so", Mean),
-        "median": Entry("the median of each coordinate", Median),
-        "trimmed-mean": Entry("the mean of each coordinate without its ends", TrimmedMean),
-        "krum": Entry("the one update that is nearest to its neighbours", Krum),
-        "multi-krum": Entry(
+        "mean": RuleEntry("the mean of all, weighted by examples if the algorithm says so", Mean),
+        "median": RuleEntry("the median of each coordinate", Median),
+        "trimmed-mean": RuleEntry("the mean of each coordinate without its ends", TrimmedMean),
+        "krum": RuleEntry("the one update that is nearest to its neighbours", Krum),
+        "multi-krum": RuleEntry(
             "the mean of the updates that are nearest to their neighbours", MultiKrum
         ),
-        "geometric-median": Entry(
+        "geometric-median": RuleEntry(
             "the point whose distances to all updates have the smallest sum", GeometricMedian
         ),
-        "clusters": Entry("the mean of the larger cluster, where updates point apart", Clusters),
+        "clusters": RuleEntry("the mean of the larger cluster, if updates point apart", Clusters),
     },
-    understood_as(Entry, "flexcfl.aggregation.Median", "__call__"),
+    understood_as(RuleEntry, "flexcfl.aggregation.Median", "__call__"),
 )
 """Every rule by its name."""

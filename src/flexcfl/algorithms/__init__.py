@@ -30,8 +30,8 @@ __all__ = [
     "CFL",
     "FLHC",
     "IFCA",
+    "AlgorithmEntry",
     "CflOptions",
-    "Entry",
     "FeSEM",
     "FedAvg",
     "FesemOptions",
@@ -53,7 +53,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Entry:
+class AlgorithmEntry:
     """One line of the registry.
 
     ``make(options, local)`` builds the algorithm from an ``options`` instance. ``proximal`` says
@@ -83,18 +83,18 @@ def legacy_options(name: object) -> Mapping[str, object]:
     return {} if entry is None else entry.legacy_options
 
 
-def _own(found: object) -> Entry:
-    if isinstance(found, Entry):
+def _own(found: object) -> AlgorithmEntry:
+    if isinstance(found, AlgorithmEntry):
         return found
     if isinstance(found, type) and all(hasattr(found, each) for each in CONVERSATIONS):
         return _of_class(found)
     raise TypeError(
-        "must be a flexcfl.algorithms.Entry, which says how to make it, or a class with "
+        "must be a flexcfl.algorithms.AlgorithmEntry, which says how to make it, or a class with "
         f"{', '.join(CONVERSATIONS)}, not {found!r:.60}."
     )
 
 
-def _of_class(kind: type[Any]) -> Entry:
+def _of_class(kind: type[Any]) -> AlgorithmEntry:
     """Return the entry of a class: what it has beside ``local`` and ``rule`` are its options."""
     if not is_dataclass(kind):
         raise TypeError(
@@ -112,7 +112,7 @@ def _of_class(kind: type[Any]) -> Entry:
         algorithm: Algorithm[Any] = make(local=local, **values)
         return algorithm
 
-    return Entry(summary_of(kind), made, options)
+    return AlgorithmEntry(summary_of(kind), made, options)
 
 
 def told(algorithm: object) -> tuple[str, dict[str, object]]:
@@ -177,27 +177,27 @@ DISTINCT = {"start": "distinct"}  # as FeSEM began before it could begin otherwi
 ALGORITHMS = Registry(
     "algorithm",
     {
-        "fedavg": Entry(
+        "fedavg": AlgorithmEntry(
             "one model for everybody, the mean of what the cohort made of it",
             make=lambda _, local: FedAvg(local),
             cohorts="uniform",
             placing=ONE,
         ),
-        "fedprox": Entry(
+        "fedprox": AlgorithmEntry(
             "FedAvg whose clients are held near the model they received",
             make=lambda _, local: fedprox(local),
             proximal=True,
             cohorts="uniform",
             placing=ONE,
         ),
-        "fedgroup": Entry(
+        "fedgroup": AlgorithmEntry(
             "FlexCFL without migration: clients stay in the group they first found",
             make=lambda options, local: fedgroup(local, options),
             options=FlexcflOptions,
             placing=ALIGNED,
             memory=flexcfl.memory,
         ),
-        "flexcfl": Entry(
+        "flexcfl": AlgorithmEntry(
             "groups found by clustering updates; who is new or drifted joins the best aligned",
             make=lambda options, local: FlexCFL(local, options),
             options=FlexcflOptions,
@@ -205,14 +205,14 @@ ALGORITHMS = Registry(
             placing=ALIGNED,
             memory=flexcfl.memory,
         ),
-        "flexcfl-rcc": Entry(
+        "flexcfl-rcc": AlgorithmEntry(
             "FlexCFL with random clients for the groups' centres, an ablation",
             make=lambda options, local: random_centres(local, options),
             options=RccOptions,
             migrates=True,
             placing=ALIGNED,
         ),
-        "flexcfl-rac": Entry(
+        "flexcfl-rac": AlgorithmEntry(
             "FlexCFL that places newcomers at random, an ablation",
             make=lambda options, local: random_assignment(local, options),
             options=FlexcflOptions,
@@ -220,20 +220,20 @@ ALGORITHMS = Registry(
             placing=CHANCE,
             memory=flexcfl.memory,
         ),
-        "ifca": Entry(
+        "ifca": AlgorithmEntry(
             "each client trains the group model that fits its data best",
             make=lambda options, local: IFCA(local, options),
             options=IfcaOptions,
             placing=FITTING,
         ),
-        "ifca-mig": Entry(
+        "ifca-mig": AlgorithmEntry(
             "IFCA whose clients choose anew, from all models, when their data have drifted",
             make=lambda options, local: ifca_mig(local, options),
             options=IfcaOptions,
             migrates=True,
             placing=FITTING,
         ),
-        "fesem": Entry(
+        "fesem": AlgorithmEntry(
             "each client joins the group model nearest to its own last model",
             make=lambda options, local: FeSEM(local, options),
             options=FesemOptions,
@@ -241,7 +241,7 @@ ALGORITHMS = Registry(
             memory=fesem.memory,
             legacy_options=DISTINCT,
         ),
-        "fesem-mig": Entry(
+        "fesem-mig": AlgorithmEntry(
             "FeSEM that assigns clients anew when their data have drifted",
             make=lambda options, local: fesem_mig(local, options),
             options=FesemOptions,
@@ -250,14 +250,14 @@ ALGORITHMS = Registry(
             memory=fesem.memory,
             legacy_options=DISTINCT,
         ),
-        "cfl": Entry(
+        "cfl": AlgorithmEntry(
             "clusters that split in two when their clients pull apart",
             make=lambda options, local: CFL(local, options),
             options=CflOptions,
             placing="by the directions of its updates, from the first model down to a group",
             memory=cfl.memory,
         ),
-        "flhc": Entry(
+        "flhc": AlgorithmEntry(
             "FedAvg for some rounds, then one hierarchical clustering of all updates",
             make=lambda options, local: FLHC(local, options),
             options=FlhcOptions,

@@ -11,7 +11,7 @@ from flexcfl.cli.commands import print_shown
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from flexcfl.algorithms import Entry
+    from flexcfl.algorithms import AlgorithmEntry
 
 
 def algorithms(
@@ -39,7 +39,7 @@ def algorithms(
     print_shown(Group(*(_block(each, entry) for each, entry in ALGORITHMS.items())))
 
 
-def _block(name: str, entry: "Entry") -> "RenderableType":
+def _block(name: str, entry: "AlgorithmEntry") -> "RenderableType":
     """Return an algorithm in a few lines, indented below its name."""
     from rich.console import Group
     from rich.padding import Padding

@@ -5,7 +5,7 @@ Command-line options, files and ``--set`` override every one of them.
 
 from dataclasses import dataclass, fields
 
-from flexcfl.algorithms import Entry
+from flexcfl.algorithms import AlgorithmEntry
 from flexcfl.experiment.experiment import Tables
 from flexcfl.experiment.named import NAMED
 
@@ -51,7 +51,7 @@ OURS = {
 OTHERS = Defaults()
 
 
-def defaults(dataset: str, algorithm: Entry) -> Tables:
+def defaults(dataset: str, algorithm: AlgorithmEntry) -> Tables:
     """Return the tables that a dataset brings for an algorithm."""
     own = (PAPER | OURS).get(dataset, OTHERS)
     prox = own.prox if algorithm.proximal else 0.0

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from flexcfl.algorithms import ALGORITHMS, Entry, NoOptions
+from flexcfl.algorithms import ALGORITHMS, AlgorithmEntry, NoOptions
 from flexcfl.data import DATASETS, Federation
 from flexcfl.errors import SettingsError, nearest, same, unknown
 from flexcfl.experiment import arrivals, named
@@ -149,7 +149,7 @@ def _check_text(name: str, path: Path) -> None:
         ) from None
 
 
-def _check_groups(name: str, entry: Entry, table: dict[str, Any]) -> None:
+def _check_groups(name: str, entry: AlgorithmEntry, table: dict[str, Any]) -> None:
     """Let one group pass where there is one model for everybody: that is what it has."""
     if "groups" not in table or any(option.name == "groups" for option in fields(entry.options)):
         return
@@ -166,7 +166,7 @@ def _check_groups(name: str, entry: Entry, table: dict[str, Any]) -> None:
         )
 
 
-def _check_asked(name: str, entry: Entry, table: dict[str, Any]) -> None:
+def _check_asked(name: str, entry: AlgorithmEntry, table: dict[str, Any]) -> None:
     """Refuse a way to notice drift where nobody asks for it."""
     if table and not entry.migrates:
         migrating = ", ".join(each for each, other in ALGORITHMS.ours.items() if other.migrates)
@@ -176,7 +176,7 @@ def _check_asked(name: str, entry: Entry, table: dict[str, Any]) -> None:
         )
 
 
-def _check_weight(entry: Entry, table: dict[str, Any]) -> None:
+def _check_weight(entry: AlgorithmEntry, table: dict[str, Any]) -> None:
     """Say where the weight of FedProx is set, which its paper calls mu."""
     own = {option.name for option in fields(entry.options)}
     for key in sorted({"mu", "prox"} & (table.keys() - own)):

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, TypeAlias
 
-from flexcfl.algorithms import ALGORITHMS, Entry
+from flexcfl.algorithms import ALGORITHMS, AlgorithmEntry
 from flexcfl.data import DATASETS
 from flexcfl.data.options import PARTICULAR, PoolOptions
 from flexcfl.errors import SettingsError
@@ -81,14 +81,14 @@ def _brought(settings: Flat) -> Flat:
     }
 
 
-def _algorithm(settings: Flat) -> Entry:
+def _algorithm(settings: Flat) -> AlgorithmEntry:
     try:
         return ALGORITHMS[str(settings["algorithm.name"])]
     except (KeyError, SettingsError):  # which is told when it is to be used
         return ALGORITHMS[ALGORITHM]
 
 
-def _options(algorithm: Entry) -> Flat:
+def _options(algorithm: AlgorithmEntry) -> Flat:
     return {option.name: option.default for option in fields(algorithm.options)}
 
 

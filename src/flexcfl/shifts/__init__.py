@@ -13,7 +13,6 @@ from flexcfl.shifts.view import View
 
 __all__ = [
     "SHIFTS",
-    "Entry",
     "Gradual",
     "Holdings",
     "Incremental",
@@ -24,6 +23,7 @@ __all__ = [
     "Release",
     "Rotation",
     "Shift",
+    "ShiftEntry",
     "SwapAll",
     "SwapPart",
     "Timeline",
@@ -33,7 +33,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Entry:
+class ShiftEntry:
     """One line of the registry; the fields of ``shift`` are its options."""
 
     summary: str
@@ -43,14 +43,14 @@ class Entry:
 SHIFTS = Registry(
     "shift",
     {
-        "swap-all": Entry("two clients exchange all their data", SwapAll),
-        "swap-part": Entry("two clients exchange a label that the other has not", SwapPart),
-        "incremental": Entry("training data are released bit by bit", Incremental),
-        "label-permutation": Entry("labels come to mean something else", LabelPermutation),
-        "rotation": Entry("images are turned by quarter turns", Rotation),
-        "gradual": Entry("two clients exchange all their data over several rounds", Gradual),
-        "recurring": Entry("two clients exchange all their data, and later back", Recurring),
+        "swap-all": ShiftEntry("two clients exchange all their data", SwapAll),
+        "swap-part": ShiftEntry("two clients exchange a label that the other has not", SwapPart),
+        "incremental": ShiftEntry("training data are released bit by bit", Incremental),
+        "label-permutation": ShiftEntry("labels come to mean something else", LabelPermutation),
+        "rotation": ShiftEntry("images are turned by quarter turns", Rotation),
+        "gradual": ShiftEntry("two clients exchange all their data over several rounds", Gradual),
+        "recurring": ShiftEntry("two clients exchange all their data, and later back", Recurring),
     },
-    understood_as(Entry, "flexcfl.shifts.SwapAll", "check", "apply", "variants"),
+    understood_as(ShiftEntry, "flexcfl.shifts.SwapAll", "check", "apply", "variants"),
 )
 """Every shift by its name."""

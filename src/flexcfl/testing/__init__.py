@@ -40,7 +40,7 @@ def checks(kind: str, thing: object, **options: Any) -> list[Check]:
     Args:
         kind: ``"algorithm"``, ``"detector"``, ``"shift"`` or ``"partition"``.
         thing: What an experiment would name, such as ``"first_choice:entry"``, or the object
-            itself: an ``Entry``, or the class of a detector, a shift or a partition.
+            itself: an ``AlgorithmEntry``, or the class of a detector, a shift or a partition.
         options: Options of an algorithm that suit twelve clients in four rounds, where its
             defaults do not (``groups`` is three unless told otherwise), or of a partition.
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.algorithms import Entry
+from flexcfl.algorithms import AlgorithmEntry
 from flexcfl.errors import FlexcflError
 from flexcfl.protocol import (
     NO_GROUP,
@@ -49,7 +49,7 @@ FEW: Mapping[str, Any] = {
 class AlgorithmSubject:
     """An algorithm to be tested, with options that suit twelve clients and four rounds."""
 
-    entry: Entry
+    entry: AlgorithmEntry
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def made(self, **options: Any) -> Algorithm[Any]:

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.shifts.detection import Detector, Entry, Samples
+from flexcfl.shifts.detection import Detector, DetectorEntry, Samples
 from flexcfl.testing.check import demand, demand_options, demand_summary
 
 __all__ = ["PROMISES", "labelled"]
@@ -34,13 +34,13 @@ def labelled(
     return Samples(rows, sizes, examples)
 
 
-def identical_data_never_drift(entry: Entry) -> None:
+def identical_data_never_drift(entry: DetectorEntry) -> None:
     """Who has what it had has not drifted."""
     for counts in _drawn():
         _check_identical(entry.detector(), counts)
 
 
-def every_client_is_judged_by_its_own_data_alone(entry: Entry) -> None:
+def every_client_is_judged_by_its_own_data_alone(entry: DetectorEntry) -> None:
     """A verdict does not depend on who else is asked."""
     draws = _drawn()
     for kept, now in pairwise(draws):
@@ -48,7 +48,7 @@ def every_client_is_judged_by_its_own_data_alone(entry: Entry) -> None:
         _check_alone(entry.detector(), kept, now)
 
 
-def clients_of_no_or_one_example_are_no_trouble(entry: Entry) -> None:
+def clients_of_no_or_one_example_are_no_trouble(entry: DetectorEntry) -> None:
     """However little a client has, there is a verdict."""
     detector, counts = entry.detector(), [[0, 0, 0], [1, 0, 0], [0, 0, 1], [3, 2, 1]]
     profiles = detector.profiles(labelled(counts, [4] * 4))
@@ -57,7 +57,7 @@ def clients_of_no_or_one_example_are_no_trouble(entry: Entry) -> None:
         demand(verdicts.shape == (4,), f"Four clients have {verdicts.shape} verdicts.")
 
 
-def nobody_asked_is_no_trouble(entry: Entry) -> None:
+def nobody_asked_is_no_trouble(entry: DetectorEntry) -> None:
     """For no clients there are no verdicts."""
     detector = entry.detector()
     none = detector.profiles(labelled(np.empty((0, 3), np.int64)))
@@ -65,7 +65,7 @@ def nobody_asked_is_no_trouble(entry: Entry) -> None:
     demand(detector.drifted(none, none).shape == (0,), "There are verdicts on nobody.")
 
 
-def it_sees_a_change_of_everything(entry: Entry) -> None:
+def it_sees_a_change_of_everything(entry: DetectorEntry) -> None:
     """Who has other labels and other examples, and has them in other numbers, has drifted."""
     detector = entry.detector()
     kept = detector.profiles(labelled([[30, 10, 0]]))
@@ -73,7 +73,7 @@ def it_sees_a_change_of_everything(entry: Entry) -> None:
     demand(detector.drifted(kept, now).all(), "A client all of whose data changed went unnoticed.")
 
 
-def it_says_what_it_is_and_what_it_can_be_told(entry: Entry) -> None:
+def it_says_what_it_is_and_what_it_can_be_told(entry: DetectorEntry) -> None:
     """The entry has a summary, and the detector options with defaults that are explained."""
     demand_summary(entry.summary)
     demand_options(entry.detector, "[drift]")

@@ -9,7 +9,7 @@ import numpy as np
 from flexcfl.data import Federation, IndexLists
 from flexcfl.protocol import Ids
 from flexcfl.settings import validated
-from flexcfl.shifts import Entry, Holdings, Moment, Shift, Timeline
+from flexcfl.shifts import Holdings, Moment, Shift, ShiftEntry, Timeline
 from flexcfl.testing.check import demand, demand_options, demand_summary
 
 __all__ = ["PROMISES", "everybody", "of_labels", "often"]
@@ -18,7 +18,7 @@ ROUNDS, LATE = 25, 200
 CLIENTS = CLASSES = 10
 
 
-def often(entry: Entry) -> Shift:
+def often(entry: ShiftEntry) -> Shift:
     """Return the shift with a high probability, where it has one."""
     kind: Any = entry.shift
     known = {option.name for option in fields(kind)}
@@ -31,12 +31,12 @@ def everybody(federation: Federation) -> Callable[[int], Ids]:
     return lambda number: np.arange(federation.clients)
 
 
-def it_depends_on_seed_and_round_alone(entry: Entry) -> None:
+def it_depends_on_seed_and_round_alone(entry: ShiftEntry) -> None:
     """Two worlds of the same seed have the same story."""
     demand(_story(entry, 0) == _story(entry, 0), "Two worlds of one seed differ: use moment.rng.")
 
 
-def it_goes_on_from_what_is_remembered(entry: Entry) -> None:
+def it_goes_on_from_what_is_remembered(entry: ShiftEntry) -> None:
     """A world that was written down goes on as if it had not been: all is in the holdings."""
     through = _world(entry, 0)
     for number in range(ROUNDS // 2):
@@ -49,7 +49,7 @@ def it_goes_on_from_what_is_remembered(entry: Entry) -> None:
         demand(alike, "A run that goes on has another world: keep nothing in the shift itself.")
 
 
-def it_leaves_what_it_is_given_alone(entry: Entry) -> None:
+def it_leaves_what_it_is_given_alone(entry: ShiftEntry) -> None:
     """Holdings are replaced and not changed."""
     federation = of_labels([[c, c] for c in range(CLIENTS)])
     holdings, shift = Holdings.of(federation), often(entry)
@@ -59,7 +59,7 @@ def it_leaves_what_it_is_given_alone(entry: Entry) -> None:
     demand(np.array_equal(holdings.owner, before), "It changes holdings: return new ones.")
 
 
-def variants_are_made_where_they_are_announced(entry: Entry) -> None:
+def variants_are_made_where_they_are_announced(entry: ShiftEntry) -> None:
     """Examples that are seen in another way need ``variants``."""
     federation = of_labels([[c, c] for c in range(CLIENTS)])
     line = Timeline(federation, {"tested": often(entry)}, 0, everybody(federation))
@@ -69,7 +69,7 @@ def variants_are_made_where_they_are_announced(entry: Entry) -> None:
     demand(announced or rows.max() < len(federation.y), "It makes variants and does not say so.")
 
 
-def nobody_shifts_before_anybody_was_visited(entry: Entry) -> None:
+def nobody_shifts_before_anybody_was_visited(entry: ShiftEntry) -> None:
     """Only clients that were visited may change."""
     federation = of_labels([[c, c] for c in range(CLIENTS)], [[c] for c in range(CLIENTS)])
     nobody = np.empty(0, dtype=np.int64)
@@ -78,7 +78,7 @@ def nobody_shifts_before_anybody_was_visited(entry: Entry) -> None:
     demand(still, "Data moved although nobody was visited: look at moment.visited.")
 
 
-def it_says_what_it_is_and_what_it_can_be_told(entry: Entry) -> None:
+def it_says_what_it_is_and_what_it_can_be_told(entry: ShiftEntry) -> None:
     """The entry has a summary, and the shift options with defaults that are explained."""
     demand_summary(entry.summary)
     demand_options(entry.shift, "[shift]")
@@ -109,13 +109,13 @@ def of_labels(
     return Federation("hand-made", x, y, *halves, classes)
 
 
-def _world(entry: Entry, seed: int) -> Timeline:
+def _world(entry: ShiftEntry, seed: int) -> Timeline:
     train = [[c, c, (c + 1) % CLASSES] for c in range(CLIENTS)]
     federation = of_labels(train, [[c] for c in range(CLIENTS)])
     return Timeline(federation, {"tested": often(entry)}, seed, everybody(federation))
 
 
-def _story(entry: Entry, seed: int) -> list[Any]:
+def _story(entry: ShiftEntry, seed: int) -> list[Any]:
     line = _world(entry, seed)
     seen = [line.at(number) for number in range(ROUNDS)]
     return [(_seen(view.train), _seen(view.test), view.shifted.tolist()) for view in seen]

@@ -13,7 +13,7 @@ __all__ = [
     "DETECTORS",
     "MMD",
     "Detector",
-    "Entry",
+    "DetectorEntry",
     "LabelShare",
     "Remembered",
     "Samples",
@@ -24,7 +24,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Entry:
+class DetectorEntry:
     """One line of the registry: what the detector looks at, and the class of its options.
 
     ``numbers(detector, classes)`` is how many numbers a client keeps, by default one for a class.
@@ -38,22 +38,22 @@ class Entry:
 DETECTORS = Registry(
     "detector",
     {
-        "label-share": Entry(
+        "label-share": DetectorEntry(
             "label proportions changed by more than a fraction, and more than chance explains",
             LabelShare,
         ),
-        "wasserstein": Entry("label proportions moved far along the label axis", Wasserstein),
-        "wasserstein-counts": Entry(
+        "wasserstein": DetectorEntry("label proportions moved far on the label axis", Wasserstein),
+        "wasserstein-counts": DetectorEntry(
             "the released code's rule on sorted label counts, kept to show what it misses",
             WassersteinCounts,
             numbers=lambda _, classes: classes + 1,
         ),
-        "mmd": Entry(
+        "mmd": DetectorEntry(
             "examples of the same label look different, or the labels are others",
             MMD,
             numbers=lambda mmd, classes: classes * (mmd.features + 2) + 1,
         ),
     },
-    understood_as(Entry, "flexcfl.shifts.detection.LabelShare", "profiles", "drifted"),
+    understood_as(DetectorEntry, "flexcfl.shifts.detection.LabelShare", "profiles", "drifted"),
 )
 """Every detector by its name."""

@@ -12,9 +12,9 @@ __all__ = [
     "ATTACKS",
     "KINDS",
     "Attack",
+    "AttackEntry",
     "Behaviour",
     "Drag",
-    "Entry",
     "Faults",
     "LabelFlip",
     "Noise",
@@ -25,7 +25,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Entry:
+class AttackEntry:
     """One line of the registry; the fields of ``attack`` are its options."""
 
     summary: str
@@ -35,11 +35,11 @@ class Entry:
 ATTACKS = Registry(
     "attack",
     {
-        "sign-flip": Entry("the opposite of what was learnt, many times as long", SignFlip),
-        "noise": Entry("Gaussian noise in place of what was learnt", Noise),
-        "label-flip": Entry("honest training on labels that are wrong", LabelFlip),
-        "drag": Entry("get together into one group, and pull its model one way", Drag),
+        "sign-flip": AttackEntry("the opposite of what was learnt, many times as long", SignFlip),
+        "noise": AttackEntry("Gaussian noise in place of what was learnt", Noise),
+        "label-flip": AttackEntry("honest training on labels that are wrong", LabelFlip),
+        "drag": AttackEntry("get together into one group, and pull its model one way", Drag),
     },
-    understood_as(Entry, "flexcfl.trust.faults.SignFlip", "poisons", "number", "altered"),
+    understood_as(AttackEntry, "flexcfl.trust.faults.SignFlip", "poisons", "number", "altered"),
 )
 """Every attack by its name."""
