@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.progress import Progress
 
 from flexcfl.benchmark import WORKS, Measured, machine, measure
+from flexcfl.benchmark.full_run import FullRun, full_run
 from flexcfl.benchmark.machine import peak_memory
-from flexcfl.benchmark.table import CAPTION, markdown
-from flexcfl.benchmark.whole import Whole, whole_run
+from flexcfl.benchmark.measure import CAPTION, markdown
 from flexcfl.errors import FlexcflError
 
 WHOLE = "W4"
@@ -31,14 +31,14 @@ def measured(name: str, data: Path | None, rounds: int, console: Console) -> Mea
         return measure(WORKS[name], federation, rounds, lambda: progress.advance(task))
 
 
-def whole(data: Path | None, rounds: int, console: Console) -> Whole:
+def whole(data: Path | None, rounds: int, console: Console) -> FullRun:
     """Measure a whole run, with a bar that says how far it is."""
     with Progress(console=console, transient=True) as progress:
         task = progress.add_task(f"{WHOLE}, a whole run of FlexCFL", total=rounds)
-        return whole_run(data, rounds, lambda: progress.advance(task))
+        return full_run(data, rounds, lambda: progress.advance(task))
 
 
-def sentence(run: Whole) -> str:
+def sentence(run: FullRun) -> str:
     """Say what a whole run took."""
     return (
         f"{WHOLE}: {run.rounds} rounds of FlexCFL in {run.seconds:.1f} s, of which client steps "

@@ -32,8 +32,7 @@ from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedC
 
 from flexcfl.benchmark import WORKS as ALL_WORKS
 from flexcfl.benchmark import machine
-from flexcfl.benchmark.rounds import cohort
-from flexcfl.benchmark.works import COHORT, LOCAL
+from flexcfl.benchmark.work import COHORT, LOCAL, cohort
 from flexcfl.data import Federation, load_federation
 from flexcfl.errors import FlexcflError
 from flexcfl.models import build, initialised

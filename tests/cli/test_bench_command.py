@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flexcfl.benchmark import works
+from flexcfl.benchmark import work
 from flexcfl.cli import main
 from flexcfl.data import Federation, IndexLists
 from tests.cli.refusals import told
@@ -21,7 +21,7 @@ def small() -> Federation:
 def test_three_models_are_measured_on_noise_where_mnist_is_not_found(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(works, "noise", small)
+    monkeypatch.setattr(work, "noise", small)
     assert main(["bench", "--rounds", "1"]) == 0
     shown = capsys.readouterr()
     assert "MNIST's files are not here" in shown.err

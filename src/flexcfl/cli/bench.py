@@ -46,7 +46,7 @@ def bench(
     if rounds is not None:
         check_number("rounds", rounds)
     from flexcfl.benchmark import WORKS, machine, measure  # after that, for it imports torch
-    from flexcfl.benchmark.table import table
+    from flexcfl.benchmark.measure import table
 
     console = Console(stderr=True)
     federation = _federation(data, console)
@@ -68,7 +68,7 @@ def bench(
 
 
 def _federation(data: "Path | None", console: "Console") -> "Federation":
-    from flexcfl.benchmark.works import WORKS, noise
+    from flexcfl.benchmark.work import WORKS, noise
     from flexcfl.errors import DataError
     from flexcfl.lines import tell
 

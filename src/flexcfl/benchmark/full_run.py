@@ -1,4 +1,4 @@
-"""A whole run of FlexCFL on clients that change: how much of its time is training."""
+"""A full run of FlexCFL on clients whose data change: how much of its time is training."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from flexcfl.record.round import Round
 from flexcfl.runner.execute import execute
 from flexcfl.runner.prepare import Prepared, prepare
 
-__all__ = ["Whole", "whole_run"]
+__all__ = ["FullRun", "full_run"]
 
 
 @dataclass(frozen=True)
-class Whole:
+class FullRun:
     """Seconds of a run without loading, and those of them in which clients trained.
 
     Both with the pre-training of founders, newcomers and migrants; ``memory`` is the most bytes
@@ -37,13 +37,13 @@ class Whole:
         return self.seconds / self.training
 
 
-def whole_run(
+def full_run(
     data: Path | None,
     rounds: int = 300,
     tell: Callable[[], object] = lambda: None,
     **settings: object,
-) -> Whole:
-    """Run FlexCFL on MNIST under swap-all, everybody evaluated in every round."""
+) -> FullRun:
+    """Run FlexCFL on MNIST under swap-all, all clients evaluated in every round."""
     execute(_prepared(dataset="digits", rounds=1))  # imports what it needs to found groups
     prepared = _prepared(**{"dataset": "mnist", "data": data, "rounds": rounds, **settings})
     early = [0]
@@ -59,7 +59,7 @@ def whole_run(
     started = perf_counter()
     execute(prepared, view)
     seconds = perf_counter() - started
-    return Whole(rounds, seconds, sum(training), sum(evaluation), early[0], peak_memory())
+    return FullRun(rounds, seconds, sum(training), sum(evaluation), early[0], peak_memory())
 
 
 def _prepared(**settings: object) -> Prepared:

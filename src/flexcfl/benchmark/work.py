@@ -1,7 +1,13 @@
-"""One round's local training, done by the engine and by the loop of a PyTorch tutorial."""
+"""The work that is measured: FedAvg's local training, by the engine and by a plain PyTorch loop.
+
+Li et al.: Federated Optimization in Heterogeneous Networks. MLSys 2020, for the federations; Duan
+et al.: Flexible Clustered Federated Learning for Client-Level Data Distribution Shift. IEEE TPDS
+2022, for K = 20, E = 10, B = 10.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -9,13 +15,58 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from flexcfl.data import Federation
+from flexcfl.data import Federation, load_federation
+from flexcfl.data.image_datasets import MnistOptions
+from flexcfl.data.images import aligned_empty
+from flexcfl.data.published import CLASSES, published_mnist
 from flexcfl.engine import Engine
 from flexcfl.engine.schedule import Schedule, draw
 from flexcfl.protocol import Ids, Local, Vector
 from flexcfl.seeds import generator
 
-__all__ = ["Round", "cohort", "engine_round", "make_round", "multiply_adds", "plain_loop"]
+__all__ = [
+    *("COHORT", "LOCAL", "WORKS", "Round", "Work", "cohort", "engine_round", "make_round"),
+    *("multiply_adds", "noise", "plain_loop"),
+]
+
+COHORT = 20
+LOCAL = Local(epochs=10, batch=10, rate=0.03)
+
+
+@dataclass(frozen=True)
+class Work:
+    """A model on a federation; ``cohort`` clients of it train in a round."""
+
+    title: str
+    dataset: str
+    model: str
+    cohort: int = COHORT
+
+    def federation(self, data: Path | None) -> Federation:
+        """Load the federation."""
+        return load_federation(self.dataset, data)
+
+
+WORKS = {
+    "W1": Work("logistic regression", "mnist", "mclr"),
+    "W2": Work("MLP 784-128-10", "mnist", "mlp"),
+    "W3": Work("MNIST CNN", "mnist", "cnn"),
+    "W5": Work("Fashion-MNIST CNN", "fashion-mnist", "cnn"),
+    "W6": Work("logistic regression, Synthetic(1,1)", "synthetic", "mclr"),
+}
+
+
+def noise() -> Federation:
+    """Return noise in the shape of MNIST over as many clients of the same sizes.
+
+    How long a step takes does not depend on what the pixels are.
+    """
+    rng = np.random.default_rng(0)
+    y = rng.permutation(np.repeat(np.arange(CLASSES), 7000))
+    x = aligned_empty((len(y), 1, 28, 28))
+    rng.standard_normal(dtype=np.float32, out=x)
+    train, test = published_mnist(y, MnistOptions().seed, classes_per_client=2)
+    return Federation("mnist", x, y, train, test, CLASSES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,21 +84,21 @@ class Round:
 
 
 def cohort(federation: Federation, number: int, size: int) -> Ids:
-    """Choose who trains in round ``number``."""
+    """Choose the clients that train in round ``number``."""
     rng = generator(0, "benchmark", number)
     return np.sort(rng.choice(federation.clients, size, replace=False))
 
 
-def make_round(federation: Federation, number: int, size: int, local: Local) -> Round:
+def make_round(federation: Federation, number: int, size: int) -> Round:
     """Choose a cohort and draw its batches."""
     clients = cohort(federation, number, size)
     own = federation.train.gathered(clients)
     draws = zip(own, _generators(number, clients), strict=True)
-    return Round(number, clients, [draw(examples, local, rng) for examples, rng in draws])
+    return Round(number, clients, [draw(examples, LOCAL, rng) for examples, rng in draws])
 
 
 def plain_loop(
-    module: nn.Module, x: Tensor, y: Tensor, start: Mapping[str, Tensor], local: Local, work: Round
+    module: nn.Module, x: Tensor, y: Tensor, start: Mapping[str, Tensor], work: Round
 ) -> None:
     """Train one client after the other on one thread, as a PyTorch tutorial would."""
     threads = torch.get_num_threads()
@@ -55,7 +106,7 @@ def plain_loop(
     try:
         for schedule in work.schedules:
             module.load_state_dict(start)
-            optimizer = torch.optim.SGD(module.parameters(), lr=local.rate)
+            optimizer = torch.optim.SGD(module.parameters(), lr=LOCAL.rate)
             for row, count in zip(schedule.rows, schedule.counts, strict=True):
                 rows = torch.from_numpy(row[:count])
                 optimizer.zero_grad()
@@ -66,14 +117,14 @@ def plain_loop(
 
 
 def engine_round(
-    engine: Engine, federation: Federation, start: Vector, local: Local, work: Round
+    engine: Engine, federation: Federation, start: Vector, work: Round
 ) -> NDArray[np.float32]:
     """Train the same clients on the same batches with the engine, which draws them itself."""
     updates, _ = engine.train(
         start[None],
         np.zeros(len(work.clients), dtype=np.int64),
         federation.train.gathered(work.clients),
-        local,
+        LOCAL,
         _generators(work.number, work.clients),
     )
     return updates
