@@ -27,10 +27,8 @@ from flexcfl.data import Federation, IndexLists, load_federation
 from flexcfl.experiment.experiment import Experiment
 from flexcfl.experiment.own import Own
 from flexcfl.paper import published
-from flexcfl.paper.cells import Cell, Part
-from flexcfl.paper.choices import NO_SHIFT, Chosen
-from flexcfl.paper.methods import METHODS
-from flexcfl.paper.rows import ROWS
+from flexcfl.paper.catalogue import METHODS, NO_SHIFT, ROWS
+from flexcfl.paper.cells import Cell, Chosen, Part
 from flexcfl.protocol import Ids, Vectors
 from flexcfl.runner.execute import execute
 from flexcfl.runner.prepare import Prepared, prepare

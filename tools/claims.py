@@ -6,9 +6,7 @@ from itertools import pairwise
 from statistics import fmean
 
 from flexcfl.paper import published
-from flexcfl.paper.methods import METHODS
-from flexcfl.paper.rows import CLASSES, ROWS
-from flexcfl.paper.tables import SHIFTS
+from flexcfl.paper.catalogue import CLASSES, METHODS, ROWS, SHIFTS
 from tools.runs import one, runs
 
 __all__ = ["COMPARED", "Claim", "at", "claims", "label", "lost", "rows", "verdict"]

@@ -8,10 +8,9 @@ from pathlib import Path
 from statistics import fmean
 
 from flexcfl.paper import published
-from flexcfl.paper.algorithms import ALIKE, MEASURED
-from flexcfl.paper.choices import NO_SHIFT, applied
-from flexcfl.paper.methods import METHODS
-from flexcfl.paper.tables import SHIFTS
+from flexcfl.paper.catalogue import METHODS, NO_SHIFT, ROWS, SHIFTS
+from flexcfl.paper.cells import Part
+from flexcfl.paper.own_tables import ALGORITHMS, ALIKE
 from flexcfl.record.tables import TABLES
 from tools.runs import one, runs
 
@@ -56,8 +55,8 @@ def _region(words: str) -> str:
 
 
 def _figures(column: str, row: str, method: str, shift: str) -> list[float]:
-    chosen = "-".join(f"-{name}-{value}" for name, value in applied(ALIKE, METHODS[method], shift))
-    return runs("algorithms").figures(column, row, f"{method}{chosen}", shift)
+    part = Part(ROWS[row], METHODS[method], shift).choosing(ALIKE)
+    return runs("algorithms").figures(column, row, part.name, shift)
 
 
 def _mean(column: str, row: str, method: str, shift: str = NO_SHIFT) -> float:
@@ -140,7 +139,7 @@ def every(row: str, shift: str) -> Iterator[str]:
 
 def _known(row: str) -> list[str]:
     refused = {name for name, paper in published.ACCURACY[row].items() if paper is None}
-    return [name for name in MEASURED if name not in refused]
+    return [name for name in ALGORITHMS if name not in refused]
 
 
 def _line(row: str, method: str, shift: str) -> list[str]:

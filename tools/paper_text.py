@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from flexcfl.paper import published
-from flexcfl.paper.methods import METHODS
-from flexcfl.paper.rows import ROWS
+from flexcfl.paper.catalogue import METHODS, ROWS
 from tools.claims import COMPARED, at, label, lost, rows
 from tools.runs import one, runs
 

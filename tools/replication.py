@@ -12,10 +12,9 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 
 from flexcfl.paper import published
-from flexcfl.paper.beyond import OURS
-from flexcfl.paper.methods import METHODS
-from flexcfl.paper.rows import ROWS
-from flexcfl.paper.tables import SHIFTS, shifted
+from flexcfl.paper.catalogue import METHODS, ROWS, SHIFTS
+from flexcfl.paper.own_tables import OURS
+from flexcfl.paper.tables import shifted
 from tools.claims import at, claims, label, rows, verdict
 from tools.paper_text import averages, drops, speeds
 from tools.runs import RESULTS, one, runs, seeds

@@ -12,8 +12,8 @@ import pytest
 import typer
 
 from flexcfl.cli import app, main
-from flexcfl.paper.choices import CHOICES
-from flexcfl.paper.rows import ROUNDS, ROWS
+from flexcfl.paper.catalogue import ROUNDS, ROWS
+from flexcfl.paper.cells import CHOICES
 from flexcfl.paper.targets import TARGETS
 from tests.cli.refusals import told
 from tests.comparison.here import all_done_here

@@ -7,14 +7,14 @@ import pytest
 
 from flexcfl.cli import main
 from flexcfl.paper import conduct
-from flexcfl.paper.conduct import Asked
+from flexcfl.paper.conduct import Request
 
 
-def asked_by(line: str) -> Asked:
+def asked_by(line: str) -> Request:
     """Return what a command asks for; nothing is run."""
-    taken: list[Asked] = []
+    taken: list[Request] = []
 
-    def take(asked: list[Asked], *_: Any, **__: Any) -> None:
+    def take(asked: list[Request], *_: Any, **__: Any) -> None:
         taken.extend(asked)
 
     first, *words = shlex.split(line)

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from flexcfl.experiment import toml
+from flexcfl.paper.catalogue import METHODS, ROUNDS, ROWS
 from flexcfl.paper.cells import Cell, Part
-from flexcfl.paper.methods import METHODS
 from flexcfl.paper.results import Result
-from flexcfl.paper.rows import ROUNDS, ROWS
 from flexcfl.record import csv_lines as tables
 from flexcfl.record.tables import RoundFigures
 

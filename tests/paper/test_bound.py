@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flexcfl.paper.bound import Measured, csv, measured, rows, sheet
-from flexcfl.paper.bound_drawing import draw
-from flexcfl.paper.convergence import PROVED, kept
+from flexcfl.paper.bound import Measured, csv, draw, measured, rows, table
+from flexcfl.paper.divergence import PROVED, kept
 
 CHECKOUT = Path(__file__).parents[2]
 REAL = Path(os.environ.get("FLEXCFL_DATA") or CHECKOUT.parent / "shared" / "data")
@@ -30,30 +29,30 @@ def test_the_bound_holds_in_groups_that_flexcfl_found(digits: Measured) -> None:
 
 
 def test_a_row_tells_one_epoch_of_one_group(digits: Measured) -> None:
-    table, first = rows(digits), digits.divergences[0]
-    assert [(row["rate"], row["group"], row["epoch"]) for row in table] == [
+    every, first = rows(digits), digits.divergences[0]
+    assert [(row["rate"], row["group"], row["epoch"]) for row in every] == [
         (rate, group, epoch) for rate in (0.3, 0.01) for group in range(5) for epoch in range(6)
     ]
-    row, own = table[6 + 2], first.group_of == 1
+    row, own = every[6 + 2], first.group_of == 1
     assert row["divergence_largest"] == first.clients[2, own].max()
     mean = np.average(first.clients[2, own], weights=first.shares[own])
     assert row["divergence_mean"] == pytest.approx(mean)
     assert row["shared_bound_corrected"] == first.shared_bounds[2, 1]
-    assert table[0]["ratio"] is None  # nobody has moved
-    assert {type(value) for row in table for value in row.values()} == {int, float, type(None)}
+    assert every[0]["ratio"] is None  # nobody has moved
+    assert {type(value) for row in every for value in row.values()} == {int, float, type(None)}
 
 
 def test_the_file_has_all_rows_in_full(digits: Measured) -> None:
     head, *lines = files.reader(io.StringIO(csv(digits)))
-    table = rows(digits)
-    assert head == list(table[0])
-    assert len(lines) == len(table)
-    for line, row in zip(lines, table, strict=True):
+    every = rows(digits)
+    assert head == list(every[0])
+    assert len(lines) == len(every)
+    for line, row in zip(lines, every, strict=True):
         assert [float(cell) if cell else None for cell in line] == list(row.values())
 
 
-def test_the_sheet_has_the_client_that_has_gone_farthest(digits: Measured) -> None:
-    found = sheet(digits)
+def test_the_table_has_the_client_that_has_gone_farthest(digits: Measured) -> None:
+    found = table(digits)
     assert [(entry.block, entry.column) for entry in found.entries] == [
         ((f"rate {rate:g}",), f"e = {epoch}") for rate in (0.3, 0.01) for epoch in (1, 5)
     ]

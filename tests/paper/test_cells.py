@@ -9,13 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flexcfl.errors import SettingsError
-from flexcfl.paper.cells import Cell, Part
-from flexcfl.paper.choices import CHOICES
+from flexcfl.paper.catalogue import CLASSES, METHODS, ROWS, SHIFTS, motivation, sharing
+from flexcfl.paper.cells import CHOICES, Cell, Part
 from flexcfl.paper.figures import RATES
-from flexcfl.paper.methods import METHODS, sharing
 from flexcfl.paper.results import finished
-from flexcfl.paper.rows import CLASSES, ROWS, motivation
-from flexcfl.paper.tables import SHIFTS
 from tests.paper.constructed import leave, part
 
 EVERY_ROW = [*ROWS.values(), *map(motivation, CLASSES)]

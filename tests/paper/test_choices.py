@@ -5,12 +5,9 @@ import pytest
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.experiment import Experiment
-from flexcfl.paper.cells import Cell, Part
-from flexcfl.paper.choices import CHOICES, applied, chosen
-from flexcfl.paper.conduct import Asked
-from flexcfl.paper.methods import METHODS
-from flexcfl.paper.rows import ROWS
-from flexcfl.paper.tables import SHIFTS
+from flexcfl.paper.catalogue import METHODS, ROWS, SHIFTS
+from flexcfl.paper.cells import CHOICES, Cell, Part, chosen
+from flexcfl.paper.conduct import Request
 from flexcfl.paper.targets import TARGETS
 from flexcfl.shifts.detection import DETECTORS
 
@@ -57,8 +54,9 @@ def test_defaults_say_nothing(name: str) -> None:
 
 
 def concerned(name: str, shift: str) -> set[str]:
-    value = list(CHOICES[name].values)[1]
-    return {key for key, method in METHODS.items() if applied([(name, value)], method, shift)}
+    wanted = ((name, list(CHOICES[name].values)[1]),)
+    row = ROWS["synthetic-mclr"]
+    return {key for key, each in METHODS.items() if Part(row, each, shift).choosing(wanted).chosen}
 
 
 FLEX = {"fedgroup", "flexcfl", "flexcfl-rcc", "flexcfl-rac", "flexcfl-eta0.1", "flexcfl-eta5"}
@@ -120,8 +118,8 @@ def test_what_does_not_exist_is_answered_with_the_nearest(
 @pytest.mark.parametrize(("name", "value"), OTHERS)
 def test_only_what_a_choice_changes_is_run_again(target: str, name: str, value: str) -> None:
     row = (TARGETS[target].rows[0],)
-    usual = Asked(target, row).cells()
-    other = Asked(target, row, chosen=((name, value),)).cells()
+    usual = Request(target, row).cells()
+    other = Request(target, row, chosen=((name, value),)).cells()
     assert len(usual) == len(other) == len({cell.folder for cell in other})
     for before, after in zip(usual, other, strict=True):
         assert after in (before, Cell(before.part.choosing(((name, value),))))
@@ -131,4 +129,4 @@ def test_only_what_a_choice_changes_is_run_again(target: str, name: str, value: 
 @pytest.mark.parametrize("target", ["choices", "table2", "bound"])
 def test_what_takes_no_choice_refuses_it(target: str) -> None:
     with pytest.raises(SettingsError, match=f"nothing to choose for '{target}': leave --choose"):
-        Asked(target, chosen=(("l2", "code"),)).cells()
+        Request(target, chosen=(("l2", "code"),)).cells()

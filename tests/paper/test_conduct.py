@@ -12,7 +12,7 @@ from flexcfl.comparison import pool
 from flexcfl.errors import SettingsError
 from flexcfl.paper import conduct as conducting
 from flexcfl.paper.cells import Cell
-from flexcfl.paper.conduct import Asked, conduct
+from flexcfl.paper.conduct import Request, conduct
 from flexcfl.record.lock import locked
 from tests.paper.constructed import leave
 
@@ -29,7 +29,7 @@ def _nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "Process", interrupted)
 
 
-def finish(folder: Path, asked: Asked, but: int = 0) -> list[Cell]:
+def finish(folder: Path, asked: Request, but: int = 0) -> list[Cell]:
     cells = asked.cells()
     for number, cell in enumerate(cells[: len(cells) - but]):
         if not (folder / cell.folder).exists():
@@ -37,7 +37,7 @@ def finish(folder: Path, asked: Asked, but: int = 0) -> list[Cell]:
     return cells
 
 
-def made(asked: Asked, folder: Path) -> str:
+def made(asked: Request, folder: Path) -> str:
     """Return what is shown of what is there."""
     screen = io.StringIO()
     conduct([asked], Console(file=screen, width=80), jobs=1, folder=folder)
@@ -49,7 +49,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_what_is_finished_is_shown_and_written_and_the_same_again(tmp_path: Path) -> None:
-    asked = Asked("table3", ROW, rounds=6)
+    asked = Request("table3", ROW, rounds=6)
     finish(tmp_path, asked)
     first = made(asked, tmp_path)
     files = contents(tmp_path)
@@ -68,8 +68,8 @@ def test_what_is_finished_is_shown_and_written_and_the_same_again(tmp_path: Path
 
 
 def test_a_table_has_all_that_is_finished_also_what_was_not_asked_for(tmp_path: Path) -> None:
-    asked = Asked("table3", ROW, rounds=6)
-    for each in (asked, Asked("table3", ("mnist-mclr",), 2, 3), Asked("table4", ROW, rounds=6)):
+    asked = Request("table3", ROW, rounds=6)
+    for each in (asked, Request("table3", ("mnist-mclr",), 2, 3), Request("table4", ROW, rounds=6)):
         finish(tmp_path, each)
     made(asked, tmp_path)
     written = contents(tmp_path)["table3.md"].decode()
@@ -82,9 +82,9 @@ def test_a_table_has_all_that_is_finished_also_what_was_not_asked_for(tmp_path: 
 
 
 def test_what_only_other_targets_have_run_of_a_row_is_not_in_the_table(tmp_path: Path) -> None:
-    asked = Asked("choices", ROW, rounds=6)
+    asked = Request("choices", ROW, rounds=6)
     finish(tmp_path, asked)
-    finish(tmp_path, Asked("table3", ("mnist-mclr", *ROW), seeds=2, rounds=6))
+    finish(tmp_path, Request("table3", ("mnist-mclr", *ROW), seeds=2, rounds=6))
     made(asked, tmp_path)
     files = contents(tmp_path)
     lines = files["choices-runs.csv"].decode().splitlines()
@@ -95,8 +95,8 @@ def test_what_only_other_targets_have_run_of_a_row_is_not_in_the_table(tmp_path:
 
 
 def test_files_of_other_choices_have_other_names(tmp_path: Path) -> None:
-    asked = Asked("table3", ROW, rounds=6, chosen=(("l2", "code"),))
-    usual = Asked("table3", ROW, rounds=6)
+    asked = Request("table3", ROW, rounds=6, chosen=(("l2", "code"),))
+    usual = Request("table3", ROW, rounds=6)
     finish(tmp_path, asked)
     finish(tmp_path, usual)
     for each in (asked, usual):
@@ -113,12 +113,12 @@ def test_files_of_other_choices_have_other_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize("out", [".", "a", "a/b/c"])
 def test_if_nothing_came_of_it_nothing_is_left(out: str, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
-        made(Asked("table3", ROW), tmp_path / out)
+        made(Request("table3", ROW), tmp_path / out)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_was_there_stays_when_nothing_more_comes_of_it(tmp_path: Path) -> None:
-    asked = Asked("table3", ROW, rounds=6)
+    asked = Request("table3", ROW, rounds=6)
     finish(tmp_path / "out", asked, but=1)
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(KeyboardInterrupt):
@@ -127,7 +127,7 @@ def test_what_was_there_stays_when_nothing_more_comes_of_it(tmp_path: Path) -> N
 
 
 def test_one_that_is_missing_is_said_and_begun(tmp_path: Path) -> None:
-    asked, screen = Asked("table3", ROW, rounds=6), io.StringIO()
+    asked, screen = Request("table3", ROW, rounds=6), io.StringIO()
     count = len(finish(tmp_path, asked, but=1))
     with pytest.raises(KeyboardInterrupt):
         conduct([asked], Console(file=screen, width=200), jobs=2, folder=tmp_path)
@@ -143,8 +143,8 @@ def test_when_the_time_is_over_before_a_row_is_complete_that_is_said(
         yield from ()
 
     monkeypatch.setattr(conducting, "carried_out", timed_out)
-    finish(tmp_path, Asked(target, ("mnist-mclr",), rounds=3))  # another row, which is there
-    screen, asked = io.StringIO(), Asked(target, ROW, rounds=6)
+    finish(tmp_path, Request(target, ("mnist-mclr",), rounds=3))  # another row, which is there
+    screen, asked = io.StringIO(), Request(target, ROW, rounds=6)
     console = Console(file=screen, width=200)
     assert conduct([asked], console, jobs=1, folder=tmp_path, seconds=600) == []
     assert "The time is over: 0 of 18 runs done" in screen.getvalue()
@@ -153,11 +153,11 @@ def test_when_the_time_is_over_before_a_row_is_complete_that_is_said(
 
 def test_a_folder_in_which_another_process_works_is_left_alone(tmp_path: Path) -> None:
     with locked(tmp_path), pytest.raises(SettingsError, match="Another process is at work"):
-        made(Asked("table3", ROW), tmp_path)
+        made(Request("table3", ROW), tmp_path)
 
 
 def test_the_damaged_run_of_another_row_is_told_and_not_passed_over(tmp_path: Path) -> None:
-    asked, other = Asked("table3", ROW, rounds=6), Asked("table3", ("mnist-mclr",), rounds=3)
+    asked, other = Request("table3", ROW, rounds=6), Request("table3", ("mnist-mclr",), rounds=3)
     finish(tmp_path, asked)
     file = tmp_path / finish(tmp_path, other)[0].folder / "summary.json"
     file.write_text("{")
@@ -166,7 +166,7 @@ def test_the_damaged_run_of_another_row_is_told_and_not_passed_over(tmp_path: Pa
 
 
 def test_a_picture_is_written_twice_and_the_same_again(tmp_path: Path) -> None:
-    asked = Asked("figure-overhead", ("mnist-mclr",), rounds=4)
+    asked = Request("figure-overhead", ("mnist-mclr",), rounds=4)
     finish(tmp_path, asked)
     made(asked, tmp_path)
     files = contents(tmp_path)

@@ -17,13 +17,13 @@ from rich.console import Console
 from flexcfl.comparison import pool
 from flexcfl.errors import SettingsError
 from flexcfl.paper.cells import Cell
-from flexcfl.paper.conduct import Asked, conduct, planned
+from flexcfl.paper.conduct import Request, conduct, planned
 from flexcfl.paper.merging import merge
 from flexcfl.paper.records import CURVES, Record, recorded, written
 from flexcfl.paper.results import finished
 from tests.paper.constructed import leave, part, summary
 
-TABLE = Asked("table3", ("synthetic-mclr",), rounds=6)
+TABLE = Request("table3", ("synthetic-mclr",), rounds=6)
 
 
 def merged(*folders: Path) -> str:
@@ -196,7 +196,7 @@ def test_records_know_nothing_of_where_the_files_are(halves: list[Path], tmp_pat
 
 def test_the_plan_begins_with_what_the_claims_rest_on() -> None:
     rows = ("mnist-cnn", "femnist-cnn", "fashion-mnist-cnn", "mnist-mclr")
-    cells = planned([Asked("table4", rows, seeds=2), Asked("table3", rows, seeds=2)])
+    cells = planned([Request("table4", rows, seeds=2), Request("table3", rows, seeds=2)])
     told = [(cell.part.row.name, cell.seed, cell.part.shift, cell.part.method.name)
             for cell in cells]  # fmt: skip
     order = list(dict.fromkeys((row, seed) for row, seed, *_ in told))

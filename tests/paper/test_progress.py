@@ -11,7 +11,7 @@ from rich.console import Console
 
 from flexcfl.comparison.messages import Done, Event, RoundDone, Started
 from flexcfl.paper.cells import Cell
-from flexcfl.paper.progress import _Matrix, shown
+from flexcfl.paper.progress import Matrix, shown
 from tests.paper.constructed import part
 
 NOTHING: Any = {}  # of a summary
@@ -41,15 +41,15 @@ def events_of(cell: Cell, best: float = 0.5) -> Iterator[Event]:
     yield cell, Done(NOTHING, np.linspace(0, best, ROUNDS))
 
 
-def drawn(matrix: _Matrix) -> list[str]:
+def drawn(matrix: Matrix) -> list[str]:
     """Return the lines of the matrix on a wide screen."""
     screen = io.StringIO()
     Console(file=screen, width=200, color_system=None).print(matrix.drawn())
     return [line.rstrip() for line in screen.getvalue().splitlines() if line.strip(" ─")]
 
 
-def matrix_of(several: list[Cell], height: int = 50, clock: Clock | None = None) -> _Matrix:
-    return _Matrix(several, Console(height=height, width=200), clock or Clock())
+def matrix_of(several: list[Cell], height: int = 50, clock: Clock | None = None) -> Matrix:
+    return Matrix(several, Console(height=height, width=200), clock or Clock())
 
 
 def test_the_matrix_has_settings_by_methods_and_the_mean_of_finished_seeds() -> None:

@@ -4,10 +4,8 @@ from statistics import fmean
 
 import pytest
 
-from flexcfl.paper.methods import METHODS
+from flexcfl.paper.catalogue import CLASSES, METHODS, ROWS, SHIFTS
 from flexcfl.paper.published import ACCURACY, MOTIVATION, SIZES, TRANSFERS, UNDER_SHIFT
-from flexcfl.paper.rows import CLASSES, ROWS
-from flexcfl.paper.tables import SHIFTS
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,12 @@ import pytest
 
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.errors import SettingsError
-from flexcfl.paper.cells import Cell, Part
-from flexcfl.paper.choices import CHOICES
-from flexcfl.paper.conduct import Asked
-from flexcfl.paper.measured_choices import MEASURED
+from flexcfl.paper.catalogue import CLASSES, ROWS, SHIFTS, named
+from flexcfl.paper.cells import CHOICES, Cell, Part
+from flexcfl.paper.conduct import Request
+from flexcfl.paper.own_tables import CHOICES_MEASURED
 from flexcfl.paper.published import ACCURACY, UNDER_SHIFT
 from flexcfl.paper.results import finished
-from flexcfl.paper.rows import CLASSES, ROWS, named
-from flexcfl.paper.tables import SHIFTS
 from flexcfl.paper.targets import TARGETS, Found, Made, target_named
 from tests.paper.constructed import leave, result
 
@@ -38,14 +36,14 @@ def test_rows_exist_and_the_usual_ones_are_among_them(name: str) -> None:
     assert target.summary
     assert set(target.rows) <= ROWS.keys()
     assert set(target.usual or ()) <= set(target.rows)
-    assert [row.name for row in Asked(name).rows] == [
+    assert [row.name for row in Request(name).rows] == [
         row for row in ROWS if row in (target.usual or target.rows)
     ]
 
 
 @each_run
 def test_every_cell_is_an_experiment_and_has_a_folder_of_its_own(name: str) -> None:
-    cells = Asked(name, tuple(TARGETS[name].rows), seeds=2, rounds=7).cells()
+    cells = Request(name, tuple(TARGETS[name].rows), seeds=2, rounds=7).cells()
     assert len({cell.folder for cell in cells}) == len(cells) == 2 * len(parts(name))
     for cell in cells:
         found = cell.experiment
@@ -56,7 +54,7 @@ def test_every_cell_is_an_experiment_and_has_a_folder_of_its_own(name: str) -> N
 
 @each_run
 def test_cells_come_seed_by_seed_and_what_takes_least_time_first(name: str) -> None:
-    cells = Asked(name, tuple(TARGETS[name].rows), seeds=3).cells()
+    cells = Request(name, tuple(TARGETS[name].rows), seeds=3).cells()
     keys = [(cell.part.row.seconds, cell.seed) for cell in cells]
     assert keys == sorted(keys)
 
@@ -117,11 +115,11 @@ def test_the_figure_of_overhead_has_the_methods_with_migration(row: str) -> None
 
 
 def test_every_choice_is_measured_where_it_makes_a_difference() -> None:
-    assert {choice for choice, *_ in MEASURED} == CHOICES.keys()
+    assert {choice for choice, *_ in CHOICES_MEASURED} == CHOICES.keys()
     for row in ROWS.values():
         found = TARGETS["choices"].parts(row)
         chosen = [part for part in found if part.chosen]
-        expected = sum(len(methods) * len(shifts) for *_, methods, shifts in MEASURED)
+        expected = sum(len(methods) * len(shifts) for *_, methods, shifts in CHOICES_MEASURED)
         assert len(set(chosen)) == len(chosen) == expected
         assert all(Part(row, part.method, part.shift) in found for part in chosen)
 
@@ -135,17 +133,17 @@ def test_the_default_of_every_choice_that_is_measured_is_a_cell_of_table_3_or_4(
 def test_a_target_is_made_of_all_its_cells(name: str) -> None:
     results = [result(part, seed, best=0.875) for part in parts(name) for seed in range(2)]
     made = TARGETS[name].make(Found((), None, results))
-    assert (made.sheet is None) == (name.startswith("figure") and name != "figure-overhead")
+    assert (made.table is None) == (name.startswith("figure") and name != "figure-overhead")
     assert (made.draw is None) == (name[0] != "f")
-    if not made.sheet:
+    if not made.table:
         return
-    spreads = {entry.ours.spread for entry in made.sheet.entries if entry.column != "margin"}
+    spreads = {entry.ours.spread for entry in made.table.entries if entry.column != "margin"}
     assert spreads == {0}
     if name in ("table3", "table4"):
-        assert len(made.sheet.entries) == len(parts(name))
-        assert all(entry.paper for entry in made.sheet.entries)
-        assert {entry.ours.mean for entry in made.sheet.entries} == {87.5}
-        finals = [entry.beside["final"].mean for entry in made.sheet.entries]
+        assert len(made.table.entries) == len(parts(name))
+        assert all(entry.paper for entry in made.table.entries)
+        assert {entry.ours.mean for entry in made.table.entries} == {87.5}
+        finals = [entry.beside["final"].mean for entry in made.table.entries]
         assert finals == pytest.approx([77.5] * len(finals))
 
 
@@ -200,9 +198,9 @@ def test_a_picture_has_the_rows_that_were_asked_for_and_a_table_all(folder: Path
     assert len(results) == 2 * 8 * 2
     assert {each.cell.part.row.name for each in found.drawn} == {"mnist-mclr"}
     made = TARGETS["figure-overhead"].make(found)
-    assert made.sheet
+    assert made.table
     assert made.draw
-    assert len(made.sheet.entries) == 2 * len(made.draw().axes[0].patches)
+    assert len(made.table.entries) == 2 * len(made.draw().axes[0].patches)
 
 
 def test_beyond_holds_our_configuration_against_the_best_of_the_same_rounds(
@@ -214,19 +212,19 @@ def test_beyond_holds_our_configuration_against_the_best_of_the_same_rounds(
         leave(tmp_path, Cell(part, 0, 4), high)
     results = list(finished(tmp_path, several))
     made = TARGETS["beyond"].make(Found(ALL, None, results))
-    assert made.sheet
-    margins = [entry for entry in made.sheet.entries if entry.column == "margin"]
+    assert made.table
+    margins = [entry for entry in made.table.entries if entry.column == "margin"]
     assert len(margins) == 4
     assert {entry.ours.mean for entry in margins} == {25.0}
     assert all(entry.block[-1] == "best: IFCA" for entry in margins)
-    controls = [entry for entry in made.sheet.entries if entry.column == "IFCA 20 groups"]
+    controls = [entry for entry in made.table.entries if entry.column == "IFCA 20 groups"]
     assert [entry.ours.mean for entry in controls] == [87.5] * 4  # and none is "best of the tables"
 
 
 def test_table_1_has_the_papers_figures_beside_ours() -> None:
     made = TARGETS["table1"].make(Found((), None, [result(part) for part in parts("table1")]))
-    assert made.sheet
-    found = {(entry.block[0], entry.column): entry for entry in made.sheet.entries}
+    assert made.table
+    found = {(entry.block[0], entry.column): entry for entry in made.table.entries}
     assert len(found) == 20
     alike = found["10 classes (IID)", "rounds to 85 %"]
     assert (alike.ours.mean, alike.paper, alike.shown("ours")) == (7, 4, "7")
@@ -236,19 +234,19 @@ def test_table_1_has_the_papers_figures_beside_ours() -> None:
 
 def test_the_table_of_overhead_has_transfers_and_accuracies() -> None:
     results = [result(part) for part in TARGETS["figure-overhead"].parts(ROWS["mnist-mclr"])]
-    sheet = TARGETS["figure-overhead"].make(Found((), None, results)).sheet
-    assert sheet
-    found = {entry.column: entry for entry in sheet.entries}
+    made = TARGETS["figure-overhead"].make(Found((), None, results))
+    assert made.table
+    found = {entry.column: entry for entry in made.table.entries}
     assert found["FlexCFL"].paper == 1.26
     assert found["IFCA-MIG"].shown("difference") == "-4.23"
     assert found["FedAvg"].line("accuracy, best") == 50
 
 
 def choices_of(made: Made) -> dict[tuple[str, str, str], tuple[float | None, float | None]]:
-    assert made.sheet
+    assert made.table
     return {(entry.block[0], entry.block[1], entry.column):
             (entry.ours.mean, entry.beside["default"].mean)
-            for entry in made.sheet.entries}  # fmt: skip
+            for entry in made.table.entries}  # fmt: skip
 
 
 def test_a_choice_is_held_against_its_default_with_the_same_seeds_and_rounds() -> None:
@@ -274,13 +272,13 @@ def test_an_unknown_target_or_row_is_answered_with_the_nearest() -> None:
     with pytest.raises(SettingsError, match=r"no table or figure 'tabel3': did you mean 'table3'"):
         target_named("tabel3")
     with pytest.raises(SettingsError, match=r"'mnist-mlcr': did you mean 'mnist-mclr'"):
-        Asked("table3", ("mnist-mlcr",)).cells()
+        Request("table3", ("mnist-mlcr",)).cells()
     with pytest.raises(SettingsError, match=r"no row 'mnist-cnn'.* Known: mnist-mclr\.$"):
-        Asked("table1", ("mnist-cnn",)).cells()
+        Request("table1", ("mnist-cnn",)).cells()
 
 
 def test_rows_come_in_the_order_of_the_paper_whatever_the_order_asked_for() -> None:
-    asked = Asked("table3", ("synthetic-mclr", "mnist-mclr", "synthetic-mclr"))
+    asked = Request("table3", ("synthetic-mclr", "mnist-mclr", "synthetic-mclr"))
     assert [row.name for row in asked.rows] == ["mnist-mclr", "synthetic-mclr"]
 
 

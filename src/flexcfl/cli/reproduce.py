@@ -98,9 +98,9 @@ def reproduce(
     from flexcfl.comparison.plan import check_number
     from flexcfl.errors import SettingsError
     from flexcfl.lines import Folded, show
-    from flexcfl.paper.choices import chosen
-    from flexcfl.paper.conduct import Asked, conduct
-    from flexcfl.paper.rows import ROUNDS
+    from flexcfl.paper.catalogue import ROUNDS
+    from flexcfl.paper.cells import chosen
+    from flexcfl.paper.conduct import Request, conduct
     from flexcfl.paper.targets import TARGETS
     from flexcfl.settings import assignments, seconds_of
 
@@ -124,6 +124,6 @@ def reproduce(
         raise SettingsError("--only names no row: name some, such as mnist-mclr, or leave it out.")
     given = chosen(assignments(choose or [], example="sharing=additive"))
     length = ROUNDS if rounds is None else rounds
-    asked = [Asked(name, rows, seeds, length, given, data) for name in dict.fromkeys(targets)]
+    requests = [Request(name, rows, seeds, length, given, data) for name in dict.fromkeys(targets)]
     seconds = None if limit is None else seconds_of(limit)
-    conduct(asked, console, jobs=jobs, folder=out, seconds=seconds)
+    conduct(requests, console, jobs=jobs, folder=out, seconds=seconds)

@@ -1,26 +1,32 @@
-"""The convergence bound on real clients: measured divergence beside it, over local epochs.
+"""The convergence bound on real clients: measured divergence beside it, as a table and a figure.
 
-Duan et al.: Flexible Clustered Federated Learning for Client-Level Data Distribution Shift. IEEE
-TPDS 2022, Section 4, which the paper leaves without a measurement.
+It is that of Section 4, which the paper leaves without a measurement.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from flexcfl.data import DATASETS
-from flexcfl.paper.convergence import PROVED, Divergence, Examples, kept, measure
-from flexcfl.paper.sheet import Entry, Sheet
-from flexcfl.record import csv_lines as tables
+from flexcfl.paper.comparison_table import ComparisonTable, Entry
+from flexcfl.paper.divergence import PROVED, Divergence, kept, measure
+from flexcfl.paper.drawing import STYLE
+from flexcfl.paper.regression import Examples, Numbers
+from flexcfl.record import csv_lines
 from flexcfl.record.metrics import Figure
+from flexcfl.report.charts.palette import COLOURS
 from flexcfl.runner import Run, run
 from flexcfl.seeds import generator
 
-__all__ = ["Measured", "csv", "measured", "rows", "sheet", "title"]
+if TYPE_CHECKING:
+    from matplotlib import figure
+    from matplotlib.axes import Axes
+
+__all__ = ["Measured", "csv", "draw", "measured", "rows", "table"]
 
 RATES = (0.03, 0.01, 0.003, 0.001)  # the paper's for MNIST, and smaller ones
 ETA_G = 0.1  # the paper's, in its Table 3
@@ -36,6 +42,9 @@ KEPT = (
     "every epoch: Lemma 2 with the common L and with each client's own, the bound by convexity, "
     "the distance of the groups' models, Theorem 1, and the corrected form with sharing."
 )
+SIZE = (9.4, 6.4)  # inches: about 900 pixels wide
+ROUNDED = 1e-12  # smaller gaps are none
+MEASURED, LEMMA, LINEAR, PRINTED, ALONE = *COLOURS[:4], COLOURS[5]
 
 Row: TypeAlias = dict[str, int | float | None]
 
@@ -46,8 +55,17 @@ class Measured:
 
     dataset: str
     rounds: int
-    seed: int
     divergences: tuple[Divergence, ...]
+
+    @property
+    def title(self) -> str:
+        """What was measured on, in a line."""
+        first = self.divergences[0]
+        return (
+            f"{self.dataset}, MCLR after {self.rounds} rounds: {len(first.groups[0])} groups, "
+            f"{len(first.deltas)} clients, L from {first.smoothnesses.min():.0f} to "
+            f"{first.smoothness:.0f}, M = {first.lipschitz:.0f}"
+        )
 
 
 def measured(
@@ -77,61 +95,7 @@ def measured(
     groups = _members(trained, data, clients, generator(seed, "bound"))
     models = np.stack(trained.models).astype(np.float64)
     found = [measure(groups, models, rate, epochs, ETA_G) for rate in rates]
-    return Measured(dataset, rounds, seed, tuple(found))
-
-
-def rows(found: Measured) -> list[Row]:
-    """Return what was measured beside its bounds: a row for every rate, group and epoch."""
-    return [
-        _row(divergence, group, int(epoch))
-        for divergence in found.divergences
-        for group in range(len(divergence.group_shares))
-        for epoch in divergence.epochs
-    ]
-
-
-def csv(found: Measured) -> str:
-    """Return the rows as CSV."""
-    lines = rows(found)
-    return tables.written([list(lines[0]), *(list(line.values()) for line in lines)])
-
-
-def sheet(found: Measured) -> Sheet:
-    """Return the largest divergence of a client beside its bounds, after some epochs."""
-    entries = [
-        _entry(divergence, int(epoch))
-        for divergence in found.divergences
-        for epoch in divergence.epochs
-        if epoch in SHOWN
-    ]
-    broken = [name for name in PROVED if not all(kept(each)[name] for each in found.divergences)]
-    verdict = f"Not kept: {', '.join(broken)}." if broken else KEPT
-    about = f"The bound of Lemma 2: {title(found)}"
-    return Sheet(about, entries, (READING, verdict), ours="measured")
-
-
-def _entry(found: Divergence, epoch: int) -> Entry:
-    """Return the client that has gone farthest, and what bounds it."""
-    farthest = int(found.clients[epoch].argmax())
-    lines = {
-        "Lemma 2": found.client_bounds,
-        "with its own L": found.own_bounds,
-        "by convexity": found.convex_bounds,
-    }
-    values = {name: float(each[epoch, farthest]) for name, each in lines.items()}
-    beside = {name: Figure(None if isnan(each) else each, None) for name, each in values.items()}
-    largest = Figure(float(found.clients[epoch, farthest]), None)
-    return Entry((f"rate {found.rate:g}",), f"e = {epoch}", largest, None, beside, None)
-
-
-def title(found: Measured) -> str:
-    """Return what was measured on, in a line."""
-    first = found.divergences[0]
-    return (
-        f"{found.dataset}, MCLR after {found.rounds} rounds: {len(first.groups[0])} groups, "
-        f"{len(first.deltas)} clients, L from {first.smoothnesses.min():.0f} to "
-        f"{first.smoothness:.0f}, M = {first.lipschitz:.0f}"
-    )
+    return Measured(dataset, rounds, tuple(found))
 
 
 def _members(
@@ -146,6 +110,16 @@ def _members(
         own = [federation.train[int(client)] for client in drawn]
         groups.append([Examples.of(federation.x[each], federation.y[each]) for each in own])
     return groups
+
+
+def rows(found: Measured) -> list[Row]:
+    """Return what was measured beside its bounds: a row for every rate, group and epoch."""
+    return [
+        _row(divergence, group, int(epoch))
+        for divergence in found.divergences
+        for group in range(len(divergence.group_shares))
+        for epoch in divergence.epochs
+    ]
 
 
 def _row(found: Divergence, group: int, epoch: int) -> Row:
@@ -169,3 +143,119 @@ def _row(found: Divergence, group: int, epoch: int) -> Row:
     }
     plain = {name: None if each is None else float(each) for name, each in figures.items()}
     return {"group": group, "epoch": epoch, **plain}
+
+
+def csv(found: Measured) -> str:
+    """Return the rows as CSV."""
+    lines = rows(found)
+    return csv_lines.written([list(lines[0]), *(list(line.values()) for line in lines)])
+
+
+def table(found: Measured) -> ComparisonTable:
+    """Return the largest divergence of a client beside its bounds, after some epochs."""
+    entries = [
+        _entry(divergence, int(epoch))
+        for divergence in found.divergences
+        for epoch in divergence.epochs
+        if epoch in SHOWN
+    ]
+    broken = [name for name in PROVED if not all(kept(each)[name] for each in found.divergences)]
+    verdict = f"Not kept: {', '.join(broken)}." if broken else KEPT
+    title = f"The bound of Lemma 2: {found.title}"
+    return ComparisonTable(title, entries, (READING, verdict), ours="measured")
+
+
+def _entry(found: Divergence, epoch: int) -> Entry:
+    """Return the distance of the client that has gone farthest, and its bounds."""
+    farthest = int(found.clients[epoch].argmax())
+    lines = {
+        "Lemma 2": found.client_bounds,
+        "with its own L": found.own_bounds,
+        "by convexity": found.convex_bounds,
+    }
+    values = {name: float(each[epoch, farthest]) for name, each in lines.items()}
+    beside = {name: Figure(None if isnan(each) else each, None) for name, each in values.items()}
+    largest = Figure(float(found.clients[epoch, farthest]), None)
+    return Entry((f"rate {found.rate:g}",), f"e = {epoch}", largest, None, beside, None)
+
+
+def draw(found: Measured) -> "figure.Figure":
+    """Draw the clients' divergence for every rate, and below what becomes of it and the reason."""
+    from matplotlib import figure, style  # here, because it takes a second to import
+
+    with style.context(["default", STYLE]):
+        picture = figure.Figure(figsize=SIZE, layout="constrained")
+        above, below = picture.subfigures(2, 1, squeeze=False)[:, 0]
+        panels = np.atleast_1d(above.subplots(1, len(found.divergences), sharey=True))
+        for axes, divergence in zip(panels, found.divergences, strict=True):
+            _distances(axes, divergence)
+        picture.suptitle(found.title, fontsize=11)
+        panels[0].set_ylabel("distance of a client's model\nfrom the virtual group model")
+        left, right = below.subplots(1, 2)
+        _losses(left, found.divergences[-1])
+        _ratios(right, found.divergences)
+        handles, labels = panels[-1].get_legend_handles_labels()
+        above.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
+    return picture
+
+
+def _distances(axes: "Axes", found: Divergence) -> None:
+    epochs = found.epochs[1:]
+    largest = np.median(found.client_bounds[1:], axis=1)
+    axes.plot(
+        epochs, largest, ":", color="black", label="Lemma 2 with one L, the steepest client's"
+    )
+    _spread(axes, found.own_bounds, LEMMA, "Lemma 2 with each client's own L")
+    calm = found.rate * found.smoothnesses <= 2
+    if calm.any():
+        linear = np.median(found.convex_bounds[1:, calm], axis=1)
+        label = r"$e\,\eta\,\delta_k$, by convexity, where $\eta \leq 2/L_k$"
+        axes.plot(epochs, linear, "--", color=LINEAR, label=label)
+    _spread(axes, found.clients, MEASURED, "measured (bands: four fifths of the clients)")
+    axes.set_title(rf"$\eta$ = {found.rate:g}", size=10)
+    axes.set(xlabel="local epoch", yscale="log", xlim=(0, epochs[-1]), ylim=(1e-4, 1e6))
+    axes.locator_params("x", nbins=4, integer=True)
+
+
+def _spread(axes: "Axes", values: Numbers, colour: str, label: str) -> None:
+    """Draw the median client as a line, in a band without a tenth of them at either end."""
+    low, middle, high = np.quantile(values[1:], (0.1, 0.5, 0.9), axis=1)
+    epochs = np.arange(1, len(values))
+    axes.fill_between(epochs, low, high, color=colour, alpha=0.18, linewidth=0)
+    axes.plot(epochs, middle, color=colour, label=label)
+
+
+def _losses(axes: "Axes", found: Divergence) -> None:
+    """Draw the largest gap of a group and the largest bounds, with and without sharing."""
+    lines = {
+        "bound with sharing, corrected": (found.shared_bounds, LEMMA, "-"),
+        "bound with sharing, as printed": (found.printed_bounds, PRINTED, "--"),
+        "bound without sharing": (found.gap_bounds, LINEAR, ":"),
+        "measured with sharing": (found.shared_gaps, MEASURED, "-"),
+        "measured without": (found.gaps, ALONE, "-"),
+    }
+    for label, (values, colour, dashes) in lines.items():
+        largest = values.max(axis=1)
+        drawn = np.where(largest > ROUNDED, largest, np.nan)
+        axes.plot(found.epochs, drawn, dashes, color=colour, label=label)
+    top = 1e5 * found.shared_bounds.max()  # leaves room for the names
+    axes.set_title(
+        rf"losses, the largest of the groups: $\eta$ = {found.rate:g}, $\eta_g$ = {found.eta_g:g}",
+        size=10,
+    )
+    axes.set(xlabel="local epoch", ylabel="gap between losses", yscale="log", ylim=(1e-6, top))
+    axes.locator_params("x", integer=True)
+    axes.legend(frameon=False, fontsize=8, loc="upper left")
+
+
+def _ratios(axes: "Axes", divergences: Sequence[Divergence]) -> None:
+    """Draw how loose the bound is for each client: it is the curvature that makes it so."""
+    for found, colour in zip(divergences, COLOURS, strict=False):
+        middle = len(found.epochs) // 2
+        moved = found.clients[middle] > ROUNDED  # a client alone in its group is not moved apart
+        ratios = found.own_bounds[middle, moved] / found.clients[middle, moved]
+        steep = found.rate * found.smoothnesses[moved]
+        axes.plot(steep, ratios, "o", color=colour, markersize=3, label=f"{found.rate:g}")
+    axes.set_title(f"how loose Lemma 2 is for each client, e = {middle}", size=10)
+    axes.set(xlabel=r"$\eta\,L_k$, its own", ylabel="bound / measured", xscale="log", yscale="log")
+    axes.legend(title=r"$\eta$", frameon=False)

@@ -1,19 +1,107 @@
-"""Cells of the paper's tables: one run each, in a folder whose name says which."""
+"""Cells of the paper's tables, one run each, and the choices that the paper and its code leave.
 
+Choices are from Algorithms 2 and 3, Section 3.4 (drift) and Section 5.1 (averaging).
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TypeAlias
 
+from flexcfl.algorithms import ALGORITHMS
+from flexcfl.errors import SettingsError, unknown
 from flexcfl.experiment.experiment import Experiment
 from flexcfl.experiment.layers import Layer, dotted
 from flexcfl.experiment.resolve import resolve
-from flexcfl.paper.choices import CHOICES, NO_SHIFT, Chosen, applied
-from flexcfl.paper.methods import Method
-from flexcfl.paper.rows import ROUNDS, Row
+from flexcfl.paper.catalogue import NO_SHIFT, ROUNDS, Method, Row
 
-__all__ = ["RUNS", "Cell", "Part"]
+__all__ = ["CHOICES", "RUNS", "Cell", "Choice", "Chosen", "Part", "chosen"]
 
 RUNS = "runs"  # the folder of all cells
+Chosen: TypeAlias = tuple[tuple[str, str], ...]  # names of choices with their values
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What can be chosen: settings by value, the default first.
+
+    ``concerns`` tells whether it makes a difference to a method under a shift.
+    """
+
+    what: str
+    values: Mapping[str, Mapping[str, object]]
+    concerns: Callable[[Method, str], bool]
+
+    @property
+    def default(self) -> str:
+        """The value that is taken where none is chosen."""
+        return next(iter(self.values))
+
+
+def _pretrains(method: Method, _shift: str) -> bool:
+    return method.algorithm in ("flexcfl", "flexcfl-rcc", "flexcfl-rac", "fedgroup")
+
+
+CHOICES: Mapping[str, Choice] = {
+    "pretraining": Choice(
+        "founders and newcomers pre-train for 50 mini-batches (code) or one epoch (paper)",
+        {"steps": {}, "epoch": {"algorithm.pretraining_epochs": 1}},
+        _pretrains,
+    ),
+    "first-model": Choice(
+        "groups begin at the mean of their founders' models (code) or at the origin (paper)",
+        {"pretrained": {}, "origin": {"algorithm.first_model": "origin"}},
+        _pretrains,
+    ),
+    "sharing": Choice(
+        "inter-group aggregation is a weighted mean (code) or a sum (paper)",
+        {"convex": {}, "additive": {"algorithm.sharing": "additive"}},
+        lambda method, _: "algorithm.eta_g" in method.settings,
+    ),
+    "averaging": Choice(
+        "IFCA and FeSEM count clients alike (paper) or by examples",
+        {"simple": {}, "examples": {"algorithm.averaging": "examples"}},
+        lambda method, _: method.algorithm.startswith(("ifca", "fesem")),
+    ),
+    "drift": Choice(
+        "clients notice drift by the share of data that changed, by the paper's Wasserstein "
+        "distance, by what the code computes of it, or by MMD",
+        {
+            "label-share": {},
+            "wasserstein": {"drift.name": "wasserstein"},
+            "wasserstein-counts": {"drift.name": "wasserstein-counts"},
+            "mmd": {"drift.name": "mmd"},
+        },
+        lambda method, shift: ALGORITHMS[method.algorithm].migrates and shift != NO_SHIFT,
+    ),
+    "cohorts": Choice(
+        "FedAvg and FedProx draw cohorts at random (paper) or visit everybody once first, as the "
+        "clustered methods do",
+        {"paper": {}, "same": {"run.cohorts": "round-robin-then-uniform"}},
+        lambda method, _: ALGORITHMS[method.algorithm].cohorts == "uniform",
+    ),
+    "l2": Choice(
+        "no penalty on weights (paper), or 0.001 times their squares (code)",
+        {"none": {}, "code": {"local.l2": 0.001}},
+        lambda _method, _shift: True,
+    ),
+}
+
+
+def chosen(given: Mapping[str, object]) -> Chosen:
+    """Return given choices in the order of all choices; defaults are left out."""
+    values = {name: str(value) for name, value in given.items()}
+    for name, value in values.items():
+        if name not in CHOICES:
+            raise SettingsError(unknown("choice", name, CHOICES))
+        if value not in CHOICES[name].values:
+            raise SettingsError(unknown(f"{name} to choose", value, CHOICES[name].values))
+    return tuple(
+        (name, values[name])
+        for name, choice in CHOICES.items()
+        if values.get(name, choice.default) != choice.default
+    )
 
 
 @dataclass(frozen=True)
@@ -33,12 +121,17 @@ class Part:
     @property
     def name(self) -> str:
         """The name of the method, with what was chosen."""
-        words = (f"{name}-{value}" for name, value in self.chosen)
-        return "-".join([self.method.name, *words])
+        return "-".join([self.method.name, *(f"{name}-{value}" for name, value in self.chosen)])
 
     def choosing(self, wanted: Chosen) -> "Part":
         """Return the same with those choices that make a difference to it."""
-        return replace(self, chosen=applied(wanted, self.method, self.shift))
+        values = dict(wanted)
+        made = tuple(
+            (name, values[name])
+            for name, choice in CHOICES.items()
+            if name in values and choice.concerns(self.method, self.shift)
+        )
+        return replace(self, chosen=made)
 
 
 @dataclass(frozen=True)
@@ -58,7 +151,7 @@ class Cell:
 
     @property
     def title(self) -> str:
-        """What the cell is called where it fails."""
+        """How messages name the cell."""
         return f"'{self.part.setting}, {self.part.name}' with seed {self.seed}"
 
     @cached_property

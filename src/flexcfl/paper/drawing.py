@@ -1,4 +1,4 @@
-"""What all figures are drawn with: panels, curves over rounds with their spread, and a key."""
+"""What all figures are drawn with: panels, curves over rounds with their spread, and a legend."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from flexcfl.paper.methods import Method
 from flexcfl.paper.results import Result
 from flexcfl.report.charts.curves import over_seeds
 from flexcfl.report.charts.palette import (
@@ -22,10 +21,11 @@ from flexcfl.report.charts.palette import (
 )
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["LOOKS", "STYLE", "Look", "Panel", "curve", "cut", "grid", "key", "looks"]
+__all__ = ["LOOKS", "STYLE", "Look", "Panel", "curve", "grid", "legend", "limit_to_late"]
 
 Look: TypeAlias = tuple[str, str]  # colour and dashes
 STYLE = {
@@ -70,11 +70,6 @@ class Panel:
     settled: bool = False
 
 
-def looks(methods: Sequence[Method]) -> Mapping[str, Look]:
-    """Return the colour and dashes of each method, in the order in which they first come."""
-    return {method.name: LOOKS[method.name] for method in methods}
-
-
 def grid(rows: int, columns: int, width: float = 4.4) -> "tuple[Figure, Any]":
     """Return a figure with so many panels, as rows of axes."""
     from matplotlib.figure import Figure
@@ -102,8 +97,8 @@ def curve(
         axes.set_yscale("log")
 
 
-def cut(axes: "Axes", results: Sequence[Result], panel: Panel) -> None:
-    """Leave out what lies below all that the second half of the rounds has."""
+def limit_to_late(axes: "Axes", results: Sequence[Result], panel: Panel) -> None:
+    """Let the axis of a settled panel begin at the lowest value of the second half of rounds."""
     values = [panel.scale * result.rounds[panel.column] for result in results]
     late = np.concatenate([each[len(each) // 2 :] for each in values])
     if panel.settled and not np.isnan(late).all():
@@ -112,14 +107,12 @@ def cut(axes: "Axes", results: Sequence[Result], panel: Panel) -> None:
             axes.set_ylim(low - MARGIN * (high - low), high + MARGIN * (high - low) / 3)
 
 
-def key(picture: "Figure") -> None:
+def legend(picture: "Figure") -> None:
     """Say below all panels which line is which method."""
-    lines = [axes.get_legend_handles_labels() for axes in picture.axes]
-    found = {
-        label: handle
-        for handles, labels in lines
-        for handle, label in zip(handles, labels, strict=True)
-    }
+    lines: dict[str, Artist] = {}
+    for axes in picture.axes:
+        handles, labels = axes.get_legend_handles_labels()
+        lines |= dict(zip(labels, handles, strict=True))
     picture.legend(
-        found.values(), found, loc="outside lower center", ncols=len(found), frameon=False
+        lines.values(), lines, loc="outside lower center", ncols=len(lines), frameon=False
     )

@@ -1,29 +1,28 @@
 """The paper's figures in its arrangement: which runs each consists of, and how it is drawn.
 
-Duan et al.: Flexible Clustered Federated Learning for Client-Level Data Distribution Shift. IEEE
-TPDS 2022, the figures of Section 3.1 (motivation) and Section 5.
+They are those of Section 3.1 (motivation) and Section 5.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from flexcfl.paper import published
+from flexcfl.paper.catalogue import METHODS, SHIFTS, Method, Row, sharing
 from flexcfl.paper.cells import Part
-from flexcfl.paper.drawing import Panel, curve, cut, grid, key, looks
-from flexcfl.paper.methods import METHODS, Method, sharing
-from flexcfl.paper.results import Result
-from flexcfl.paper.rows import Row
-from flexcfl.paper.sheet import Entry, Sheet
-from flexcfl.paper.tables import SHIFTS, by_setting, figure, heading, score
+from flexcfl.paper.comparison_table import ComparisonTable, Entry
+from flexcfl.paper.drawing import LOOKS, Panel, curve, grid, legend, limit_to_late
+from flexcfl.paper.results import Result, grouped
+from flexcfl.paper.tables import by_method, by_setting, figure, heading, score
 from flexcfl.record.metrics import Figure as Mean
+from flexcfl.report.charts.palette import BLACK, BLUE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = [
-    *("accuracy", "accuracy_parts", "eta", "eta_parts", "motivation", "overhead"),
-    *("overhead_parts", "overhead_sheet", "shift", "shift_parts"),
+    *("COSTLY", "RATES", "SHARING", "accuracy", "accuracy_parts", "eta", "eta_parts"),
+    *("motivation", "overhead", "overhead_parts", "overhead_table", "shift"),
 ]
 
 COMPARED = ("fedavg", "fedprox", "ifca", "fesem", "flexcfl", "flexcfl-eta0.1")
@@ -45,8 +44,7 @@ PANELS = (
 )
 
 
-def title(results: Sequence[Result]) -> str:
-    """Return what a panel is of."""
+def _title(results: Sequence[Result]) -> str:
     return ", ".join(heading(results))
 
 
@@ -59,12 +57,6 @@ def accuracy_parts(row: Row) -> list[Part]:
     more = _rates() if row.name in SHARING else []
     methods = [METHODS[name] for name in COMPARED] + more
     return [Part(row, method) for method in dict.fromkeys(methods)]
-
-
-def shift_parts(row: Row) -> list[Part]:
-    """Return the methods of Table 4 under its three shifts."""
-    methods = published.UNDER_SHIFT[row.name]
-    return [Part(row, METHODS[name], shift) for shift in SHIFTS for name in methods]
 
 
 def eta_parts(row: Row) -> list[Part]:
@@ -83,27 +75,28 @@ def motivation(results: Sequence[Result]) -> "Figure":
     picture, axes = grid(1, len(columns))
     for place, found in enumerate(columns):
         left, right = axes[0][place], axes[0][place].twinx()
-        curve(left, found, Panel("accuracy", "accuracy in %", 100), ("#000000", "-"))
-        curve(right, found, Panel("discrepancy", "discrepancy"), ("#0072B2", "-"))
-        left.set(title=title(found), xlabel="round", ylim=(50, 95))
+        curve(left, found, PANELS[0], (BLACK, "-"))
+        curve(right, found, PANELS[2], (BLUE, "-"))
+        left.set(title=_title(found), xlabel="round", ylim=(50, 95))
         right.set(ylim=(0, 2.5))
         right.grid(visible=False)
-        right.tick_params(axis="y", labelcolor="#0072B2")
+        right.tick_params(axis="y", labelcolor=BLUE)
         left.set_ylabel("accuracy in %" if place == 0 else "")
-        right.set_ylabel("discrepancy" if found is columns[-1] else "", color="#0072B2")
+        right.set_ylabel("discrepancy" if found is columns[-1] else "", color=BLUE)
     return picture
 
 
 def accuracy(results: Sequence[Result]) -> "Figure":
     """Draw accuracy, loss and discrepancy on MNIST; the rates of sharing in a column of theirs."""
-    names = set(COMPARED)
-    columns = [[each for each in found if each.cell.part.method.name in names]
-               for found in by_setting(results)]  # fmt: skip
-    rates = [found for found in by_setting(results) if found[0].cell.part.row.name in SHARING]
-    shares = {"flexcfl", *(sharing(rate).name for rate in RATES)}
-    columns += [[each for each in found if each.cell.part.method.name in shares]
-                for found in rates]  # fmt: skip
+    settings = by_setting(results)
+    rates = {method.name for method in _rates()}
+    columns = [_of(found, set(COMPARED)) for found in settings]
+    columns += [_of(found, rates) for found in settings if found[0].cell.part.row.name in SHARING]
     return _columns([found for found in columns if found])
+
+
+def _of(results: Sequence[Result], methods: set[str]) -> list[Result]:
+    return [result for result in results if result.cell.part.method.name in methods]
 
 
 def eta(results: Sequence[Result]) -> "Figure":
@@ -117,16 +110,16 @@ def _columns(columns: Sequence[Sequence[Result]], panels: Sequence[Panel] = PANE
         for number, panel in enumerate(panels):
             _draw(axes[number][place], found, panel, last=number == len(panels) - 1)
             axes[number][place].set_ylabel(panel.label if place == 0 else "")
-        axes[0][place].set_title(title(found))
-    key(picture)
+        axes[0][place].set_title(_title(found))
+    legend(picture)
     return picture
 
 
 def shift(results: Sequence[Result]) -> "Figure":
     """Draw accuracy under each shift, one row of panels to a shift and a column to a data set."""
-    columns: dict[tuple[str, int], list[list[Result]]] = {}
-    for found in by_setting(results):
-        columns.setdefault((found[0].cell.part.row.name, found[0].cell.rounds), []).append(found)
+    columns = grouped(
+        by_setting(results), lambda found: (found[0].cell.part.row.name, found[0].cell.rounds)
+    )
     picture, axes = grid(len(SHIFTS), len(columns))
     for place, settings in enumerate(columns.values()):
         for panel in axes[:, place]:
@@ -135,17 +128,17 @@ def shift(results: Sequence[Result]) -> "Figure":
             number = SHIFTS.index(found[0].cell.part.shift)
             axes[number][place].set_axis_on()
             _draw(axes[number][place], found, PANELS[0], last=number == len(SHIFTS) - 1)
-            axes[number][place].set_title(title(found))
+            axes[number][place].set_title(_title(found))
             axes[number][place].set_ylabel(PANELS[0].label if place == 0 else "")
-    key(picture)
+    legend(picture)
     return picture
 
 
 def _draw(axes: "Axes", results: Sequence[Result], panel: Panel, last: bool) -> None:
-    for method, look in looks([result.cell.part.method for result in results]).items():
-        mine = [result for result in results if result.cell.part.method.name == method]
-        curve(axes, mine, panel, look, mine[0].cell.part.method.label)
-    cut(axes, results, panel)
+    for mine in by_method(results):
+        method = mine[0].cell.part.method
+        curve(axes, mine, panel, LOOKS[method.name], method.label)
+    limit_to_late(axes, results, panel)
     axes.set_xlabel("round" if last else "")
 
 
@@ -153,19 +146,16 @@ def overhead(results: Sequence[Result]) -> "Figure":
     """Draw what each method sends in all rounds, with the accuracy that it reaches for it."""
     settings = by_setting(results)
     picture, axes = grid(len(settings), 1, width=7.4)
-    for number, found in enumerate(settings):
-        bars = axes[number][0]
+    for found, (bars,) in zip(settings, axes, strict=True):
         labels = []
-        for place, (name, (colour, _)) in enumerate(
-            looks([result.cell.part.method for result in found]).items()
-        ):
-            mine = [result for result in found if result.cell.part.method.name == name]
+        for place, mine in enumerate(by_method(found)):
+            method = mine[0].cell.part.method
             sent, best = _transfers(mine), score(mine, "best")
-            labels.append(mine[0].cell.part.method.label)
-            bars.barh(place, sent.mean or 0, color=colour, height=0.7)
+            labels.append(method.label)
+            bars.barh(place, sent.mean or 0, color=LOOKS[method.name][0], height=0.7)
             text = f"x{sent.mean:.2f}, {best.mean:.1f} %" if best.mean else f"x{sent.mean:.2f}"
             bars.text((sent.mean or 0) + 0.05, place, text, va="center", size=9)
-        bars.set(title=title(found), yticks=range(len(labels)), yticklabels=labels)
+        bars.set(title=_title(found), yticks=range(len(labels)), yticklabels=labels)
         bars.set_xlim(0, bars.get_xlim()[1] * 1.18)
         bars.invert_yaxis()
         bars.grid(visible=False, axis="y")
@@ -173,22 +163,23 @@ def overhead(results: Sequence[Result]) -> "Figure":
     return picture
 
 
-def overhead_sheet(results: Sequence[Result]) -> Sheet:
+def overhead_table(results: Sequence[Result]) -> ComparisonTable:
     """Return transfers relative to FedAvg beside the paper's, with accuracies."""
     entries = []
     for found in by_setting(results):
-        part = found[0].cell.part
-        paper = published.TRANSFERS.get((part.row.name, part.shift), {})
-        for name in dict.fromkeys(result.cell.part.method.name for result in found):
-            mine = [result for result in found if result.cell.part.method.name == name]
+        for mine in by_method(found):
+            part = mine[0].cell.part
+            paper = published.TRANSFERS.get((part.row.name, part.shift), {}).get(part.method.name)
             beside = {"accuracy, best": score(mine, "best"), "final": score(mine, "final")}
-            label, sent = mine[0].cell.part.method.short, _transfers(mine)
-            entries.append(Entry(heading(found), label, sent, paper.get(name), beside, 2))
-    notes = (
+            entry = Entry(
+                heading(found), part.method.short, _transfers(mine), paper, beside, digits=2
+            )
+            entries.append(entry)
+    note = (
         "Transfers of models in all rounds as a multiple of FedAvg's. Accuracies are in %; final "
-        "is the mean of the last ten rounds.",
+        "is the mean of the last ten rounds."
     )
-    return Sheet("Communication under shift", entries, notes)
+    return ComparisonTable("Communication under shift", entries, (note,))
 
 
 def _transfers(results: Sequence[Result]) -> Mean:

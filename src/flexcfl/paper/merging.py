@@ -8,11 +8,11 @@ from rich.console import Console
 
 from flexcfl.errors import SettingsError
 from flexcfl.lines import tell
-from flexcfl.paper import records
-from flexcfl.paper.cells import RUNS, Cell, Part
-from flexcfl.paper.conduct import Asked, complete_rows, leave
-from flexcfl.paper.results import Result, finished
-from flexcfl.paper.rows import ROWS
+from flexcfl.paper.catalogue import ROWS
+from flexcfl.paper.cells import RUNS, Cell
+from flexcfl.paper.conduct import Request, complete_rows, leave
+from flexcfl.paper.records import record_file, written
+from flexcfl.paper.results import Result, check_same, finished, grouped
 from flexcfl.paper.targets import TARGETS
 from flexcfl.record import places
 from flexcfl.record.finished import is_finished
@@ -45,29 +45,20 @@ def merge(sources: Sequence[Path], folder: Path, console: Console) -> list[Path]
 
 
 def _joined(folders: Iterable[Path]) -> Mapping[Cell, tuple[Result, Path]]:
-    """Return every run once, with the folder in which it was first found."""
-    found: dict[Cell, tuple[Result, Path]] = {}
-    for folder in folders:
-        for result in finished(folder, _parts()):
-            known, before = found.setdefault(result.cell, (result, folder))
-            if known.record.figures != result.record.figures:
-                raise SettingsError(
-                    f"{result.cell.title} has one result in '{before}' and another in '{folder}': "
-                    "keep one of them."
-                )
-    _check_versions(list(found.values()))
-    return found
-
-
-def _parts() -> list[Part]:
-    """Return everything that a table or a figure has of itself."""
-    every = (
+    """Return every run that a table or a figure has by itself, with the first folder it is in."""
+    parts = [
         part
         for target in TARGETS.values()
         for row in target.rows
         for part in target.parts(ROWS[row])
-    )
-    return list(dict.fromkeys(every))
+    ]
+    found: dict[Cell, tuple[Result, Path]] = {}
+    for folder in folders:
+        for result in finished(folder, parts):
+            known, before = found.setdefault(result.cell, (result, folder))
+            check_same(known, before, result, folder)
+    _check_versions(list(found.values()))
+    return found
 
 
 def _check_versions(found: Sequence[tuple[Result, Path]]) -> None:
@@ -102,36 +93,27 @@ def _check_nothing_is_lost(folder: Path, found: Iterable[Cell]) -> None:
 
 
 def _tell_left_out(source: Path, found: Iterable[Cell], console: Console) -> None:
-    """Say how many runs are passed over, such as those with choices of one's own."""
-    number = len(_folders(source) - {cell.folder for cell in found})
-    if number:
-        runs = "1 run" if number == 1 else f"{number} runs"
-        words = "is in no table" if number == 1 else "are in no table"
-        tell(f"{runs} of '{source}' {words} without --choose, and left out", console)
-
-
-def _folders(source: Path) -> set[str]:
-    """Return the run folders in which a run is finished."""
-    return {
+    """Say how many finished runs are passed over, such as those with other choices."""
+    folders = {
         path.relative_to(source).as_posix()
         for path in (source / RUNS).glob("*/*")
         if path.is_dir() and is_finished(path)
     }
+    number = len(folders - {cell.folder for cell in found})
+    if number:
+        runs, are = ("1 run", "is") if number == 1 else (f"{number} runs", "are")
+        tell(f"{runs} of '{source}' {are} in no table without --choose, and left out", console)
 
 
 def _write(results: Sequence[Result], folder: Path, console: Console) -> None:
     """Write the records, setting by setting."""
-    by_setting: dict[str, list[Result]] = {}
-    for result in results:
-        by_setting.setdefault(result.cell.part.setting, []).append(result)
-    for setting, mine in by_setting.items():
-        content = records.written([result.record for result in mine])
-        write(folder, records.file(folder, setting).relative_to(folder).as_posix(), content)
+    for setting, mine in grouped(results, lambda result: result.cell.part.setting).items():
+        content = written([result.record for result in mine])
+        write(folder, record_file(folder, setting).relative_to(folder).as_posix(), content)
     tell(f"{len(results)} runs in '{folder / RUNS}'", console)
 
 
 def _made(target: str, console: Console, folder: Path) -> list[Path]:
     """Make a table or a figure of the rows that are complete, or nothing of none."""
-    asked = Asked(target, tuple(TARGETS[target].rows))
-    rows = complete_rows(asked, folder) if TARGETS[target].has_runs else ()
-    return leave(Asked(target, rows), console, folder) if rows else []
+    rows = complete_rows(Request(target, tuple(TARGETS[target].rows)), folder)
+    return leave(Request(target, rows), console, folder) if rows else []

@@ -1,4 +1,4 @@
-"""What is shown of a reproduction while it goes on: the whole matrix, cell by cell."""
+"""The progress of a reproduction: the whole matrix of settings by methods, cell by cell."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,11 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from flexcfl.comparison.live import View, watched
-from flexcfl.comparison.messages import Done, Event, Work
+from flexcfl.comparison.messages import Done, Event
 from flexcfl.comparison.progress import Progress
 from flexcfl.paper.cells import Cell
+from flexcfl.paper.results import grouped
 
-__all__ = ["shown"]
+__all__ = ["Matrix", "progress_of", "shown"]
 
 ROOM = 6  # lines of a terminal that are not the matrix
 
@@ -27,13 +28,19 @@ def shown(
     console: Console,
     now: Callable[[], float] = monotonic,
 ) -> Iterator[Event]:
-    """Hand on the events, each once it is shown; ``now`` is a clock."""
-    matrix = _Matrix(cells, console, now)
+    """Yield the events, each once it is shown; ``now`` is a clock."""
+    matrix = Matrix(cells, console, now)
     return watched(events, View(matrix.take, matrix.drawn, matrix.line, now), console)
 
 
+def progress_of(cells: Sequence[Cell], now: Callable[[], float] = monotonic) -> Progress:
+    """Return what counts how far cells are, and knows about how long their rounds take."""
+    seconds = {cell.folder: cell.part.row.seconds for cell in cells}
+    return Progress(cells, lambda run: seconds[run.folder], now)
+
+
 @dataclass
-class _Matrix:
+class Matrix:
     """How far each cell is: settings by methods, all seeds of a cell together."""
 
     cells: Sequence[Cell]
@@ -44,10 +51,8 @@ class _Matrix:
 
     def __post_init__(self) -> None:
         self.by_folder = {cell.folder: cell for cell in self.cells}
-        self.progress = Progress(self.cells, self._cost, self.now)
-
-    def _cost(self, run: Work) -> float:
-        return self.by_folder[run.folder].part.row.cost
+        self.seeds = grouped(self.cells, lambda cell: (cell.part.setting, cell.part.name))
+        self.progress = progress_of(self.cells, self.now)
 
     def take(self, event: Event) -> None:
         """Take note of an event."""
@@ -69,32 +74,30 @@ class _Matrix:
 
     def drawn(self) -> Group:
         """Return the matrix; on a low terminal, settings that are finished are left out."""
-        names = list(dict.fromkeys(cell.part.name for cell in self.cells))
-        settings = list(dict.fromkeys(cell.part.setting for cell in self.cells))
+        names = list(dict.fromkeys(name for _, name in self.seeds))
+        settings = grouped(self.cells, lambda cell: cell.part.setting)
         room = max(1, self.console.height - ROOM)
         if len(settings) > room:
-            settings = [name for name in settings if not self._complete(name)]
+            settings = {name: mine for name, mine in settings.items() if self._share(mine) < 1}
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
         table.add_column("how far, and best in %")
         for name in names:
             table.add_column(name, justify="right")
-        for setting in settings[:room]:
+        for setting in list(settings)[:room]:
             table.add_row(setting, *(self._shown(setting, name) for name in names))
         return Group(table, Text(self.progress.text()))
 
-    def _complete(self, setting: str) -> bool:
-        mine = [cell for cell in self.cells if cell.part.setting == setting]
-        return all(self.progress.rounds.get(cell.folder, 0) == cell.rounds for cell in mine)
+    def _share(self, cells: Sequence[Cell]) -> float:
+        """Return what part of the rounds of some cells is done."""
+        done = sum(self.progress.rounds.get(cell.folder, 0) for cell in cells)
+        return done / sum(cell.rounds for cell in cells)
 
     def _shown(self, setting: str, name: str) -> Text:
-        mine = [
-            cell for cell in self.cells if (cell.part.setting, cell.part.name) == (setting, name)
-        ]
+        mine = self.seeds.get((setting, name), [])
         if not mine:
             return Text("")
+        share = self._share(mine)
+        if share < 1:
+            return Text(f"{share:.0%}" if share else ".", style="dim")
         best = [self.best[cell.folder] for cell in mine if cell.folder in self.best]
-        done = sum(self.progress.rounds.get(cell.folder, 0) for cell in mine)
-        share = done / sum(cell.rounds for cell in mine)
-        if share == 1:
-            return Text(f"{fmean(best):.1%}"[:-1] if best else "-", style="bold")
-        return Text(f"{share:.0%}" if done else ".", style="dim")
+        return Text(f"{fmean(best):.1%}"[:-1] if best else "-", style="bold")

@@ -6,6 +6,8 @@ TPDS 2022, Tables 1 to 4 and Section 5.3. Accuracies are in %, the maximum over 
 
 from collections.abc import Mapping
 
+from flexcfl.paper.catalogue import SHIFTS
+
 __all__ = ["ACCURACY", "MOTIVATION", "SIZES", "TRANSFERS", "UNDER_SHIFT", "accuracy"]
 
 # Table 1, by classes per client: mean and variance of the discrepancy, the largest and the median
@@ -49,7 +51,6 @@ ACCURACY: Mapping[str, Mapping[str, float | None]] = {
 }
 
 # Table 4: under swap-all, swap-part and incremental; FlexCFL's last column is with eta_g = 5.
-_SHIFTS = ("swap-all", "swap-part", "incremental")
 _COLUMNS4 = ("fedavg", "ifca", "fesem", "fedgroup", "flexcfl", "flexcfl-eta5")
 _TABLE4: Mapping[str, str] = {
     "mnist-mclr": "89.9/89.2/89.9 64.5/85.0/90.2 84.7/83.6/84.5 87.1/86.3/95.1 95.1/91.7/95.1 "
@@ -72,7 +73,7 @@ _TABLE4: Mapping[str, str] = {
 
 
 def _by_shift(cell: str) -> dict[str, float]:
-    return dict(zip(_SHIFTS, map(float, cell.split("/")), strict=True))
+    return dict(zip(SHIFTS, map(float, cell.split("/")), strict=True))
 
 
 UNDER_SHIFT: Mapping[str, Mapping[str, Mapping[str, float]]] = {
@@ -88,6 +89,6 @@ TRANSFERS: Mapping[tuple[str, str], Mapping[str, float]] = {
 
 def accuracy(row: str, method: str, shift: str) -> float | None:
     """Return a figure of Table 3 or, under a shift, of Table 4; None where the paper has none."""
-    if shift in _SHIFTS:
+    if shift in SHIFTS:
         return UNDER_SHIFT[row].get(method, {}).get(shift)
     return ACCURACY[row].get(method)

@@ -1,12 +1,12 @@
-"""Records: all that tables and figures need of a run, a line each, so that they can be committed.
+"""Records: all that tables and figures need of a run, one line each, small enough to be committed.
 
-``runs/SETTING.jsonl`` has the runs of a data set, a model and a shift. A record stands for a run
-folder of many times its size: its run is not done again.
+``runs/SETTING.jsonl`` has the runs of a data set, a model and a shift. A run with a record is not
+done again.
 """
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,10 +21,10 @@ from flexcfl.record.finished import checked_summary
 from flexcfl.record.same import difference, without_free
 from flexcfl.record.summary import Summary
 
-__all__ = ["CURVES", "Record", "file", "recorded", "written"]
+__all__ = ["CURVES", "Record", "record_file", "recorded", "written"]
 
 CURVES = ("accuracy", "loss", "discrepancy")
-DIGITS = 6  # that count in a loss or a discrepancy: more than a picture can show
+DIGITS = 6  # significant digits of a loss or a discrepancy: more than a picture can show
 Number = Annotated[float, Field(allow_inf_nan=False)]
 
 
@@ -49,29 +49,23 @@ class Record:
         largest_group: int | None,
     ) -> "Record":
         """Return the record of a cell; an accuracy keeps all its digits."""
-        tables = json.loads(json.dumps(without_free(cell.experiment.tables())))
         curves = {name: _numbers(rounds[name], name != "accuracy") for name in CURVES}
-        return cls(
-            cell.part.name, cell.seed, cell.rounds, tables, {**summary}, largest_group, curves
-        )
+        name, settings = cell.part.name, _settings(cell)
+        return cls(name, cell.seed, cell.rounds, settings, {**summary}, largest_group, curves)
 
     @property
     def figures(self) -> Mapping[str, Any]:
         """All that is the same wherever and whenever the run is made by the same versions."""
-        summary = {
-            name: value
-            for name, value in self.summary.items()
-            if name not in ("seconds", "processor")
-        }
-        return asdict(self) | {"summary": summary}
+        return asdict(replace(self, summary=self.summary | {"seconds": None, "processor": None}))
 
     def check(self, cell: Cell, folder: Path) -> None:
         """Refuse a record that is not of a cell, or that is damaged."""
-        other = difference(self.settings, json.loads(json.dumps(cell.experiment.tables())))
+        file = record_file(folder, cell.part.setting)
+        other = difference(self.settings, _settings(cell))
         if other:
             raise SettingsError(
-                f"The record of {cell.title} in '{file(folder, cell.part.setting)}' is of another "
-                f"run ({other} is not the same): take its line out."
+                f"The record of {cell.title} in '{file}' is of another run ({other} is not the "
+                "same): take its line out."
             )
         try:
             checked_summary(json.dumps(self.summary).encode(), cell.experiment)
@@ -82,20 +76,20 @@ class Record:
             if not all(each is None or 0 <= each <= 1 for each in self.curves["accuracy"]):
                 raise ValueError("accuracy")
         except ValueError:
-            raise _damaged(file(folder, cell.part.setting), cell.title) from None
+            raise _damaged(file, cell.title) from None
 
 
 _RECORD = TypeAdapter(Record)
 
 
-def file(folder: Path, setting: str) -> Path:
+def record_file(folder: Path, setting: str) -> Path:
     """Return where the records of a setting are."""
     return folder / RUNS / f"{setting}.jsonl"
 
 
 def recorded(folder: Path, setting: str) -> list[Record]:
     """Return the records of a setting, none where there is no file."""
-    path = file(folder, setting)
+    path = record_file(folder, setting)
     if not path.exists():
         return []
     found = []
@@ -108,10 +102,18 @@ def recorded(folder: Path, setting: str) -> list[Record]:
 
 
 def written(records: Sequence[Record]) -> bytes:
-    """Return the lines of records, in an order that does not depend on who was finished first."""
+    """Return the lines of records, in an order that does not depend on which came first."""
     ordered = sorted(records, key=lambda each: (each.rounds, each.method, each.seed))
     lines = [json.dumps(asdict(each), separators=(",", ":"), allow_nan=False) for each in ordered]
     return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _settings(cell: Cell) -> dict[str, dict[str, Any]]:
+    """Return the settings of a cell as JSON has them, without where its data are."""
+    settings: dict[str, dict[str, Any]] = json.loads(
+        json.dumps(without_free(cell.experiment.tables()))
+    )
+    return settings
 
 
 def _numbers(curve: NDArray[Any], rounded: bool) -> list[float | None]:

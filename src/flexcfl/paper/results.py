@@ -1,28 +1,38 @@
-"""What came of cells: found in run folders and in records, and compared over the same rounds."""
+"""Finished cells: read from run folders and records, and compared over the same rounds."""
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.comparison.messages import Done
 from flexcfl.errors import SettingsError
+from flexcfl.paper.catalogue import ROUNDS
 from flexcfl.paper.cells import RUNS, Cell, Part
-from flexcfl.paper.records import Record, file, recorded
-from flexcfl.paper.rows import ROUNDS
+from flexcfl.paper.records import Record, record_file, recorded
 from flexcfl.protocol import Flags
 from flexcfl.record.finished import curves, is_finished, read_back
 from flexcfl.record.metrics import Accuracy, measured_by_all
 from flexcfl.record.summary import Summary
 from flexcfl.record.tables import GROUPS
 
-__all__ = ["Result", "compared", "finished"]
+__all__ = ["Result", "check_same", "compared", "finished", "grouped"]
+
+ItemT = TypeVar("ItemT")
+KeyT = TypeVar("KeyT", bound=Hashable)
+
+
+def grouped(items: Iterable[ItemT], key: Callable[[ItemT], KeyT]) -> dict[KeyT, list[ItemT]]:
+    """Return items by a key of theirs, in the order in which they come."""
+    groups: dict[KeyT, list[ItemT]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +53,11 @@ class Result:
     path: Path | None = None
     shared: Flags | None = None
 
+    @property
+    def setting(self) -> tuple[str, int]:
+        """What it has in common with those it is compared with: the setting and the rounds."""
+        return self.cell.part.setting, self.cell.rounds
+
     @cached_property
     def accuracy(self) -> Accuracy:
         """Its accuracy, over the shared rounds."""
@@ -54,14 +69,9 @@ class Result:
         curve: NDArray[np.float64] = self.rounds["accuracy"]
         return curve if self.shared is None else np.where(self.shared, curve, np.nan)
 
-    @property
-    def done(self) -> Done:
-        """What a process would say of it."""
-        return Done(self.summary, self.rounds["accuracy"], before=True)
-
     @cached_property
     def record(self) -> Record:
-        """What of it is kept where its folder is not."""
+        """What is kept of it where its folder is not."""
         return Record.of(self.cell, self.summary, self.rounds, self.largest_group)
 
 
@@ -70,29 +80,24 @@ def finished(folder: Path, parts: Iterable[Part]) -> Iterator[Result]:
 
     Where a run has left both its folder and a record, they must have the same figures.
     """
-    by_setting: dict[str, list[Part]] = {}
-    for part in dict.fromkeys(parts):
-        by_setting.setdefault(part.setting, []).append(part)
-    for setting, mine in by_setting.items():
+    for setting, mine in grouped(dict.fromkeys(parts), lambda part: part.setting).items():
         records = recorded(folder, setting)
         for part in mine:
             found = {result.cell: result for result in _of_folders(folder, part)}
             for record in records:
                 if record.method == part.name:
                     kept = _of_record(folder, part, record)
-                    _check_same(found.setdefault(kept.cell, kept), kept, folder)
-            yield from (found[cell] for cell in sorted(found, key=_order))
+                    known = found.setdefault(kept.cell, kept)
+                    check_same(known, known.path, kept, record_file(folder, setting))
+            yield from sorted(found.values(), key=lambda each: (each.cell.seed, each.cell.rounds))
 
 
-def _order(cell: Cell) -> tuple[int, int]:
-    return cell.seed, cell.rounds
-
-
-def _check_same(one: Result, other: Result, folder: Path) -> None:
+def check_same(one: Result, place: Path | None, other: Result, other_place: Path) -> None:
+    """Refuse two results of one cell that have different figures."""
     if one.record.figures != other.record.figures:
         raise SettingsError(
-            f"{one.cell.title} has one result in '{one.path}' and another in "
-            f"'{file(folder, one.cell.part.setting)}': keep one of them."
+            f"{one.cell.title} has one result in '{place}' and another in '{other_place}': "
+            "keep one of them."
         )
 
 
@@ -125,14 +130,8 @@ def _largest_group(file: Path, cell: Cell) -> int | None:
 def compared(results: Iterable[Result]) -> list[Result]:
     """Return results that are compared with all others on the same, over the rounds they share."""
     results = list(results)
-    alike: dict[tuple[str, int], list[Result]] = {}
-    for result in results:
-        alike.setdefault((result.cell.part.setting, result.cell.rounds), []).append(result)
     shared = {
-        key: measured_by_all(result.rounds["accuracy"] for result in found)
-        for key, found in alike.items()
+        setting: measured_by_all(result.rounds["accuracy"] for result in found)
+        for setting, found in grouped(results, lambda result: result.setting).items()
     }
-    return [
-        replace(result, shared=shared[result.cell.part.setting, result.cell.rounds])
-        for result in results
-    ]
+    return [replace(result, shared=shared[result.setting]) for result in results]

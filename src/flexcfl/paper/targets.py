@@ -4,28 +4,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from flexcfl.errors import SettingsError, unknown
-from flexcfl.paper import bound, figures, tables
-from flexcfl.paper.algorithms import algorithms, algorithms_parts
-from flexcfl.paper.beyond import ROWS as BEYOND
-from flexcfl.paper.beyond import beyond, beyond_parts
-from flexcfl.paper.bound_drawing import draw
+from flexcfl.paper import bound, figures, own_tables, tables
+from flexcfl.paper.catalogue import ROWS, Row, family
 from flexcfl.paper.cells import Part
-from flexcfl.paper.measured_choices import choices, choices_parts
+from flexcfl.paper.comparison_table import ComparisonTable
 from flexcfl.paper.results import Result
-from flexcfl.paper.rows import ROWS, Row, family
-from flexcfl.paper.sheet import Sheet
-from flexcfl.paper.sizes import table2
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["TARGETS", "Found", "Made", "Target", "target_named"]
 
-ALGORITHMS = ("mnist-mclr", "synthetic-mclr")
-LINEAR = ("mnist-mclr", "femnist-mclr", "synthetic-mclr")
+Parts: TypeAlias = Callable[[Row], Sequence[Part]]
+EVERY, MNIST = tuple(ROWS), ("mnist-mclr",)
 
 
 @dataclass(frozen=True)
@@ -50,7 +44,7 @@ class Found:
 class Made:
     """What comes of a target: a table, how to draw its picture, and further files by ending."""
 
-    sheet: Sheet | None = None
+    table: ComparisonTable | None = None
     draw: "Callable[[], Figure] | None" = None
     files: Mapping[str, str] = field(default_factory=dict)
 
@@ -59,115 +53,108 @@ class Made:
 class Target:
     """A table or a figure.
 
-    ``rows`` are those that it can have and ``usual`` those that it has unless told otherwise.
-    ``parts(row)`` are the runs that a row needs.
+    ``rows`` are those that it can have and ``usual`` those that it has unless others are named, if
+    not all. ``parts(row)`` are the runs that a row needs.
     """
 
     summary: str
     rows: Sequence[str]
     make: Callable[[Found], Made]
-    parts: Callable[[Row], Sequence[Part]] = lambda row: ()
-    usual: Sequence[str] | None = None
-
-    @property
-    def has_runs(self) -> bool:
-        """Whether it is made of runs."""
-        return any(self.parts(ROWS[name]) for name in self.rows)
+    parts: Parts = lambda row: ()
+    usual: Sequence[str] = ()
 
 
-def _table(of: Callable[[Sequence[Result]], Sheet]) -> Callable[[Found], Made]:
-    return lambda found: Made(of(found.results))
+def _of_runs(
+    summary: str,
+    rows: Sequence[str],
+    parts: Parts,
+    table: Callable[[Sequence[Result]], ComparisonTable] | None = None,
+    draw: "Callable[[Sequence[Result]], Figure] | None" = None,
+    usual: Sequence[str] = (),
+) -> Target:
+    def make(found: Found) -> Made:
+        shown = table(found.results) if table else None
+        return Made(shown, partial(draw, found.drawn) if draw else None)
 
-
-def _figure(of: "Callable[[Sequence[Result]], Figure]") -> Callable[[Found], Made]:
-    return lambda found: Made(draw=partial(of, found.drawn))
-
-
-def _overhead(found: Found) -> Made:
-    drawn = partial(figures.overhead, found.drawn)
-    return Made(figures.overhead_sheet(found.results), drawn)
+    return Target(summary, rows, make, parts, usual)
 
 
 def _bound(found: Found) -> Made:
     measured = bound.measured(found.data)
-    return Made(bound.sheet(measured), partial(draw, measured), {"epochs": bound.csv(measured)})
+    files = {"epochs": bound.csv(measured)}
+    return Made(bound.table(measured), partial(bound.draw, measured), files)
 
 
 TARGETS: Mapping[str, Target] = {
-    "table1": Target(
+    "table1": _of_runs(
         "motivation: FedAvg with 1, 3, 5 and 10 classes a client",
-        ("mnist-mclr",),
-        _table(tables.table1),
+        MNIST,
         tables.table1_parts,
+        tables.table1,
     ),
     "table2": Target(
         "data and models: clients, examples, parameters",
-        tuple(ROWS),
-        lambda found: Made(table2(found.rows, found.data)),
+        EVERY,
+        lambda found: Made(tables.table2(found.rows, found.data)),
     ),
-    "table3": Target(
-        "accuracy of eight methods without a shift",
-        tuple(ROWS),
-        _table(tables.table3),
-        tables.table3_parts,
+    "table3": _of_runs(
+        "accuracy of eight methods without a shift", EVERY, tables.table3_parts, tables.table3
     ),
-    "table4": Target(
-        "accuracy of six methods under three shifts",
-        tuple(ROWS),
-        _table(tables.table4),
-        tables.table4_parts,
+    "table4": _of_runs(
+        "accuracy of six methods under three shifts", EVERY, tables.table4_parts, tables.table4
     ),
-    "figure-motivation": Target(
+    "figure-motivation": _of_runs(
         "accuracy and discrepancy over rounds, of Table 1",
-        ("mnist-mclr",),
-        _figure(figures.motivation),
+        MNIST,
         tables.table1_parts,
+        draw=figures.motivation,
     ),
-    "figure-accuracy": Target(
+    "figure-accuracy": _of_runs(
         "accuracy, loss and discrepancy on MNIST",
         ("mnist-mclr", "mnist-mlp", "mnist-cnn"),
-        _figure(figures.accuracy),
         figures.accuracy_parts,
+        draw=figures.accuracy,
     ),
-    "figure-shift": Target(
+    "figure-shift": _of_runs(
         "accuracy over rounds under three shifts",
-        tuple(ROWS),
-        _figure(figures.shift),
-        figures.shift_parts,
+        EVERY,
+        tables.table4_parts,
+        draw=figures.shift,
         usual=("mnist-mclr", "femnist-cnn", "fashion-mnist-cnn"),
     ),
-    "figure-eta": Target(
+    "figure-eta": _of_runs(
         "rates of inter-group aggregation, eta_g",
         tuple(figures.SHARING),
-        _figure(figures.eta),
         figures.eta_parts,
+        draw=figures.eta,
     ),
-    "figure-overhead": Target(
+    "figure-overhead": _of_runs(
         "communication against accuracy, with IFCA-MIG and FeSEM-MIG",
         tuple(figures.COSTLY),
-        _overhead,
         figures.overhead_parts,
+        figures.overhead_table,
+        figures.overhead,
     ),
-    "choices": Target(
+    "choices": _of_runs(
         "what each choice that the paper leaves does to its numbers",
-        tuple(ROWS),
-        _table(choices),
-        choices_parts,
-        usual=LINEAR,
+        EVERY,
+        own_tables.choices_parts,
+        own_tables.choices,
+        usual=("mnist-mclr", "femnist-mclr", "synthetic-mclr"),
     ),
-    "algorithms": Target(
+    "algorithms": _of_runs(
         "every algorithm on the same cohorts, without a shift and under each",
-        ALGORITHMS,
-        _table(algorithms),
-        algorithms_parts,
+        ("mnist-mclr", "synthetic-mclr"),
+        own_tables.algorithms_parts,
+        own_tables.algorithms,
     ),
-    "beyond": Target(
+    "beyond": _of_runs(
         "one configuration of ours beside the best method of each row",
-        BEYOND,
-        _table(beyond),
-        beyond_parts,
+        own_tables.BEYOND_ROWS,
+        own_tables.beyond_parts,
+        own_tables.beyond,
     ),
-    "bound": Target("the convergence bound beside measured divergence", ("mnist-mclr",), _bound),
+    "bound": Target("the convergence bound beside measured divergence", MNIST, _bound),
 }
 
 

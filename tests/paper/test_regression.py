@@ -8,7 +8,7 @@ from torch.nn.functional import cross_entropy
 
 from flexcfl.engine.flat import Layout
 from flexcfl.models.networks import dense
-from flexcfl.paper.convergence import Examples, gradient, lipschitz, loss, smoothness
+from flexcfl.paper.regression import Examples, gradient, lipschitz, loss, smoothness
 
 few = settings(max_examples=30)
 SEEDS = st.integers(0, 2**32 - 1)

@@ -1,19 +1,28 @@
 r"""How far training in groups goes from training on a group's data together, beside its bounds.
 
-Duan et al.: Flexible Clustered Federated Learning for Client-Level Data Distribution Shift. IEEE
-TPDS 2022, Section 4: Lemma 2, Theorem 1, and the bound with inter-group aggregation. That last one
-lacks the Lipschitz constant M at its second term, and holds with it.
+Section 4 of the paper: Lemma 2, Theorem 1, and the bound with inter-group aggregation. That last
+one lacks the Lipschitz constant M at its second term, and holds with it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.paper.convergence.regression import Numbers
+from flexcfl.aggregation import shared
+from flexcfl.paper.regression import (
+    Examples,
+    Numbers,
+    descend,
+    group_loss,
+    lipschitz,
+    shares_of,
+    smoothness,
+)
 from flexcfl.protocol import Ids
 
-__all__ = ["PROVED", "Divergence", "kept"]
+__all__ = ["PROVED", "Divergence", "kept", "measure"]
 
 PROVED = ("lemma", "own", "convex", "groups", "theorem", "shared")  # see kept
 
@@ -23,7 +32,7 @@ NOTHING = 1e-12  # and absolute, for what should be zero
 
 @dataclass(frozen=True, eq=False)
 class Divergence:
-    r"""What was measured in one round of all groups; what bounds it is computed from the constants.
+    r"""What was measured in one round of all groups, and its bounds, from the constants.
 
     Rows are local epochs from 0 on, each taken as the last one. ``clients`` are the distances
     :math:`|w_e^k - v_e|`, ``groups`` the distances of the groups' models from their virtual ones,
@@ -58,7 +67,7 @@ class Divergence:
 
     @property
     def growth(self) -> Numbers:
-        r"""What the bounds have in common, for every epoch: :math:`((\eta L + 1)^e - 1) / L`."""
+        r"""The common factor of the bounds, for every epoch: :math:`((\eta L + 1)^e - 1) / L`."""
         return self._growth(np.array([self.smoothness]))[:, 0]
 
     @property
@@ -98,8 +107,8 @@ class Divergence:
     def averaged_bounds(self) -> Numbers:
         """What Theorem 1 says of the models with the paper's delta, a mean over all groups.
 
-        A mean is no bound for each of the groups: those with a larger delta than that can exceed it
-        (see ``kept``). The paper does not say what a group weighs; here its examples count.
+        Groups with a larger delta can exceed it (see ``kept``). The paper does not say what a group
+        weighs; here its examples count.
         """
         return np.outer(self.growth, np.full_like(self.group_shares, self.delta))
 
@@ -135,10 +144,10 @@ class Divergence:
 
 
 def kept(divergence: Divergence) -> dict[str, bool]:
-    """Tell which of the inequalities hold for everybody, in every epoch.
+    """Return which of the inequalities hold for all clients and groups, in every epoch.
 
-    Those of ``PROVED`` have to. ``printed`` and ``averaged`` are the paper's own words where they
-    are not what its proof shows.
+    Those of ``PROVED`` have to. ``printed`` and ``averaged`` are as the paper prints them, which is
+    not what its proof shows.
     """
     pairs = {
         "lemma": (divergence.clients, divergence.client_bounds),
@@ -154,3 +163,56 @@ def kept(divergence: Divergence) -> dict[str, bool]:
         name: bool((measured <= bounds * (1 + ROUNDING) + NOTHING).all())
         for name, (measured, bounds) in pairs.items()
     }
+
+
+def measure(
+    groups: Sequence[Sequence[Examples]],
+    models: Numbers,
+    rate: float,
+    epochs: int,
+    eta_g: float = 0.0,
+) -> Divergence:
+    """Train the members of all groups for some epochs, each group from its model, and compare.
+
+    ``models`` has a row for each group. L and M are the largest over all clients, as the
+    assumptions ask; they hold for the groups too, whose losses are means of their clients'.
+    """
+    descents = [
+        descend(members, model, rate, epochs) for members, model in zip(groups, models, strict=True)
+    ]
+    clients = [member for members in groups for member in members]
+    sizes = np.array([sum(len(member.y) for member in members) for members in groups])
+    federated = np.stack([descent.federated for descent in descents], axis=1)
+    virtual = np.stack([descent.virtual for descent in descents], axis=1)
+    return Divergence(
+        rate=rate,
+        eta_g=eta_g,
+        lipschitz=max(lipschitz(client) for client in clients),
+        smoothnesses=np.array([smoothness(client) for client in clients]),
+        group_of=np.repeat(np.arange(len(groups)), [len(members) for members in groups]),
+        shares=np.concatenate([shares_of(members) for members in groups]),
+        group_shares=sizes / sizes.sum(),
+        deltas=np.concatenate([descent.deltas for descent in descents]),
+        clients=np.hstack([descent.distances for descent in descents]),
+        groups=np.linalg.norm(federated - virtual, axis=2),
+        gaps=_gaps(groups, virtual, federated),
+        shared_gaps=_gaps(groups, virtual, np.stack([_shared(each, eta_g) for each in federated])),
+    )
+
+
+def _gaps(groups: Sequence[Sequence[Examples]], virtual: Numbers, models: Numbers) -> Numbers:
+    """Return how far the loss of each group's model is from that of its virtual one."""
+    rows = zip(models, virtual, strict=True)
+    gaps = [
+        abs(group_loss(model, members) - group_loss(other, members))
+        for row in rows
+        for members, model, other in zip(groups, *row, strict=True)
+    ]
+    return np.array(gaps).reshape(-1, len(groups))
+
+
+def _shared(models: Numbers, eta_g: float) -> Numbers:
+    # Models that travel are float32. What sharing adds to them is added to the exact ones here.
+    rounded = models.astype(np.float32)
+    added = shared(rounded, eta_g, "additive").astype(np.float64) - rounded
+    return models + added

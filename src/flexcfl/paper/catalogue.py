@@ -1,14 +1,19 @@
-"""The data sets with their models: the rows of the paper's tables (Section 5.1)."""
+"""What the paper compares: data sets with models as rows, methods as columns, and shifts."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from flexcfl.errors import SettingsError, unknown
 
-__all__ = ["CLASSES", "ROUNDS", "ROWS", "Row", "family", "motivation", "named"]
+__all__ = [
+    *("CLASSES", "METHODS", "NO_SHIFT", "ROUNDS", "ROWS", "SHIFTS", "Method", "Row"),
+    *("family", "motivation", "named", "sharing"),
+]
 
 CLASSES = (1, 3, 5, 10)  # classes of a client, in Table 1
 ROUNDS = 300  # for which seconds are given
+NO_SHIFT = "none"
+SHIFTS = ("swap-all", "swap-part", "incremental")
 
 
 @dataclass(frozen=True)
@@ -16,7 +21,7 @@ class Row:
     """A data set with its model.
 
     ``settings`` are those that the data set does not bring along. ``seconds`` is about what 300
-    rounds take on one core, which is what the time left is judged by.
+    rounds take on one core, from which the time left is estimated.
     """
 
     name: str
@@ -26,13 +31,8 @@ class Row:
     seconds: float
     settings: Mapping[str, object] = field(default_factory=dict, hash=False)
 
-    @property
-    def cost(self) -> float:
-        """About how many seconds a round takes."""
-        return self.seconds / ROUNDS
 
-
-_ALL = (
+_ROWS = (
     Row("mnist-mclr", "MNIST-MCLR", "mnist", "mclr", 11),
     Row("mnist-mlp", "MNIST-MLP", "mnist", "mlp", 45),
     Row("mnist-cnn", "MNIST-CNN", "mnist", "cnn", 1900),
@@ -42,7 +42,7 @@ _ALL = (
     Row("synthetic-mclr", "Synthetic(1,1)-MCLR", "synthetic", "mclr", 5),
     Row("fashion-mnist-cnn", "FashionMNIST-CNN", "fashion-mnist", "cnn", 9000),
 )
-ROWS: Mapping[str, Row] = {row.name: row for row in _ALL}
+ROWS: Mapping[str, Row] = {row.name: row for row in _ROWS}
 
 
 def motivation(classes: int) -> Row:
@@ -59,8 +59,48 @@ def family(row: Row) -> str:
 
 def named(names: Iterable[str], known: Iterable[str]) -> tuple[Row, ...]:
     """Return the rows of these names, in the paper's order; each must be among those known."""
-    known = list(known)
-    for name in (names := list(names)):
+    known, names = list(known), list(names)
+    for name in names:
         if name not in known:
             raise SettingsError(unknown("row", name, known))
     return tuple(row for row in ROWS.values() if row.name in names)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A column: an algorithm with some of its settings."""
+
+    name: str
+    label: str
+    algorithm: str
+    settings: Mapping[str, object] = field(default_factory=dict, hash=False)
+
+    @property
+    def short(self) -> str:
+        """The name at the head of a column."""
+        return self.label.rpartition(", ")[2]
+
+
+def sharing(rate: float) -> Method:
+    """Return FlexCFL with inter-group aggregation at this rate."""
+    name, label = f"flexcfl-eta{rate:g}", f"FlexCFL, eta_g {rate:g}"
+    return Method(name, label, "flexcfl", {"algorithm.eta_g": float(rate)})
+
+
+_METHODS = (
+    Method("fedavg", "FedAvg", "fedavg"),
+    Method("fedprox", "FedProx", "fedprox"),
+    Method("ifca", "IFCA", "ifca"),
+    Method("ifca-mig", "IFCA-MIG", "ifca-mig"),
+    Method("fesem", "FeSEM", "fesem"),
+    Method("fesem-mig", "FeSEM-MIG", "fesem-mig"),
+    Method("fedgroup", "FedGroup", "fedgroup"),
+    Method("cfl", "CFL", "cfl"),
+    Method("flhc", "FL+HC", "flhc"),
+    Method("flexcfl-rcc", "RCC", "flexcfl-rcc"),
+    Method("flexcfl-rac", "RAC", "flexcfl-rac"),
+    Method("flexcfl", "FlexCFL", "flexcfl"),
+    sharing(0.1),
+    sharing(5.0),
+)
+METHODS: Mapping[str, Method] = {method.name: method for method in _METHODS}

@@ -1,5 +1,6 @@
 """The bound: it holds, it is met where it can be, and the check can fail."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -7,21 +8,36 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flexcfl.paper.convergence import (
-    PROVED,
-    Examples,
-    descend,
-    gradient,
-    group_loss,
-    kept,
-    loss,
-    measure,
-)
-from tests.paper.convergence.constructed import drawn, labelled
+from flexcfl.paper.divergence import PROVED, kept, measure
+from flexcfl.paper.regression import Examples, descend, gradient, group_loss, loss
 
 few = settings(max_examples=40)
 SEEDS = st.integers(0, 2**32 - 1)
 RATES = st.floats(1e-3, 10)
+CLASSES = 3
+
+
+def drawn(rng: np.random.Generator, scale: float = 1.0) -> tuple[list[list[Examples]], np.ndarray]:
+    """Return groups of clients of all sizes, whose examples differ, and a model for each group."""
+    features = int(rng.integers(1, 5))
+    groups = [
+        [client(rng, features, scale) for _ in range(rng.integers(1, 5))]
+        for _ in range(rng.integers(1, 4))
+    ]
+    return groups, rng.normal(0, 1, (len(groups), CLASSES * (features + 1)))
+
+
+def labelled(zeros: int, ones: int, x: Sequence[float] = (1.0,)) -> Examples:
+    """Return a client with one example many times, under two labels."""
+    labels = np.repeat([0, 1], [zeros, ones])
+    return Examples.of(np.tile(x, (len(labels), 1)), labels)
+
+
+def client(rng: np.random.Generator, features: int, scale: float) -> Examples:
+    examples = int(rng.integers(1, 9))
+    x = rng.normal(rng.normal(0, scale, features), scale, (examples, features))
+    return Examples.of(x, rng.integers(0, CLASSES, examples))
+
 
 # One that leans to either label a little: together they stay at zero, each alone leaves it.
 LEANING = [labelled(51, 49), labelled(49, 51)]

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flexcfl.paper.sheet import Entry, Sheet
+from flexcfl.paper.comparison_table import ComparisonTable, Entry
 from flexcfl.paper.tables import by_setting, heading, table3
 from flexcfl.record.metrics import Figure
 from tests.paper.constructed import part, result
 
 ONE = Figure(91.25, None)
 TWO = Figure(90.0, 0.5)
-SHEET = Sheet(
+TABLE = ComparisonTable(
     "A title",
     [
         Entry(("MNIST", "swap-all"), "FedAvg", ONE, 90.0, {"final": Figure(85.0, None)}),
@@ -39,7 +39,7 @@ entries = st.builds(
     st.sampled_from([None, 0, 1, 3]),
 )
 sheets = st.lists(entries, max_size=9, unique_by=lambda entry: (entry.block, entry.column)).map(
-    lambda found: Sheet("title", sorted(found, key=lambda entry: entry.block))
+    lambda found: ComparisonTable("title", sorted(found, key=lambda entry: entry.block))
 )
 
 
@@ -49,7 +49,7 @@ def cells(markdown: str) -> list[list[str]]:
 
 
 def test_markdown() -> None:
-    head, *lines = cells(SHEET.markdown())
+    head, *lines = cells(TABLE.markdown())
     assert head == ["", "", "FedAvg", "FlexCFL"]
     assert lines == [
         ["MNIST", "ours", "**91.2**", "90.0"],
@@ -60,12 +60,12 @@ def test_markdown() -> None:
         ["FEMNIST", "ours", "", "-"],
         ["", "paper", "", "70.0"],
     ]
-    assert SHEET.markdown().startswith("# A title\n")
-    assert SHEET.markdown().endswith("\n- A note.\n")
+    assert TABLE.markdown().startswith("# A title\n")
+    assert TABLE.markdown().endswith("\n- A note.\n")
 
 
 def test_csv_has_the_figures_in_full_and_none_that_is_not_known() -> None:
-    found = list(csv.reader(io.StringIO(SHEET.csv())))
+    found = list(csv.reader(io.StringIO(TABLE.csv())))
     assert found[:4] == [
         ["block", "column", "figure", "value"],
         ["MNIST, swap-all", "FedAvg", "ours", "91.25"],
@@ -78,7 +78,7 @@ def test_csv_has_the_figures_in_full_and_none_that_is_not_known() -> None:
 
 @settings(max_examples=40)
 @given(sheets)
-def test_text_and_markdown_have_the_same_cells(sheet: Sheet) -> None:
+def test_text_and_markdown_have_the_same_cells(sheet: ComparisonTable) -> None:
     marked = [[cell for cell in row if cell] for row in cells(sheet.markdown())]
     _, _, *lines, _ = sheet.text().splitlines()
     plain = [
@@ -92,7 +92,7 @@ def test_text_and_markdown_have_the_same_cells(sheet: Sheet) -> None:
 
 @settings(max_examples=40)
 @given(sheets)
-def test_csv_has_what_the_table_shows(sheet: Sheet) -> None:
+def test_csv_has_what_the_table_shows(sheet: ComparisonTable) -> None:
     rows = list(csv.DictReader(io.StringIO(sheet.csv())))
     shown = [cell for _, _, *row in cells(sheet.markdown())[1:] for cell in row]
     assert len(rows) == sum(cell not in ("", "-") for cell in shown)
@@ -146,7 +146,7 @@ def test_differences_as_they_are_printed(
 def test_the_best_of_a_block_are_marked_if_figures_are_scores(means: list[float | None]) -> None:
     entries = [Entry(("a",), f"m{place}", Figure(mean, None)) for place, mean in enumerate(means)]
     for scores in (True, False):
-        sheet = Sheet("title", entries, scores=scores)
+        sheet = ComparisonTable("title", entries, scores=scores)
         head, ours = cells(sheet.markdown())
         marked = {name for name, cell in zip(head, ours, strict=True) if cell.startswith("**")}
         known = [mean for mean in means if mean is not None]
@@ -156,7 +156,7 @@ def test_the_best_of_a_block_are_marked_if_figures_are_scores(means: list[float 
 
 
 def test_our_line_may_have_another_name() -> None:
-    sheet = Sheet("title", [Entry(("a",), "b", ONE)], ours="measured")
+    sheet = ComparisonTable("title", [Entry(("a",), "b", ONE)], ours="measured")
     assert [row[1] for row in cells(sheet.markdown())[1:]] == ["measured"]
     assert "measured" in sheet.text()
     assert "a,b,measured,91.25" in sheet.csv()
@@ -208,7 +208,7 @@ def test_what_has_other_rounds_is_a_block_of_its_own_after_the_whole_ones() -> N
 
 
 def test_a_sheet_without_entries_still_has_its_title_and_notes() -> None:
-    empty = Sheet("A title", [], ("A note.",))
+    empty = ComparisonTable("A title", [], ("A note.",))
     assert empty.text().split("\n")[0] == "A title"
     assert "A note." in empty.text()
     assert empty.csv() == "block,column,figure,value\n"

@@ -13,7 +13,7 @@ from flexcfl.lines import show
 from flexcfl.record import csv_lines as tables
 from flexcfl.record.metrics import Figure
 
-__all__ = ["Entry", "Sheet"]
+__all__ = ["ComparisonTable", "Entry"]
 
 OURS, SPREAD, PAPER, DIFFERENCE = "ours", "spread", "paper", "difference"
 UNKNOWN = "-"
@@ -23,8 +23,8 @@ UNKNOWN = "-"
 class Entry:
     """One figure: ours over the seeds, the paper's where it has one, and further ones of ours.
 
-    ``block`` are the words that say what it is of, one to a line. ``digits`` is how many decimals
-    are shown, None for three digits that count.
+    ``block`` says what it is of, one word to a line. ``digits`` is how many decimals are shown,
+    None for three significant digits.
     """
 
     block: tuple[str, ...]
@@ -48,18 +48,16 @@ class Entry:
 
     def shown(self, what: str) -> str:
         """Return a figure as it is printed."""
-        figure = self.line(what)
-        return UNKNOWN if figure is None else self._number(figure, sign=what == DIFFERENCE)
-
-    def _number(self, value: float, sign: bool = False) -> str:
-        plus = "+" if sign else ""
-        form = f"{plus},.{self.digits}f" if self.digits is not None else f"{plus}.3g"
-        text = format(value, form)
-        return text.replace("-", plus, 1) if not text.strip("-0.,") else text  # no minus nought
+        value = self.line(what)
+        if value is None:
+            return UNKNOWN
+        plus = "+" if what == DIFFERENCE else ""
+        text = format(value, f"{plus},.{self.digits}f" if self.digits is not None else f"{plus}.3g")
+        return text.replace("-", plus, 1) if not text.strip("-0.,") else text  # no "-0.0"
 
 
 @dataclass(frozen=True)
-class Sheet:
+class ComparisonTable:
     """Entries in blocks of lines, with a title and with notes on how to read it.
 
     Where entries are ``scores``, the largest of each block is marked. ``ours`` is what the line of
@@ -77,9 +75,22 @@ class Sheet:
         """The columns, in the order in which they first come."""
         return list(dict.fromkeys(entry.column for entry in self.entries))
 
-    def lines(self) -> list[list[str]]:
-        """Return the lines of the table, cell by cell: its block, what it is of, and figures."""
-        return list(self._lines("{}"))
+    def lines(self, marked: str = "{}") -> Iterator[list[str]]:
+        """Yield the lines of the table, cell by cell: its block, what it is of, and figures.
+
+        ``marked`` is the format of a figure that is the largest of its block.
+        """
+        for block in dict.fromkeys(entry.block for entry in self.entries):
+            mine = {entry.column: entry for entry in self.entries if entry.block == block}
+            most = max(entry.ours.mean or 0.0 for entry in mine.values())
+            for word, what in zip_longest(block, self._figures(block), fillvalue=""):
+                cells = dict.fromkeys(self.columns, "")
+                if what:
+                    cells |= {name: entry.shown(what) for name, entry in mine.items()}
+                if what == OURS and self.scores:
+                    best = (name for name, entry in mine.items() if entry.ours.mean == most)
+                    cells |= {name: marked.format(cells[name]) for name in best}
+                yield [word, self._named(what), *cells.values()]
 
     def text(self) -> str:
         """Return the table for a plain file."""
@@ -90,7 +101,7 @@ class Sheet:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
         for number, name in enumerate(["", "", *self.columns]):
             table.add_column(name, justify="right" if number > 1 else "left", no_wrap=True)
-        for line in self._lines("{}"):
+        for line in self.lines():
             table.add_row(*line)
         screen = io.StringIO()
         show(table, Console(file=screen, force_terminal=False))
@@ -99,10 +110,9 @@ class Sheet:
     def markdown(self) -> str:
         """Return the table as Markdown."""
         rows = [["", "", *self.columns], ["---", "---", *["---:"] * len(self.columns)]]
-        rows += self._lines("**{}**")
-        lines = [f"| {' | '.join(row)} |" for row in rows]
-        remarks = [f"- {note}" for note in self.notes]
-        return "\n".join([f"# {self.title}", "", *lines, "", *remarks]) + "\n"
+        lines = [f"| {' | '.join(row)} |" for row in [*rows, *self.lines("**{}**")]]
+        notes = [f"- {note}" for note in self.notes]
+        return "\n".join([f"# {self.title}", "", *lines, "", *notes]) + "\n"
 
     def csv(self) -> str:
         """Return a line for each figure."""
@@ -110,7 +120,7 @@ class Sheet:
         figures = [
             (", ".join(entry.block), entry.column, self._named(what), entry.line(what))
             for entry in self.entries
-            for what in self._whats(entry.block)
+            for what in self._figures(entry.block)
             if entry.line(what) is not None
         ]
         return tables.written([head, *figures])
@@ -118,22 +128,9 @@ class Sheet:
     def _named(self, what: str) -> str:
         return self.ours if what == OURS else what
 
-    def _whats(self, block: tuple[str, ...]) -> list[str]:
-        """Return the lines that a block has: of our own figures and the paper's all that it has."""
+    def _figures(self, block: tuple[str, ...]) -> list[str]:
+        """Return the names of the lines of a block: of the usual ones those that it has."""
         mine = [entry for entry in self.entries if entry.block == block]
         optional = [SPREAD, PAPER, DIFFERENCE]
         known = [what for what in optional if any(each.line(what) is not None for each in mine)]
         return [OURS, *known, *dict.fromkeys(what for entry in mine for what in entry.beside)]
-
-    def _lines(self, marked: str) -> Iterator[list[str]]:
-        for block in dict.fromkeys(entry.block for entry in self.entries):
-            mine = {entry.column: entry for entry in self.entries if entry.block == block}
-            most = max(entry.ours.mean or 0.0 for entry in mine.values())
-            best = [name for name, entry in mine.items() if self.scores and entry.ours.mean == most]
-            for words, what in zip_longest(block, self._whats(block), fillvalue=""):
-                cells = [mine[name].shown(what) if name in mine and what else ""
-                         for name in self.columns]  # fmt: skip
-                if what == OURS:
-                    cells = [marked.format(cell) if name in best else cell
-                             for name, cell in zip(self.columns, cells, strict=True)]  # fmt: skip
-                yield [words, self._named(what), *cells]

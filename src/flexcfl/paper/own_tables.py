@@ -1,0 +1,175 @@
+"""Tables of our own: choices, all algorithms, and one configuration beside the best method.
+
+How that configuration was found, on which seeds, and what else was tried is in docs/replication.md.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from flexcfl.paper import published
+from flexcfl.paper.catalogue import METHODS, NO_SHIFT, ROUNDS, SHIFTS, Method, Row
+from flexcfl.paper.cells import CHOICES, Part
+from flexcfl.paper.comparison_table import ComparisonTable, Entry
+from flexcfl.paper.results import Result, grouped
+from flexcfl.paper.tables import (
+    READING,
+    accuracies,
+    by_method,
+    by_setting,
+    counted,
+    heading,
+    published_figure,
+    score,
+    table3_parts,
+    table4_parts,
+)
+from flexcfl.record.metrics import Figure
+
+__all__ = [
+    *("ALGORITHMS", "ALIKE", "BEYOND_ROWS", "CHOICES_MEASURED", "OURS"),
+    *("algorithms", "algorithms_parts", "beyond", "beyond_parts", "choices", "choices_parts"),
+]
+
+# Choice, value, and where it is measured: methods and shifts.
+CHOICES_MEASURED: Sequence[tuple[str, str, Sequence[str], Sequence[str]]] = (
+    ("pretraining", "epoch", ("flexcfl",), (NO_SHIFT, "swap-all")),
+    ("first-model", "origin", ("flexcfl",), (NO_SHIFT,)),
+    ("sharing", "additive", ("flexcfl-eta0.1",), (NO_SHIFT,)),
+    ("sharing", "additive", ("flexcfl-eta5",), ("swap-all", "swap-part")),
+    ("averaging", "examples", ("ifca", "fesem"), (NO_SHIFT,)),
+    ("drift", "wasserstein", ("flexcfl",), SHIFTS),
+    ("drift", "wasserstein-counts", ("flexcfl",), SHIFTS),
+    ("cohorts", "same", ("fedavg",), (NO_SHIFT,)),
+    ("l2", "code", ("fedavg", "ifca", "flexcfl"), (NO_SHIFT,)),
+)
+
+ALGORITHMS = (
+    *("fedavg", "fedprox", "fedgroup", "flexcfl", "flexcfl-eta5", "flexcfl-rcc", "flexcfl-rac"),
+    *("ifca", "ifca-mig", "fesem", "fesem-mig", "cfl", "flhc"),
+)
+ALIKE = (("cohorts", "same"),)
+COHORTS = "All methods meet the same cohorts: every client once, then drawn at random."
+
+BEYOND_ROWS = ("mnist-mclr", "mnist-mlp", "femnist-mclr", "femnist-mlp", "synthetic-mclr")
+OURS = Method(
+    "ours",
+    "ours",
+    "flexcfl",
+    # Found on seeds 10 and 11: docs/decisions/0016-one-configuration.md.
+    {"algorithm.groups": "auto", "algorithm.most_groups": 20, "algorithm.alpha": 10},
+)
+# Ours has more groups than any method has in the paper, so its strongest rival gets as many.
+CONTROLS = tuple(
+    Method(f"ifca-groups{groups}", f"IFCA {groups} groups", "ifca", {"algorithm.groups": groups})
+    for groups in (10, 20)
+)
+BEYOND = (
+    "Accuracy in %, mean over the seeds: best is the maximum over rounds, the paper's score, and "
+    "final the mean of the last ten rounds, both over the rounds in which every method is "
+    "measured. Best of the tables is the method of Tables 3 and 4 that has most in its best round, "
+    "named at the left, and margin is how much more ours has. The configuration was chosen on "
+    "other seeds. IFCA with 10 and 20 groups tells what of the margin is the number of groups "
+    "alone."
+)
+
+
+def choices_parts(row: Row) -> list[Part]:
+    """Return the parts with each choice, and those with the default beside them."""
+    pairs = [pair for *_, pair in _choices_measured(row)]
+    return list(dict.fromkeys(part for pair in pairs for part in pair))
+
+
+def _choices_measured(row: Row) -> Iterator[tuple[str, str, tuple[Part, Part]]]:
+    for choice, value, methods, shifts in CHOICES_MEASURED:
+        for method in methods:
+            for shift in shifts:
+                usual = Part(row, METHODS[method], shift)
+                yield choice, value, (usual, usual.choosing(((choice, value),)))
+
+
+def choices(results: Sequence[Result]) -> ComparisonTable:
+    """Return for each choice the accuracy with it, without it, and the paper's."""
+    whole_first = sorted(results, key=lambda result: result.cell.rounds != ROUNDS)
+    alike = grouped(whole_first, lambda result: (result.cell.part.row, result.cell.rounds))
+    entries = [entry for (row, _), found in alike.items() for entry in _choices_of(row, found)]
+    by_block = grouped(entries, lambda entry: entry.block).values()
+    notes = (
+        READING,
+        "Chosen is with the choice at the left, default is without it, over the same seeds.",
+        *(f"{name} ({' or '.join(each.values)}): {each.what}." for name, each in CHOICES.items()),
+    )
+    title = "Choices that the paper and its code leave, measured"
+    return ComparisonTable(
+        title, [each for mine in by_block for each in mine], notes, ours="chosen"
+    )
+
+
+def _choices_of(row: Row, results: Sequence[Result]) -> Iterator[Entry]:
+    for choice, value, (usual, part) in _choices_measured(row):
+        both = [{each.cell.seed: each for each in results if each.cell.part == one}
+                for one in (part, usual)]  # fmt: skip
+        seeds = sorted(both[0].keys() & both[1].keys())
+        mine, default = ([found[seed] for seed in seeds] for found in both)
+        if seeds:
+            shift = "no shift" if usual.shift == NO_SHIFT else usual.shift
+            block = (f"{choice}={value}", usual.method.label, shift)
+            column = ", ".join([row.label, *counted(mine)])
+            beside = {"default": score(default, "best"), "final": score(mine, "final")}
+            beside["default, final"] = score(default, "final")
+            yield Entry(block, column, score(mine, "best"), published_figure(usual), beside)
+
+
+def algorithms_parts(row: Row) -> list[Part]:
+    """Return all algorithms on a row, under every shift and without one."""
+    # With 100 clients all would be founders, and nobody would be left to be placed at random.
+    refused = {name for name, paper in published.ACCURACY[row.name].items() if paper is None}
+    names = [name for name in ALGORITHMS if name not in refused]
+    shifts = (NO_SHIFT, *SHIFTS)
+    return [Part(row, METHODS[name], shift).choosing(ALIKE) for shift in shifts for name in names]
+
+
+def algorithms(results: Sequence[Result]) -> ComparisonTable:
+    """Return the accuracy of every algorithm, with the paper's where it has one."""
+    title, entries = "Every algorithm on the same cohorts", accuracies(results)
+    return ComparisonTable(title, entries, (READING, COHORTS), scores=True)
+
+
+def beyond_parts(row: Row) -> list[Part]:
+    """Return a row of both tables, and beside them our configuration and its controls."""
+    shifts = (NO_SHIFT, *SHIFTS)
+    beside = [Part(row, method, shift) for method in (OURS, *CONTROLS) for shift in shifts]
+    return [*table3_parts(row), *table4_parts(row), *beside]
+
+
+def beyond(results: Sequence[Result]) -> ComparisonTable:
+    """Return our configuration beside the best of the tables, row by row."""
+    entries = [entry for found in by_setting(results) for entry in _beyond(found)]
+    title = "Beyond the paper: one configuration in every row"
+    return ComparisonTable(title, entries, (BEYOND,), ours="best")
+
+
+def _beyond(results: Sequence[Result]) -> Iterator[Entry]:
+    """Yield nothing where our configuration has not run, or no other."""
+    methods = {mine[0].cell.part.method: mine for mine in by_method(results)}
+    beside = {method: methods.pop(method, []) for method in (OURS, *CONTROLS)}
+    if not methods or not beside[OURS]:
+        return
+    most = max(methods, key=lambda method: score(methods[method], "best").mean or 0.0)
+    block = (*heading(results), f"best: {most.label}")
+
+    def entry(column: str, best: Figure, final: Figure) -> Entry:
+        return Entry(block, column, best, None, {"final": final})
+
+    def scored(column: str, found: Sequence[Result]) -> Entry:
+        return entry(column, score(found, "best"), score(found, "final"))
+
+    tables, ours = scored("best of the tables", methods[most]), scored(OURS.label, beside[OURS])
+    yield from (tables, ours)
+    final = _less(ours.beside["final"], tables.beside["final"])
+    yield entry("margin", _less(ours.ours, tables.ours), final)
+    yield from (scored(each.label, beside[each]) for each in CONTROLS if beside[each])
+
+
+def _less(ours: Figure, other: Figure) -> Figure:
+    """Return how much more ours is, in the mean."""
+    known = ours.mean is not None and other.mean is not None
+    return Figure(ours.mean - other.mean if known else None, None)  # type: ignore[operator]
