@@ -20,7 +20,7 @@ from dropout_clients import EVERYTHING, Partial, Tally
 from reliability_rows import TABLES
 from reliability_tables import against, cells, difference, mean
 
-from flexcfl.experiment.layers import Layer, dotted
+from flexcfl.experiment.layers import Layer
 from flexcfl.experiment.resolve import resolve
 from flexcfl.runner.execute import execute
 from flexcfl.runner.prepare import prepare
@@ -75,7 +75,7 @@ def run(row: str, seed: int, more: Mapping[str, Any]) -> Done:
     """Run one row on one seed, with more settings."""
     given, missed = ROWS[row]
     told = {**SETTINGS, **given, **more, "run.seed": seed}
-    prepared = prepare(resolve([Layer("given", dotted(told))]).experiment)
+    prepared = prepare(resolve([Layer("given", told)]).experiment)
     tally = Tally(prepared.experiment.run.rounds)
     hosting: Any = Partial(missed, tally)
     # Its last rounds are measured, so that there is an accuracy.

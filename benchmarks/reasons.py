@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from flexcfl.aggregation import Weights
 from flexcfl.data import Federation, IndexLists, load_federation
 from flexcfl.experiment.experiment import Experiment
-from flexcfl.experiment.own import Own
+from flexcfl.experiment.objects import UserObjects
 from flexcfl.paper import published
 from flexcfl.paper.catalogue import METHODS, NO_SHIFT, ROWS
 from flexcfl.paper.cells import Cell, Chosen, Part
@@ -113,7 +113,7 @@ def other_images(seed: int, data: Path | None, rounds: int) -> Iterator[Variant]
     others = {"shared images": _first_images(ours), "white ground": replace(ours, x=1 - ours.x)}
     for (what, federation), name in product(others.items(), ("fedavg", "ifca", "flexcfl")):
         cell = Cell(Part(ROWS["femnist-mclr"], METHODS[name]), seed, rounds, data)
-        yield Variant(what, cell, partial(prepare, own=Own(federation)))
+        yield Variant(what, cell, partial(prepare, own=UserObjects(federation)))
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from flexcfl.benchmark.machine import peak_memory
 from flexcfl.data import Federation, MadeLists
 from flexcfl.engine import Engine
 from flexcfl.experiment.layers import spoken
-from flexcfl.experiment.own import Own
+from flexcfl.experiment.objects import UserObjects
 from flexcfl.experiment.resolve import resolve
 from flexcfl.protocol import CheckDrift, Ids, Settle
 from flexcfl.record.round import Round
@@ -95,7 +95,10 @@ def settings(clients: int, cohort: int, rounds: int) -> dict[str, Any]:
 
 def course(clients: int, cohort: int, rounds: int) -> Iterator[Round]:
     """Yield the rounds of what ``flexcfl.run`` would run, one by one."""
-    given, own = settings(clients, cohort, rounds), Own(federation(clients), None, None, None)
+    given, own = (
+        settings(clients, cohort, rounds),
+        UserObjects(federation(clients)),
+    )
     assignments = given.pop("set")
     layer = spoken({**given, "dataset": "made on demand"}, assignments)
     prepared = prepare(resolve([layer], own).experiment, own)

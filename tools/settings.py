@@ -12,15 +12,11 @@ from flexcfl.aggregation import RULES
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import DATASETS, PARTITIONS
 from flexcfl.experiment.arrivals import Arrival
-from flexcfl.experiment.defaults import OTHERS, Defaults, defaults
-from flexcfl.experiment.experiment import Model, RunSettings
-from flexcfl.experiment.network import Network
-from flexcfl.protocol import Local
+from flexcfl.experiment.defaults import Defaults, defaults
+from flexcfl.experiment.experiment import PLAIN
 from flexcfl.shifts import SHIFTS
 from flexcfl.shifts.detection import DETECTORS
-from flexcfl.trust.faults import ATTACKS, Faults
-from flexcfl.trust.guards import Guards
-from flexcfl.trust.privacy import Privacy
+from flexcfl.trust.faults import ATTACKS
 
 __all__ = ["page"]
 
@@ -54,15 +50,6 @@ KINDS: tuple[tuple[str, Mapping[str, Any], str, str], ...] = (
     ("aggregation", RULES.ours, "rule", "summary"),
     ("attack", ATTACKS.ours, "attack", "summary"),
 )
-PLAIN: Mapping[str, type[Any]] = {
-    "model": Model,
-    "local": Local,
-    "guards": Guards,
-    "faults": Faults,
-    "privacy": Privacy,
-    "network": Network,
-    "run": RunSettings,
-}
 
 
 def page() -> str:
@@ -81,15 +68,13 @@ def _brought() -> str:
 
 def _brings(dataset: str, name: str) -> str:
     """Return what a data set brings, asked of the algorithms that take it."""
-    places = {"model": ("model", "name"), "shift": ("shift", "name")}
-    tables = [defaults(dataset, entry) for entry in ALGORITHMS.ours.values()]
-    options = [each["algorithm"] | each["local"] | each["run"] for each in tables]
-    if name in places:
-        table, key = places[name]
-        value = tables[0][table][key]
+    brought = [defaults(dataset, entry) for entry in ALGORITHMS.ours.values()]
+    if name in ("model", "shift"):
+        value = brought[0][f"{name}.name"]
         return f"`{' '.join(value) if isinstance(value, list) else value}`" if value else "none"
-    found = [each[name] for each in options if each.get(name)]
-    return f"{found[0]:g}" if found else "-" if getattr(OTHERS, name) is None else "0"
+    places = [f"{table}.{name}" for table in ("algorithm", "local", "run")]
+    found = [each[place] for each in brought for place in places if each.get(place)]
+    return f"{found[0]:g}" if found else "-" if getattr(Defaults(), name) is None else "0"
 
 
 def _choices(table: str, registry: Mapping[str, Any], kind: str, summary: str) -> Iterator[str]:

@@ -9,11 +9,12 @@ from rich.text import Text
 
 from flexcfl.errors import printable
 
-__all__ = ["Folded", "show", "tell", "whole"]
+__all__ = ["Folded", "bytes_text", "show", "tell", "whole"]
 
 # Wider than any table, so that what reads a pipe finds every line whole.
 PIPE_WIDTH = 10_000
 WHOLE = Style(meta={"whole": True})
+UNITS = (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3))
 JOINED = "\ue000"  # takes the place of a space at which no line may end
 
 
@@ -75,3 +76,16 @@ def show(shown: RenderableType, console: Console) -> None:
 def tell(sentence: str, console: Console) -> None:
     """Print a sentence as it is, on one line, in which no name can move a terminal."""
     console.print(printable(sentence), markup=False, highlight=False, soft_wrap=True)
+
+
+def bytes_text(size: int) -> str:
+    """Return a number of bytes as text.
+
+    >>> bytes_text(393_000_000), bytes_text(1_300_000_000), bytes_text(999)
+    ('393 MB', '1.3 GB', '999 bytes')
+    """
+    for unit, factor in UNITS:
+        if size >= factor:
+            number = size / factor
+            return f"{number:.0f} {unit}" if number >= 10 else f"{number:.1f} {unit}"
+    return f"{size} bytes"

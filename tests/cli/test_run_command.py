@@ -240,7 +240,7 @@ def test_a_value_beyond_all_measure_is_one_sentence(
         ("[local\n", "line 1"),
         ("[locl]\nrate = 1\n", "There is no table 'locl': did you mean 'local'?"),
         ("[local]\nrte = 1\n", "[local] has no setting 'rte': did you mean 'rate'?"),
-        ("rate = 1\n", "'rate' stands outside a table"),
+        ("rate = 1\n", "'rate' does not say which table it belongs to"),
         ("[run]\nrounds = '9'\ncohort = []\n", "[run] cohort must be a whole number"),
         ("[data]\nname = 'digits'\nclients = 0\n", "[data] clients must be"),
         ("[algorithm]\nname = 'fedavg'\nalpha = 20\n", "[algorithm] has no setting 'alpha'"),

@@ -12,7 +12,7 @@ import pytest
 import flexcfl
 from flexcfl.comparison import Comparison, api
 from flexcfl.errors import SettingsError
-from flexcfl.experiment.own import brought
+from flexcfl.experiment.objects import user_objects
 from tests.comparison.here import federation
 
 SHORT: dict[str, Any] = {"rounds": 2, "cohort": 5, "epochs": 1}
@@ -116,6 +116,6 @@ def test_what_cannot_be_done_is_refused_at_once(words: dict[str, Any], sentence:
 
 def test_a_factory_of_a_module_is_known_by_its_name() -> None:
     factory: Any = federation
-    own, given = brought({"model": factory})
+    own, given = user_objects({"model": factory})
     assert given["model"] == "tests.comparison.here:federation"
     assert own.factory is factory

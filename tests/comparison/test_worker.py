@@ -17,7 +17,7 @@ from flexcfl.data import Federation
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.experiment import Experiment
 from flexcfl.experiment.layers import spoken
-from flexcfl.experiment.own import Own
+from flexcfl.experiment.objects import UserObjects
 from flexcfl.record.lock import locked
 from flexcfl.record.round import Round
 from flexcfl.runner.prepare import Prepared, prepare
@@ -297,7 +297,7 @@ def test_data_are_loaded_when_a_run_names_others_and_kept_while_they_are_the_sam
 ) -> None:
     used: list[Federation] = []
 
-    def noted(experiment: Experiment, own: Own) -> Prepared:
+    def noted(experiment: Experiment, own: UserObjects) -> Prepared:
         prepared = prepare(experiment, own)
         used.append(prepared.federation)
         return prepared
@@ -326,7 +326,7 @@ def test_data_of_the_callers_own_are_never_loaded(monkeypatch: pytest.MonkeyPatc
     mine = prepare(task.experiment).federation
     seen: list[Federation | None] = []
 
-    def noted(experiment: Experiment, own: Own) -> Prepared:
+    def noted(experiment: Experiment, own: UserObjects) -> Prepared:
         seen.append(own.federation)
         return prepare(experiment, own)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from flexcfl.errors import SettingsError
-from flexcfl.experiment.layers import Layer, dotted, merged, spoken
+from flexcfl.experiment.layers import Layer, flattened, merged, spoken
 
 
 def test_the_later_layer_wins_and_is_named_as_the_source() -> None:
@@ -41,11 +41,11 @@ def test_an_assignment_overrides_an_option_and_stands_in_the_same_layer() -> Non
     assert merged([said]).tables["local"] == {"rate": 0.2, "epochs": 3, "steps": 5}
 
 
-def test_dotted_names() -> None:
-    assert dotted({"local.rate": 1, "local.prox": 2, "run.seed": 3}) == {
-        "local": {"rate": 1, "prox": 2},
-        "run": {"seed": 3},
-    }
+def test_a_layer_may_be_given_by_dotted_names_or_as_tables() -> None:
+    tables = {"local": {"rate": 1, "prox": 2}, "run": {"seed": 3}}
+    dotted = {"local.rate": 1, "local.prox": 2, "run.seed": 3}
+    assert Layer("given", dotted) == Layer("given", tables)
+    assert Layer("given", dotted).tables == tables
 
 
 @pytest.mark.parametrize(
@@ -62,19 +62,19 @@ def test_dotted_names() -> None:
 )
 def test_a_name_without_a_table_is_told_where_it_belongs(name: str, hint: str) -> None:
     with pytest.raises(SettingsError, match=rf"'{name}' does not say which table.*{hint}"):
-        dotted({name: 1})
+        flattened({name: 1})
 
 
 def test_an_unknown_table_is_told_with_the_nearest() -> None:
     with pytest.raises(SettingsError, match="no table 'locl': did you mean 'local'"):
-        merged([Layer("file", {"locl": {"rate": 1}})])
+        Layer("file", {"locl": {"rate": 1}})
 
 
 def test_a_setting_outside_a_table_is_told_where_it_belongs() -> None:
-    with pytest.raises(SettingsError, match=r"'rounds' stands outside a table: .*run\.rounds\."):
-        merged([Layer("file", {"rounds": 5})])
+    with pytest.raises(SettingsError, match=r"'rounds' does not say which table.*run\.rounds\."):
+        Layer("file", {"rounds": 5})
 
 
 def test_assignments_may_be_nested() -> None:
     nested: dict[str, object] = {"local": {"prox": 2}, "local.rate": 1}
-    assert dotted(nested) == {"local": {"prox": 2, "rate": 1}}
+    assert spoken({}, nested).tables == {"local": {"prox": 2, "rate": 1}}

@@ -16,7 +16,7 @@ from flexcfl.experiment.arrivals import Arrival
 from flexcfl.experiment.defaults import defaults
 from flexcfl.experiment.experiment import Experiment
 from flexcfl.experiment.layers import Layer
-from flexcfl.experiment.own import Own
+from flexcfl.experiment.objects import UserObjects
 from flexcfl.experiment.resolve import resolve
 from flexcfl.shifts import SwapAll
 
@@ -145,10 +145,10 @@ class Clustered:
 
 def test_the_papers_groups_reach_an_algorithm_that_has_groups() -> None:
     entry = AlgorithmEntry("clustered", make=ALGORITHMS["fedavg"].make, options=Clustered)
-    assert defaults("mnist", entry)["algorithm"] == {"groups": 3}
-    assert defaults("femnist", entry)["algorithm"] == {"groups": 5}
-    assert defaults("digits", entry)["algorithm"] == {"groups": 5}
-    assert defaults("mnist", ALGORITHMS["fedavg"])["algorithm"] == {}
+    for dataset, groups in (("mnist", 3), ("femnist", 5), ("digits", 5)):
+        assert defaults(dataset, entry)["algorithm.groups"] == groups
+        assert "algorithm.alpha" not in defaults(dataset, entry)
+    assert "algorithm.groups" not in defaults("mnist", ALGORITHMS["fedavg"])
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_the_default_cohort_fits_a_federation_of_ones_own_as_it_is_at_the_start(
     blobs: Federation,
 ) -> None:
     data = {"name": "mine", "arrivals": [{"round": 2, "share": 0.5}]}
-    assert resolve([Layer("given", {"data": data})], Own(blobs)).experiment.run.cohort == 3
+    assert resolve([Layer("given", {"data": data})], UserObjects(blobs)).experiment.run.cohort == 3
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_paths_are_absolute_so_that_the_file_can_be_run_from_any_folder(
 
 def test_data_of_ones_own_need_only_a_name(blobs: Federation) -> None:
     mine = Layer("given", {"data": {"name": "mine"}})
-    assert resolve([mine], Own(blobs)).experiment.data.name == "mine"
+    assert resolve([mine], UserObjects(blobs)).experiment.data.name == "mine"
     with pytest.raises(SettingsError, match="no dataset 'mine'"):
         resolve([mine])
 

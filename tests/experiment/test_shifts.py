@@ -13,9 +13,9 @@ from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import Federation
 from flexcfl.errors import SettingsError
 from flexcfl.experiment import arrivals, toml
+from flexcfl.experiment.choices import names
 from flexcfl.experiment.layers import Layer, spoken
 from flexcfl.experiment.resolve import resolve
-from flexcfl.experiment.shifts import names
 from flexcfl.protocol import numbers
 from flexcfl.protocol.cohorts import Cohorts
 from flexcfl.report.terminal.settings import settings

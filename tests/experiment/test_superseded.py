@@ -8,13 +8,9 @@ import pytest
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import DATASETS
 from flexcfl.errors import SettingsError
-from flexcfl.experiment import experiment as experiments
-from flexcfl.experiment import resolve as resolving
-from flexcfl.experiment import superseded as rules
 from flexcfl.experiment.experiment import Experiment
-from flexcfl.experiment.layers import Layer, dotted
+from flexcfl.experiment.layers import Layer, superseded
 from flexcfl.experiment.resolve import resolve
-from flexcfl.experiment.superseded import superseded
 from tests.pairwise import pairwise
 
 NAMES = sorted(set(DATASETS) - {"leaf", "npz"})
@@ -23,13 +19,13 @@ ARRIVALS = [{"round": 3, "share": 0.5}]
 
 
 def resolved(*layers: dict[str, Any]) -> Experiment:
-    return resolve([Layer("given", dotted(layer)) for layer in layers]).experiment
+    return resolve([Layer("given", layer) for layer in layers]).experiment
 
 
 def varied(first: dict[str, Any], then: dict[str, Any]) -> Experiment:
     """Return what comes of a written experiment when it is run with further settings."""
     written = Layer("file", resolved(first).tables())
-    return resolve([written, Layer("given", dotted(then))]).experiment
+    return resolve([written, Layer("given", then)]).experiment
 
 
 @pytest.mark.parametrize(("first", "then", "algorithm"), pairwise(NAMES, NAMES, sorted(ALGORITHMS)))
@@ -59,8 +55,7 @@ def test_what_somebody_chose_outlives_the_dataset_and_the_algorithm(chosen: dict
 
 def test_the_cohorts_of_an_algorithm_go_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     other = replace(ALGORITHMS["fedavg"], cohorts="round-robin-then-uniform")
-    for module in (experiments, resolving, rules):
-        monkeypatch.setattr(module, "ALGORITHMS", {**ALGORITHMS, "other": other})
+    monkeypatch.setitem(ALGORITHMS.ours, "other", other)
     cohorts = "round-robin-then-uniform"
     fedavg = {"algorithm.name": "fedavg"}
     assert varied(fedavg, {"algorithm.name": "other"}).run.cohorts == cohorts

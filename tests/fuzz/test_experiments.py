@@ -131,7 +131,7 @@ def test_many_mutated_files(judge: Judge, content: bytes) -> None:
         ("a." * 30_000 + "a = 1", "Line 1 of the experiment"),
         ("[run]\n[" + "a . " * 10_000 + "a]", "Line 2 of the experiment"),
         ("#" * 2**16 + "\n", "is longer than 65536 bytes"),
-        ("[[run]]\nseed = 1", "'run' stands outside a table"),
+        ("[[run]]\nseed = 1", "'run' does not say which table it belongs to"),
         ("[run]\nseed = nan", "[run] seed must be a finite number"),
         ("[local]\nrate = inf", "[local] rate must be"),
         ("[run]\nseed = 1979-05-27", "[run] seed must be a whole number"),

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flexcfl.errors import SettingsError
-from flexcfl.experiment.own import NOTHING
+from flexcfl.experiment.objects import NO_OBJECTS
 from flexcfl.record.runs import FILES, found, read
 from flexcfl.record.tables import TABLES
 from flexcfl.report.page import Report, html
@@ -68,7 +68,7 @@ def test_a_run_that_was_broken_off_and_one_that_was_resumed(
     assert (read(stopped).summary, read(stopped).record.done) == (None, 3)
     assert not Report.of([stopped]).finished
     again = copied(stopped, tmp_path)
-    resumed(again, NOTHING)
+    resumed(again, NO_OBJECTS)
     report, whole = Report.of([again]), Report.of([folder])
     assert report.finished
     assert [report.chapter(name) for name in report.chapters()] == [

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flexcfl.experiment.own import NOTHING
+from flexcfl.experiment.objects import NO_OBJECTS
 from tests.record.checkpoints.interrupted import prepared, stopped, whole
 
 CLIENTS, ROUNDS = 12, 6
@@ -16,7 +16,7 @@ _made: dict[str, Path] = {}
 def settled(algorithm: str, **settings: Any) -> Any:
     """Prepare a run on digits whose clients change."""
     shift = {"shift": "swap-all", "shift__probability": 0.3, "data__clients": CLIENTS}
-    return prepared(algorithm, NOTHING, **{"seed": 0, **shift, **settings})
+    return prepared(algorithm, NO_OBJECTS, **{"seed": 0, **shift, **settings})
 
 
 def made(factory: pytest.TempPathFactory, algorithm: str = "flexcfl", **settings: Any) -> Path:

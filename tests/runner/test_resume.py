@@ -13,7 +13,7 @@ from torch import nn
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import Federation, MadeLists
 from flexcfl.experiment import toml
-from flexcfl.experiment.own import NOTHING, Own
+from flexcfl.experiment.objects import NO_OBJECTS, UserObjects
 from flexcfl.runner.prepare import Prepared
 from flexcfl.shifts import SHIFTS, SwapAll
 from flexcfl.shifts.detection import DETECTORS, LabelShare
@@ -38,7 +38,9 @@ MOVING["incremental"] = {"shift__schedule": RELEASES}
 MIGRATING = {name for name in ALGORITHMS if ALGORITHMS[name].migrates}
 
 
-def check_resumes(folder: Path, *rounds: int, own: Own = PICTURES, **settings: Any) -> Prepared:
+def check_resumes(
+    folder: Path, *rounds: int, own: UserObjects = PICTURES, **settings: Any
+) -> Prepared:
     """Demand the same of a run without an interruption and of one that stops after ``rounds``."""
     ready = prepared(own=own, **settings)
     expected = whole(ready, folder / "whole")
@@ -72,7 +74,7 @@ def test_every_detector(detector: str, tmp_path: Path) -> None:
     ],
     ids=["shift", "detector"],
 )
-def test_objects_of_ones_own_that_have_options(own: Own, tmp_path: Path) -> None:
+def test_objects_of_ones_own_that_have_options(own: UserObjects, tmp_path: Path) -> None:
     """The options are written down with the run, but are theirs when it goes on."""
     names = {"shift": "mine"} if own.shifts else {"drift": "mine", "shift": "swap-all"}
     check_resumes(tmp_path, 3, own=own, **names)
@@ -158,7 +160,7 @@ def test_short_runs(rounds: int, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_convolutional_network_on_digits(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"model": "cnn", "rounds": 3, "data__clients": 12}
-    check_resumes(tmp_path, 1, own=NOTHING, **settings)
+    check_resumes(tmp_path, 1, own=NO_OBJECTS, **settings)
 
 
 def dropping() -> nn.Module:
@@ -169,7 +171,7 @@ def dropping() -> nn.Module:
 
 @pytest.mark.slow
 def test_a_model_with_dropout(tmp_path: Path) -> None:
-    check_resumes(tmp_path, 2, 5, own=Own(federation=pictures(), factory=dropping))
+    check_resumes(tmp_path, 2, 5, own=UserObjects(federation=pictures(), factory=dropping))
 
 
 @pytest.mark.slow
@@ -183,7 +185,7 @@ def test_clients_that_are_made_on_demand(shift: str, tmp_path: Path) -> None:
     lists = MadeLists.of(window, np.full(1000, 6), len(one.y))
     federation = Federation("made", one.x, one.y, lists, lists, CLASSES)
     settings = {"shift": shift, **MOVING[shift], "run__evaluate_clients": 20, "cohort": 100}
-    check_resumes(tmp_path, 2, own=Own(federation=federation), **settings)
+    check_resumes(tmp_path, 2, own=UserObjects(federation=federation), **settings)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ import flexcfl
 from flexcfl.data import Federation, MadeLists
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.layers import spoken
-from flexcfl.experiment.own import Own
+from flexcfl.experiment.objects import UserObjects
 from flexcfl.experiment.resolve import resolve
 from flexcfl.protocol import Ids
 from flexcfl.record.round import Round
@@ -49,7 +49,7 @@ def federation(clients: int, asked: list[int] | None = None) -> Federation:
 
 
 def course(data: Federation) -> tuple[Watch, Iterator[Round]]:
-    own = Own(data, None, None, None)
+    own = UserObjects(data, None, None, None)
     policy = {"run.cohorts": "round-robin-then-uniform"}
     layer = spoken({**GIVEN, "dataset": "made"}, {**SET, **policy})
     prepared = prepare(resolve([layer], own).experiment, own)

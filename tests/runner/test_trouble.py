@@ -14,7 +14,7 @@ from flexcfl.aggregation import RULES
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import Federation, by_owner, split
 from flexcfl.errors import SettingsError, TrainingError
-from flexcfl.experiment.own import Own
+from flexcfl.experiment.objects import UserObjects
 from flexcfl.protocol import NO_GROUP
 from flexcfl.protocol.cohorts import Policy
 from flexcfl.runner.execute import execute
@@ -314,7 +314,7 @@ def test_a_few_broken_clients_never_end_a_run() -> None:
     x = federation.x.copy()
     for client in (3, 8):
         x[federation.train[client]] = 1e30
-    own = Own(federation=replace(federation, x=x))
+    own = UserObjects(federation=replace(federation, x=x))
     for seed in range(12):
         ready = prepared("fedavg", own, rounds=30, seed=seed, faults__dropout=0.6)
         check_whole(execute(ready))

@@ -93,7 +93,7 @@ def _sayable(ctx: click.Context) -> dict[str, str]:
             own[each.name or ""] = f"the argument {argument}"
     if "set" not in own:
         return own
-    from flexcfl.experiment.layers import homes
+    from flexcfl.experiment.choices import homes
 
     # Without a choice of the data set, it is the settings of one that a command takes.
     tables = ("",) if "dataset" in own else ("data.",)

@@ -41,8 +41,7 @@ def export(
     """
     from rich.console import Console
 
-    from flexcfl.experiment.memory import spelt
-    from flexcfl.lines import tell
+    from flexcfl.lines import bytes_text, tell
     from flexcfl.runner import load
     from flexcfl.runner.conduct import loading
 
@@ -50,7 +49,7 @@ def export(
     with loading(console, "Reading the run"):
         path = load(folder, model=model).export(out, force=force)
     files = sorted(path.iterdir())
-    size = spelt(sum(each.stat().st_size for each in files))
+    size = bytes_text(sum(each.stat().st_size for each in files))
     tell(f"written: {path} ({len(files)} files, {size})", console)
 
 

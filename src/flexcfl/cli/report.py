@@ -46,8 +46,7 @@ def report(
     """
     from rich.console import Console
 
-    from flexcfl.experiment.memory import spelt
-    from flexcfl.lines import tell
+    from flexcfl.lines import bytes_text, tell
     from flexcfl.report.page.page import write
     from flexcfl.runner.conduct import loading
 
@@ -57,7 +56,7 @@ def report(
     for sentence in written.left_out:  # also where nothing else is to be shown
         typer.echo(sentence, err=True)
     number = len(written.runs)
-    size = spelt(out.stat().st_size)
+    size = bytes_text(out.stat().st_size)
     tell(f"written: {out} ({number} {'run' if number == 1 else 'runs'}, {size})", console)
     if open_:
         typer.launch(out.resolve().as_uri())

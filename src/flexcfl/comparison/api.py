@@ -12,9 +12,10 @@ from flexcfl.comparison.plan import DEFAULT, check_number
 from flexcfl.comparison.result import Comparison
 from flexcfl.comparison.spec import ComparisonSpec
 from flexcfl.errors import SettingsError
-from flexcfl.experiment.layers import assigned, keyword_homes, spoken
+from flexcfl.experiment.choices import keyword_homes
+from flexcfl.experiment.layers import spoken
+from flexcfl.experiment.objects import UserObjects, user_objects
 from flexcfl.experiment.options import SharedOptions, with_options
-from flexcfl.experiment.own import Own, brought
 from flexcfl.settings import keywords, shown
 
 __all__ = ["compare"]
@@ -56,11 +57,11 @@ def compare(
         ['fedavg', 'flexcfl']
 
     """
-    own, given = brought(options)
+    own, given = user_objects(options)
     _check_sent(own)
     if jobs is not None:
         check_number("jobs", jobs)
-    said = spoken(given, assigned(set))
+    said = spoken(given, set)
     return conduct(
         ComparisonSpec.of(_several(algorithms), seeds, said, own.federation),
         Console(quiet=not progress),
@@ -85,7 +86,7 @@ def _several(algorithms: object) -> list[str]:
     return list(algorithms)
 
 
-def _check_sent(own: Own) -> None:
+def _check_sent(own: UserObjects) -> None:
     """Refuse objects that other processes cannot find by their names."""
     for what, object_ in (("shift", own.shifts), ("drift", own.detector)):
         if object_ is not None:

@@ -12,7 +12,7 @@ from flexcfl.data import Federation
 from flexcfl.errors import SettingsError, nearest, unknown
 from flexcfl.experiment.experiment import Experiment, Tables
 from flexcfl.experiment.layers import Layer
-from flexcfl.experiment.own import Own
+from flexcfl.experiment.objects import UserObjects
 from flexcfl.experiment.resolve import resolve
 from flexcfl.record.places import apart
 
@@ -179,7 +179,7 @@ def _experiment(name: str, seed: int, tables: Tables, federation: Federation | N
         "run": {**tables["run"], "seed": seed},
     }
     try:
-        return resolve([Layer("given", complete)], Own(federation)).experiment
+        return resolve([Layer("given", complete)], UserObjects(federation)).experiment
     except SettingsError as error:
         # Other algorithms may well take what this one refuses.
         about = f"'{name}': " if str(error).startswith("[algorithm]") else ""

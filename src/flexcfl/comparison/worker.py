@@ -13,7 +13,7 @@ from flexcfl.comparison.messages import Done, Message, Remark, Resumed, RoundDon
 from flexcfl.data import Federation
 from flexcfl.errors import warnings_told
 from flexcfl.experiment.experiment import Data, Experiment
-from flexcfl.experiment.own import Own
+from flexcfl.experiment.objects import UserObjects
 from flexcfl.record.claim import claimed
 from flexcfl.record.finished import is_finished, read_back
 from flexcfl.record.folder import EXPERIMENT, LABELS, RunFolder, told
@@ -95,11 +95,11 @@ class RunWorker:
 
     def _prepared(self, experiment: Experiment) -> Prepared:
         if self.federation is not None:
-            return prepare(experiment, Own(self.federation))
+            return prepare(experiment, UserObjects(self.federation))
         named = (experiment.data, experiment.run.data)
         known = self._loaded[1] if self._loaded and self._loaded[0] == named else None
         self._loaded = None  # two federations at once could be more than there is room for
-        prepared = prepare(experiment, Own(known))
+        prepared = prepare(experiment, UserObjects(known))
         self._loaded = (named, prepared.federation)
         return replace(prepared, own=())  # its settings are enough to load the data again
 

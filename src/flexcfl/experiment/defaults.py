@@ -3,16 +3,18 @@
 Command-line options, files and ``--set`` override every one of them.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from typing import Any, TypeAlias
 
 from flexcfl.algorithms import AlgorithmEntry
-from flexcfl.experiment.experiment import Tables
-from flexcfl.experiment.named import NAMED
+from flexcfl.experiment.choices import KINDS, NAMED
 
-__all__ = ["ALGORITHM", "DATASET", "OTHERS", "Defaults", "defaults"]
+__all__ = ["ALGORITHM", "DATASET", "Defaults", "Flat", "defaults"]
 
-DATASET = "digits"
-ALGORITHM = "flexcfl"
+Flat: TypeAlias = Mapping[str, Any]  # values by "table.key"
+
+DATASET, ALGORITHM = KINDS["data"].default, KINDS["algorithm"].default
 
 
 @dataclass(frozen=True)
@@ -48,24 +50,24 @@ OURS = {
     "digits": Defaults(groups=5, alpha=10, rate=0.1, rounds=100, shift=("swap-all",)),
     "clusters": Defaults(groups=3, alpha=10, rate=0.1, rounds=100),
 }
-OTHERS = Defaults()
 
 
-def defaults(dataset: str, algorithm: AlgorithmEntry) -> Tables:
-    """Return the tables that a dataset brings for an algorithm."""
-    own = (PAPER | OURS).get(dataset, OTHERS)
-    prox = own.prox if algorithm.proximal else 0.0
-    has = {option.name for option in fields(algorithm.options)}
+def defaults(dataset: str, algorithm: AlgorithmEntry) -> dict[str, Any]:
+    """Return the settings that a dataset brings for an algorithm."""
+    own = (PAPER | OURS).get(dataset, Defaults())
     options = {"groups": own.groups, "alpha": own.alpha}
+    known = {option.name for option in fields(algorithm.options)}
+    has = {key: value for key, value in options.items() if key in known and value is not None}
     return {
-        "data": {},
-        "model": {"name": own.model},
-        "algorithm": {
-            name: value for name, value in options.items() if name in has and value is not None
-        },
-        "local": {"epochs": own.epochs, "batch": own.batch, "rate": own.rate, "prox": prox},
-        "shift": {"name": list(own.shift)},
-        **{table: {"name": kind.default} for table, kind in NAMED.items()},
-        **{table: {} for table in ("guards", "faults", "privacy", "network")},
-        "run": {"rounds": own.rounds, "cohort": own.cohort, "cohorts": algorithm.cohorts},
+        "model.name": own.model,
+        **{f"algorithm.{key}": value for key, value in has.items()},
+        "local.epochs": own.epochs,
+        "local.batch": own.batch,
+        "local.rate": own.rate,
+        "local.prox": own.prox if algorithm.proximal else 0.0,
+        "shift.name": list(own.shift),
+        **{f"{table}.name": kind.default for table, kind in NAMED.items()},
+        "run.rounds": own.rounds,
+        "run.cohort": own.cohort,
+        "run.cohorts": algorithm.cohorts,
     }

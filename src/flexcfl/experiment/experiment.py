@@ -3,14 +3,15 @@
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass as settings
 
 from flexcfl.algorithms import ALGORITHMS
+from flexcfl.errors import SettingsError
 from flexcfl.experiment.arrivals import Arrivals
-from flexcfl.experiment.network import Network
 from flexcfl.protocol import Local
 from flexcfl.protocol.cohorts import Policy
 from flexcfl.shifts import Shift
@@ -18,7 +19,18 @@ from flexcfl.trust.faults import Attack, Faults
 from flexcfl.trust.guards import Guards
 from flexcfl.trust.privacy import Privacy
 
-__all__ = ["NO_ATTACK", "Choice", "Data", "Experiment", "Model", "RunSettings", "Tables"]
+__all__ = [
+    "NO_ATTACK",
+    "PLAIN",
+    "Choice",
+    "Data",
+    "Experiment",
+    "Model",
+    "Network",
+    "RunSettings",
+    "Tables",
+    "plain_table",
+]
 
 Tables: TypeAlias = dict[str, dict[str, Any]]
 
@@ -77,6 +89,56 @@ class RunSettings:
     checkpoint_share: Annotated[float, Field(gt=0, le=1)] = 0.02
 
 
+@settings(frozen=True, config=ConfigDict(extra="forbid"))
+class Network:
+    """Who is waited for, how long, and what of the federation the server cannot see for itself.
+
+    The first round begins when ``nodes`` of them are there, for which is waited ``patience``
+    seconds. Whoever has not answered an order after ``time_limit`` seconds is left out for the
+    rest of the round. ``updates`` says how they travel; models always do as float32.
+
+    Where nodes bring files of their own, ``clients`` is for how many there is room, those that come
+    later among them, ``shape`` what one example is like, and ``classes`` how many labels there are;
+    without these three, nodes have parts of the dataset that the experiment names.
+    """
+
+    nodes: Annotated[int, Field(ge=1, le=10**6)] | None = None
+    patience: Annotated[float, Field(gt=0, le=10**9)] = 300.0
+    time_limit: Annotated[float, Field(gt=0, le=10**9)] = 600.0
+    updates: Literal["float32", "float16"] = "float32"
+    clients: Positive | None = None
+    shape: tuple[Positive, ...] | None = None
+    classes: Positive | None = None
+
+    def __post_init__(self) -> None:
+        own = {"clients": self.clients, "shape": self.shape, "classes": self.classes}
+        missing = [name for name, value in own.items() if value is None]
+        if missing and len(missing) < len(own):
+            raise SettingsError(
+                f"[network] {missing[0]} is missing: a federation of the nodes' own files needs "
+                "clients, shape and classes, and one of a known dataset none of them."
+            )
+
+    @property
+    def own_files(self) -> bool:
+        """Whether nodes bring files of their own."""
+        return self.clients is not None
+
+
+# The tables whose settings are those of one class; the others name what has the settings.
+PLAIN = MappingProxyType(
+    {
+        "model": Model,
+        "local": Local,
+        "guards": Guards,
+        "faults": Faults,
+        "privacy": Privacy,
+        "network": Network,
+        "run": RunSettings,
+    }
+)
+
+
 @dataclasses.dataclass(frozen=True)
 class Experiment:
     """What is run, table by table; the shifts act in their order."""
@@ -107,7 +169,9 @@ class Experiment:
 
     def tables(self) -> Tables:
         """Return all settings as plain values, as TOML knows them; it has no word for None."""
-        tables = {item.name: _table(getattr(self, item.name)) for item in dataclasses.fields(self)}
+        tables = {
+            item.name: plain_table(getattr(self, item.name)) for item in dataclasses.fields(self)
+        }
         if self.local.steps is not None:  # they take the place of the epochs
             del tables["local"]["epochs"]
         idle = {
@@ -120,15 +184,16 @@ class Experiment:
         return {name: table for name, table in tables.items() if not idle.get(name)}
 
 
-def _table(part: Any) -> dict[str, Any]:
+def plain_table(part: Any) -> dict[str, Any]:
+    """Return what of an experiment one table has, as TOML knows it."""
     if isinstance(part, Mapping):
-        options = [_table(shift) for shift in part.values()]
+        options = [plain_table(shift) for shift in part.values()]
         return {"name": list(part), **{key: own[key] for own in options for key in own}}
     if isinstance(part, Data):
         arrivals = {"arrivals": _plain(part.arrivals)} if part.arrivals else {}
-        return {**_table(Choice(part.name, part.options)), **arrivals}
+        return {**plain_table(Choice(part.name, part.options)), **arrivals}
     if isinstance(part, Choice):
-        return {"name": part.name, **_table(part.options)}
+        return {"name": part.name, **plain_table(part.options)}
     if not dataclasses.is_dataclass(part):  # a detector of one's own
         return {}
     values = {item.name: getattr(part, item.name) for item in dataclasses.fields(part)}

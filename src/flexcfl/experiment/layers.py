@@ -1,107 +1,93 @@
-"""From defaults, file, options and ``--set`` to one experiment; the later layer wins."""
+"""Settings by ``table.key``, from defaults, file, options and ``--set``; the later layer wins.
+
+A later layer also sets aside what came with the thing that it replaces. A run writes all its
+settings into ``experiment.toml``, those that its dataset and its algorithm brought along as well.
+With another dataset or algorithm, what that one brings takes their place; only values that differ
+from the defaults were somebody's own choice, and stay where they mean something.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from flexcfl.algorithms import ALGORITHMS
+from flexcfl.algorithms import ALGORITHMS, AlgorithmEntry
 from flexcfl.data import DATASETS
+from flexcfl.data.options import PARTICULAR, PoolOptions
 from flexcfl.errors import SettingsError, nearest, unknown
 from flexcfl.experiment.arrivals import SETTING
-from flexcfl.experiment.experiment import Experiment, RunSettings, Tables
-from flexcfl.experiment.named import NAMED
-from flexcfl.experiment.network import Network
+from flexcfl.experiment.choices import KINDS, NAMED, homes, names, option_names
+from flexcfl.experiment.defaults import ALGORITHM, DATASET, Flat, defaults
+from flexcfl.experiment.experiment import Experiment, Tables
 from flexcfl.experiment.options import OPTIONS
-from flexcfl.experiment.superseded import Flat, superseded
-from flexcfl.protocol import Local
-from flexcfl.shifts import SHIFTS
-from flexcfl.trust.faults import Faults
-from flexcfl.trust.guards import Guards
-from flexcfl.trust.privacy import Privacy
+from flexcfl.extensions import is_path
 
-__all__ = [
-    "Given",
-    "Layer",
-    "assigned",
-    "dotted",
-    "flat",
-    "homes",
-    "keyword_homes",
-    "merged",
-    "spellings",
-    "spoken",
-]
+__all__ = ["Given", "Layer", "flattened", "merged", "named_code", "nested", "spoken", "superseded"]
 
 SHORT = ("shift", *NAMED)  # tables whose name alone may stand for them: shift = "swap-all"
 TABLES = tuple(item.name for item in fields(Experiment))
+CHOICES = {"data.name": DATASET, "algorithm.name": ALGORITHM}
+PARTITION, PROX = "data.partition", "local.prox"
+ARRIVALS = f"data.{SETTING}"  # of no dataset in particular
 
 
 @dataclass(frozen=True)
 class Layer:
-    """Settings from one source, such as a file."""
+    """Settings from one source, such as a file; they may be given by ``table.key`` or as tables."""
 
     source: str
-    tables: Mapping[str, Any]
+    values: Flat
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", flattened(self.values))
+
+    @property
+    def tables(self) -> Tables:
+        """The settings as tables."""
+        return nested(self.values)
 
 
 @dataclass(frozen=True)
 class Given:
-    """All settings that were given, and by ``table.key`` the source that had the last word."""
+    """All settings that were given, and for each the source that had the last word."""
 
-    tables: Tables
+    values: Flat
     sources: Mapping[str, str]
 
+    @property
+    def tables(self) -> Tables:
+        """The settings as tables, all of which are there."""
+        return {table: {} for table in TABLES} | nested(self.values)
 
-def spoken(options: Mapping[str, object], assignments: Mapping[str, object]) -> Layer:
-    """Return what somebody asks for by options such as ``rate=0.1`` and by ``local.rate=0.1``.
 
-    An assignment overrides an option, and options that are None were not given. Both make one
-    layer, because they are said in one breath: neither sets the other aside.
+def flattened(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings by ``table.key``, or raise a ``SettingsError``.
+
+    >>> flattened({"local": {"prox": 0.1}, "run.seed": 3, "shift": "swap-all"})
+    {'local.prox': 0.1, 'run.seed': 3, 'shift.name': 'swap-all'}
     """
-    known = {name: value for name, value in options.items() if value is not None}
-    given = dotted(
-        {OPTIONS[name].setting if name in OPTIONS else name: known[name] for name in known}
-    )
-    said = dotted(assignments)
-    return Layer(
-        "given", {table: given.get(table, {}) | said.get(table, {}) for table in given | said}
-    )
+    values: dict[str, Any] = {}
+    for name, value in settings.items():
+        for setting, each in _placed(name, value).items():
+            if setting in values:
+                raise SettingsError(f"'{setting}' is set twice: set it once.")
+            values[setting] = each
+    return values
 
 
-def assigned(settings: Mapping[str, object] | None) -> Mapping[str, object]:
-    """Return the assignments that somebody gives in Python."""
-    if settings is not None and not isinstance(settings, Mapping):
-        raise SettingsError(
-            f"set must be a mapping such as {{'local.prox': 0.1}}, not {settings!r:.60}."
-        )
-    return settings or {}
-
-
-def dotted(assignments: Mapping[str, object]) -> Tables:
-    """Return the tables of assignments: ``{"local.rate": 0.1}`` or ``{"local": {"rate": 0.1}}``."""
-    tables: Tables = {}
-    for name, value in assignments.items():
-        table, keys = _placed(name, value)
-        there = tables.setdefault(table, {})
-        for key in there.keys() & keys.keys():
-            raise SettingsError(f"'{table}.{key}' is set twice: set it once.")
-        there.update(keys)
-    return tables
-
-
-def _placed(name: str, value: object) -> tuple[str, Mapping[str, object]]:
-    """Return the table of an assignment, and what it sets there."""
+def _placed(name: str, value: object) -> dict[str, Any]:
+    """Return the settings that one assignment or one table sets."""
     table, dot, key = name.partition(".")
-    if isinstance(value, Mapping) and not dot:
-        return table, value
-    if table in SHORT and not dot:
-        return table, {"name": value}
-    if not (table and dot and key):
+    tabled = isinstance(value, Mapping) and not dot
+    if not (tabled or (table in SHORT and not dot) or (table and key)):
         raise SettingsError(
             f"'{name}' does not say which table it belongs to: "
             f"name both with a dot between, such as {_home(name)}."
         )
-    return table, {key: value}
+    if table not in TABLES:
+        raise SettingsError(unknown("table", table, TABLES))
+    if isinstance(value, Mapping) and not dot:
+        return {f"{table}.{each}": own for each, own in value.items()}
+    return {f"{table}.{key or 'name'}": value}
 
 
 def _home(key: str) -> str:
@@ -110,36 +96,49 @@ def _home(key: str) -> str:
     return " or ".join(known.get(nearest(key, known) or "", ["local.rate"]))
 
 
-def homes() -> dict[str, list[str]]:
-    """Return by its name alone where each setting may be, such as ``local.rate`` for ``rate``."""
-    found: dict[str, list[str]] = {}
-    for name in spellings():
-        found.setdefault(name.partition(".")[2], []).append(name)
-    del found["name"]
-    return found
+def nested(values: Flat) -> Tables:
+    """Return settings as tables."""
+    tables: Tables = {}
+    for name, value in values.items():
+        table, _, key = name.partition(".")
+        tables.setdefault(table, {})[key] = value
+    return tables
 
 
-def keyword_homes() -> dict[str, str]:
-    """Return by the name of each setting how Python says it beside what has a keyword."""
-    return {
-        key: " or ".join(f"set={{'{name}': ...}}" for name in names)
-        for key, names in homes().items()
-    }
+def spoken(options: Mapping[str, object], assignments: object = None) -> Layer:
+    """Return what somebody asks for by options such as ``rate=0.1`` and by ``local.rate=0.1``.
+
+    An assignment overrides an option, and options that are None were not given. Both make one
+    layer, because they are given together: neither sets the other aside. Options may contain
+    settings by ``table.key`` as well, those of an object, which nothing overrides.
+    """
+    if assignments is not None and not isinstance(assignments, Mapping):
+        raise SettingsError(
+            f"set must be a mapping such as {{'local.prox': 0.1}}, not {assignments!r:.60}."
+        )
+    known = {name: value for name, value in options.items() if value is not None}
+    assigned = flattened(assignments or {})
+    for name in known.keys() & assigned.keys():
+        table, _, key = name.partition(".")
+        raise SettingsError(
+            f"[{table}] {key} is set, but {table} is an object of your own: "
+            "set its options where you make it."
+        )
+    named = {OPTIONS[name].setting if name in OPTIONS else name: known[name] for name in known}
+    return Layer("given", flattened(named) | assigned)
 
 
-def spellings() -> list[str]:
-    """Return the name of every setting that there can be, such as ``local.rate``."""
-    homes: list[tuple[str, Any]] = [("local", Local), ("run", RunSettings)]
-    homes += [("data", dataset.options) for dataset in DATASETS.ours.values()]
-    homes += [("algorithm", entry.options) for entry in ALGORITHMS.ours.values()]
-    homes += [("shift", entry.shift) for entry in SHIFTS.ours.values()]
-    homes += [(table, each) for table, kind in NAMED.items() for each in kind.ours]
-    homes += [("guards", Guards), ("faults", Faults), ("privacy", Privacy)]
-    homes += [("network", Network)]
-    own = [f"{table}.{each.name}" for table, kind in homes for each in fields(kind)]
-    return list(
-        dict.fromkeys([f"data.{SETTING}", *own, *(each.setting for each in OPTIONS.values())])
-    )
+def named_code(tables: Mapping[str, Any]) -> list[str]:
+    """Return every ``package.module:name`` of an experiment, without importing any.
+
+    >>> named_code({"model": {"name": "nets:make"}, "shift": ["swap-all", "mine:Tide"]})
+    ['mine:Tide', 'nets:make']
+    """
+    values = flattened(tables)
+    places = [f"{table}.name" for table in ("model", *KINDS) if table != "shift"]
+    found = [values.get(place) for place in (*places, PARTITION)]
+    found += names(values.get("shift.name", ()))
+    return sorted({name for name in found if isinstance(name, str) and is_path(name)})
 
 
 def merged(layers: Iterable[Layer]) -> Given:
@@ -147,27 +146,79 @@ def merged(layers: Iterable[Layer]) -> Given:
     values: Flat = {}
     sources: dict[str, str] = {}
     for layer in layers:
-        above = flat(layer.tables)
-        gone = superseded(values, above)
-        values = {name: value for name, value in values.items() if name not in gone} | above
-        sources |= dict.fromkeys(above, layer.source)
-    tables: Tables = {table: {} for table in TABLES} | dotted(values)
-    return Given(tables, {name: sources[name] for name in values})
+        gone = superseded(values, layer.values)
+        values = {name: value for name, value in values.items() if name not in gone}
+        values |= layer.values
+        sources |= dict.fromkeys(layer.values, layer.source)
+    return Given(values, {name: sources[name] for name in values})
 
 
-def flat(tables: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of tables by ``table.key``, or raise a ``SettingsError``."""
-    values: dict[str, Any] = {}
-    for table, keys in tables.items():
-        if table in SHORT and not isinstance(keys, Mapping):
-            values[f"{table}.name"] = keys
-            continue
-        if not isinstance(keys, Mapping):
-            raise SettingsError(
-                f"'{table}' stands outside a table: "
-                f"put it into the one it belongs to, such as {_home(table)}."
-            )
-        if table not in TABLES:
-            raise SettingsError(unknown("table", table, TABLES))
-        values.update({f"{table}.{key}": value for key, value in keys.items()})
-    return values
+def superseded(below: Flat, above: Flat) -> set[str]:
+    """Return the names of the settings below that what is said above leaves without a meaning."""
+    before: Flat = {**CHOICES, **below}
+    after: Flat = {**before, **above}
+    changed = {name.split(".")[0] for name in CHOICES if after[name] != before[name]}
+    gone = {name for name in below if name.split(".")[0] in changed} - {ARRIVALS}
+    gone -= {f"algorithm.{option}" for option in _options(_algorithm(after))}
+    if changed:
+        # A file that names no dataset took over nothing from one: what it says is its own.
+        old, new = _brought({**CHOICES, **above, **below}), _brought(after)
+        gone |= {name for name in old.keys() & below.keys() if below[name] == old[name]}
+        if old[PROX] and not new[PROX]:  # with a weight chosen for FedProx, FedAvg would be FedProx
+            gone.add(PROX)
+    if after.get(PARTITION) != before.get(PARTITION):
+        gone |= _not_taken(after)
+    if "local.epochs" in above:
+        gone.add("local.steps")
+    if not _algorithm(after).migrates:  # and nobody asks for drift
+        gone |= {name for name in below if name.startswith("drift.")}
+    for one, other in (("attack.share", "attack.clients"), ("attack.clients", "attack.share")):
+        if one in above and other not in above:
+            gone.add(other)
+    if above.get("privacy.level") == "none":
+        gone |= {name for name in below if name.startswith("privacy.")}
+    left = {name: value for name, value in before.items() if name not in gone} | dict(above)
+    return gone | _without_meaning(below, left)
+
+
+def _without_meaning(below: Flat, after: Flat) -> set[str]:
+    """Return the options of shifts, detectors, rules and attacks that are no longer chosen."""
+    brought = _brought(after)
+    gone = set()
+    for table in SHORT:
+        name = f"{table}.name"
+        now = after.get(name, brought[name])
+        if below.get(name, brought[name]) != now:
+            taken = {name, *(f"{table}.{key}" for key in option_names(table, now))}
+            gone |= {each for each in below if each.startswith(f"{table}.")} - taken
+    return gone
+
+
+def _brought(settings: Flat) -> Flat:
+    """Return the settings that a dataset and an algorithm bring along."""
+    algorithm = _algorithm(settings)
+    options = {f"algorithm.{key}": value for key, value in _options(algorithm).items()}
+    return options | defaults(str(settings["data.name"]), algorithm)
+
+
+def _algorithm(settings: Flat) -> AlgorithmEntry:
+    try:
+        return ALGORITHMS[str(settings["algorithm.name"])]
+    except (KeyError, SettingsError):  # raised again when it is to be used
+        return ALGORITHMS[ALGORITHM]
+
+
+def _options(algorithm: AlgorithmEntry) -> Flat:
+    return {option.name: option.default for option in fields(algorithm.options)}
+
+
+def _not_taken(settings: Flat) -> set[str]:
+    """Return the settings of other partitions that the one chosen does not take."""
+    try:
+        dataset = DATASETS[str(settings["data.name"])]
+    except (KeyError, SettingsError):
+        return set()
+    if not issubclass(dataset.options, PoolOptions):
+        return set()
+    taken = dataset.options.takes(str(settings[PARTITION]))
+    return {f"data.{key}" for key in set(PARTICULAR) - set(taken)}

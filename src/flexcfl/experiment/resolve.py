@@ -6,20 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from flexcfl.algorithms import ALGORITHMS, AlgorithmEntry, NoOptions
-from flexcfl.data import DATASETS, Federation
-from flexcfl.errors import SettingsError, nearest, same, unknown
-from flexcfl.experiment import arrivals, named
-from flexcfl.experiment import shifts as moving
+from flexcfl.data import DATASETS
+from flexcfl.errors import SettingsError, nearest, same
+from flexcfl.experiment import arrivals
 from flexcfl.experiment.arrivals import SETTING
-from flexcfl.experiment.defaults import ALGORITHM, DATASET, defaults
-from flexcfl.experiment.experiment import Choice, Data, Experiment, Model, RunSettings, Tables
-from flexcfl.experiment.layers import Layer, homes, merged
-from flexcfl.experiment.network import Network
-from flexcfl.experiment.own import NOTHING, Own
-from flexcfl.protocol import Local
+from flexcfl.experiment.choices import KINDS, RULE, chosen, homes, shifts
+from flexcfl.experiment.defaults import Flat, defaults
+from flexcfl.experiment.experiment import PLAIN, Choice, Data, Experiment, Tables
+from flexcfl.experiment.layers import TABLES, Layer, merged, nested
+from flexcfl.experiment.objects import NO_OBJECTS, UserObjects
 from flexcfl.settings import validated
 from flexcfl.shifts import Shift
-from flexcfl.trust.faults import Faults
 from flexcfl.trust.guards import Guards
 from flexcfl.trust.privacy import Privacy
 
@@ -31,88 +28,83 @@ class Resolved:
     """A complete experiment and, by ``table.key``, where the settings that were given come from."""
 
     experiment: Experiment
-    sources: dict[str, str]
+    sources: Mapping[str, str]
 
 
-def resolve(layers: Iterable[Layer], own: Own = NOTHING) -> Resolved:
-    """Return the experiment that the layers describe, with what the caller has of its own."""
+def resolve(layers: Iterable[Layer], objects: UserObjects = NO_OBJECTS) -> Resolved:
+    """Return the experiment that the layers describe, with the objects that the caller has."""
     given = merged(layers)
-    dataset = _chosen("data", given.tables, own.federation.name if own.federation else DATASET)
-    algorithm = _chosen("algorithm", given.tables, ALGORITHM)
-    if algorithm not in ALGORITHMS:
-        raise SettingsError(unknown("algorithm", algorithm, ALGORITHMS))
-    if own.federation is None and dataset not in DATASETS:
-        raise SettingsError(unknown("dataset", dataset, DATASETS))
+    values, federation = given.values, objects.federation
+    dataset = _chosen("data", values, federation.name if federation else None)
+    algorithm = _chosen("algorithm", values)
+    options = KINDS["algorithm"].options_of(algorithm)  # which also finds out whether there is one
     entry = ALGORITHMS[algorithm]
-    options = NoOptions if own.federation else DATASETS[dataset].options
-    data = _data(given.tables["data"], dataset, options)
+    kind = NoOptions if federation else KINDS["data"].options_of(dataset)
+    data = _data(nested(values).get("data", {}), dataset, kind)
     brought = defaults(dataset, entry)
-    if "cohort" not in given.tables["run"]:  # else nobody need look how many clients there are
-        brought = _fitting(brought, data, own.federation)
-    tables = {name: brought[name] | keys for name, keys in given.tables.items()}
+    if "run.cohort" not in values:  # else nobody need look how many clients there are
+        brought["run.cohort"] = _fitting(brought["run.cohort"], data, objects)
+    tables: Tables = {table: {} for table in TABLES} | nested({**brought, **values})
     _check_groups(algorithm, entry, tables["algorithm"])
     _check_weight(entry, tables["algorithm"])
-    _check_asked(algorithm, entry, given.tables["drift"])
-    for name, kind in (("algorithm", entry.options), ("local", Local), ("run", RunSettings)):
-        _check_home(name, given.tables[name], kind)
+    _check_asked(algorithm, entry, values)
+    for table, owner in (("algorithm", options), ("local", PLAIN["local"]), ("run", PLAIN["run"])):
+        _check_home(table, values, owner)
+    plain: dict[str, Any] = {
+        table: _anchored(validated(kind, tables[table], f"[{table}]"))
+        for table, kind in PLAIN.items()
+    }
     experiment = Experiment(
         data=data,
-        model=validated(Model, tables["model"], "[model]"),
-        algorithm=Choice(algorithm, _options(tables["algorithm"], "[algorithm]", entry.options)),
-        local=validated(Local, tables["local"], "[local]"),
-        shift=_shifts(tables["shift"], own),
-        drift=_detector(tables["drift"], own),
-        aggregation=named.chosen("aggregation", tables["aggregation"]),
-        guards=validated(Guards, tables["guards"], "[guards]"),
-        faults=validated(Faults, tables["faults"], "[faults]"),
-        attack=named.chosen("attack", tables["attack"]),
-        privacy=validated(Privacy, tables["privacy"], "[privacy]"),
-        network=validated(Network, tables["network"], "[network]"),
-        run=_anchored(validated(RunSettings, tables["run"], "[run]")),
+        algorithm=Choice(algorithm, _options(tables["algorithm"], "[algorithm]", options)),
+        shift=_shifts(tables["shift"], objects),
+        drift=_detector(tables["drift"], objects),
+        aggregation=chosen("aggregation", tables["aggregation"]),
+        attack=chosen("attack", tables["attack"]),
+        **plain,
     )
     arrivals.check_rounds(data.arrivals, experiment.run.rounds)
     _check_private(experiment)
-    return Resolved(experiment, dict(given.sources))
+    return Resolved(experiment, given.sources)
 
 
-def _fitting(brought: Tables, data: Data, federation: Federation | None) -> Tables:
-    """Let the default cohort be no larger than a small federation is at the start."""
+def _chosen(table: str, values: Flat, default: str | None = None) -> str:
+    name = values.get(f"{table}.name", default or KINDS[table].default)
+    if not isinstance(name, str):
+        raise SettingsError(f"[{table}] name must be a text, not {name!r}.")
+    return name
+
+
+def _fitting(cohort: int, data: Data, objects: UserObjects) -> int:
+    """Return a default cohort that is no larger than a small federation is at the start."""
+    federation = objects.federation
     clients = federation.clients if federation else DATASETS[data.name].count(data.options)
     if clients is None:
-        return brought
-    there = arrivals.numbers(data.arrivals, clients)[0]
-    cohort = min(brought["run"]["cohort"], max(there, 1))
-    return {**brought, "run": {**brought["run"], "cohort": cohort}}
+        return cohort
+    return min(cohort, max(arrivals.numbers(data.arrivals, clients)[0], 1))
 
 
-def _shifts(table: dict[str, Any], own: Own) -> Mapping[str, Shift]:
-    if own.shifts is None:
-        return moving.shifts(table)
+def _shifts(table: dict[str, Any], objects: UserObjects) -> Mapping[str, Shift]:
+    if objects.shifts is None:
+        return shifts(table)
     _check_alone("shift", table)
-    return own.shifts
+    return objects.shifts
 
 
-def _detector(table: dict[str, Any], own: Own) -> Choice:
-    if own.detector is None:
-        return named.chosen("drift", table)
+def _detector(table: dict[str, Any], objects: UserObjects) -> Choice:
+    if objects.detector is None:
+        return chosen("drift", table)
     _check_alone("drift", table)
-    return Choice(str(table["name"]), own.detector)
+    return Choice(str(table["name"]), objects.detector)
 
 
 def _check_alone(name: str, table: dict[str, Any]) -> None:
-    """Refuse settings for what the caller has brought as an object."""
+    """Refuse settings for what the caller has given as an object."""
     for key in table.keys() - {"name"}:
         raise SettingsError(
             f"[{name}] {key} is set, but {name} is an object of your own: "
             "set its options where you make it."
         )
-
-
-def _chosen(table: str, tables: Tables, default: str) -> str:
-    name = tables[table].get("name", default)
-    if not isinstance(name, str):
-        raise SettingsError(f"[{table}] name must be a text, not {name!r}.")
-    return name
 
 
 def _data(table: dict[str, Any], name: str, options: type[Any]) -> Data:
@@ -166,9 +158,9 @@ def _check_groups(name: str, entry: AlgorithmEntry, table: dict[str, Any]) -> No
         )
 
 
-def _check_asked(name: str, entry: AlgorithmEntry, table: dict[str, Any]) -> None:
+def _check_asked(name: str, entry: AlgorithmEntry, values: Flat) -> None:
     """Refuse a way to notice drift where nobody asks for it."""
-    if table and not entry.migrates:
+    if not entry.migrates and any(each.startswith("drift.") for each in values):
         migrating = ", ".join(each for each, other in ALGORITHMS.ours.items() if other.migrates)
         raise SettingsError(
             f"'{name}' asks no client whether its data have drifted: leave --drift and [drift] "
@@ -185,11 +177,11 @@ def _check_weight(entry: AlgorithmEntry, table: dict[str, Any]) -> None:
         )
 
 
-def _check_home(table: str, keys: Tables, kind: type[Any]) -> None:
+def _check_home(table: str, values: Flat, kind: type[Any]) -> None:
     """Say where a setting belongs that another table has, under this name or another."""
     own = ["name", *(option.name for option in fields(kind))]
     known = homes()
-    for key in keys:
+    for key in nested(values).get(table, {}):
         there = None if same(key, own) else same(key, known)
         if there and not any(name.startswith(f"{table}.") for name in known[there]):
             others = " or ".join(f"'{name}'" for name in known[there])
@@ -215,7 +207,7 @@ def _check_private(experiment: Experiment) -> None:
             "privacy.level=group shortens all of them anyway: leave [guards] out, or use "
             "privacy.level=client."
         )
-    if privacy.level == "group" and rule != named.RULE:
+    if privacy.level == "group" and rule != RULE:
         raise SettingsError(
             f"[privacy] level = group adds its noise to means, whose bound on what one client "
             f"changes '{rule}' does not have: use aggregation.name=mean, or privacy.level=client."

@@ -14,10 +14,9 @@ from pydantic.dataclasses import dataclass as settings
 from flexcfl.data.files import cache
 from flexcfl.errors import SettingsError
 from flexcfl.experiment import toml
-from flexcfl.experiment.code import named_code
 from flexcfl.experiment.experiment import Data, Experiment
-from flexcfl.experiment.layers import Layer
-from flexcfl.experiment.own import NOTHING, Own
+from flexcfl.experiment.layers import Layer, named_code
+from flexcfl.experiment.objects import NO_OBJECTS, UserObjects
 from flexcfl.experiment.resolve import resolve
 from flexcfl.flower.messages import Heading, NodeInfo
 from flexcfl.flower.own_data import check_real, own_federation, own_of
@@ -125,7 +124,7 @@ def clients_of(heading: Heading, node: NodeSettings) -> NodeClients:
     stand_in = own_of(layers)
     experiment = _agreed(resolve(layers, stand_in).experiment, node)
     own = experiment.network.own_files
-    prepared = prepare(experiment, _filled(stand_in, node) if own else NOTHING, late=True)
+    prepared = prepare(experiment, _filled(stand_in, node) if own else NO_OBJECTS, late=True)
     clients = node.hosted(prepared.federation.clients)
     folder = node.memory or cache() / "nodes"
     memory = folder / heading.run / f"{zlib.crc32(spans(clients).encode()):08x}"
@@ -177,8 +176,8 @@ def _here(data: Data, node: NodeSettings) -> Data:
     return replace(data, options=replace(data.options, folder=node.data))
 
 
-def _filled(stand_in: Own, node: NodeSettings) -> Own:
+def _filled(stand_in: UserObjects, node: NodeSettings) -> UserObjects:
     like = stand_in.federation
     assert like is not None  # where there are files
     assert node.files is not None  # which has been looked at
-    return Own(own_federation(node.files, node.hosted(like.clients), like))
+    return UserObjects(own_federation(node.files, node.hosted(like.clients), like))

@@ -16,10 +16,9 @@ from flexcfl.data.files import barred, forbidden, is_file
 from flexcfl.data.images import read_idx
 from flexcfl.data.user_data import Examples, Holding, Pair, fitted
 from flexcfl.errors import DataError, SettingsError
-from flexcfl.experiment.experiment import Experiment
+from flexcfl.experiment.experiment import Experiment, Network
 from flexcfl.experiment.layers import Layer, merged
-from flexcfl.experiment.network import Network
-from flexcfl.experiment.own import NOTHING, Own
+from flexcfl.experiment.objects import NO_OBJECTS, UserObjects
 from flexcfl.protocol import Ids
 from flexcfl.settings import validated
 from flexcfl.trust.faults import Faults
@@ -30,14 +29,14 @@ IDX_PARTS = ("train", "t10k")  # in the names of the files of MNIST
 BRIGHTEST = np.float32(255)
 
 
-def own_of(layers: Sequence[Layer]) -> Own:
+def own_of(layers: Sequence[Layer]) -> UserObjects:
     """Return what stands for data of nodes' own, or nothing where they have a known dataset."""
     tables = merged(layers).tables
     network = validated(Network, tables["network"], "[network]")
     if network.clients is None or network.shape is None or network.classes is None:
-        return NOTHING
+        return NO_OBJECTS
     name = tables["data"].get("name", "own")
-    return Own(stand_in(str(name), network.clients, network.shape, network.classes))
+    return UserObjects(stand_in(str(name), network.clients, network.shape, network.classes))
 
 
 def check_real(experiment: Experiment) -> None:

@@ -18,7 +18,7 @@ from flexcfl.errors import SettingsError
 from flexcfl.experiment import toml
 from flexcfl.experiment.experiment import Experiment
 from flexcfl.experiment.layers import Layer, spoken
-from flexcfl.experiment.own import Own
+from flexcfl.experiment.objects import UserObjects
 from flexcfl.flower import EVERY_ROUND
 from flexcfl.flower.channel import MessageChannel
 from flexcfl.flower.messages import Heading
@@ -103,7 +103,7 @@ class FlowerHosting:
     def __post_init__(self) -> None:
         self._discovery = NodeDiscovery(MessageChannel(self.grid), self.remark)
 
-    def prepare(self, experiment: Experiment, own: Own) -> Prepared:
+    def prepare(self, experiment: Experiment, own: UserObjects) -> Prepared:
         """Wait for the nodes, and build a model and an algorithm that fit what they have."""
         check_real(experiment)
         settings, discovery = experiment.network, self._discovery

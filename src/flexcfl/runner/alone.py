@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from flexcfl.algorithms import NoOptions
 from flexcfl.data import Federation
 from flexcfl.experiment.experiment import NO_ATTACK, Choice, Data, Experiment, Model
-from flexcfl.experiment.own import Own
+from flexcfl.experiment.objects import UserObjects
 from flexcfl.runner.prepare import Prepared, prepare
 from flexcfl.trust.faults import Faults
 
@@ -48,4 +48,4 @@ def alone(
             seed=run.seed if seed is None else seed,
         ),
     )
-    return prepare(single, Own(federation, None if isinstance(model, str) else model))
+    return prepare(single, UserObjects(federation, None if isinstance(model, str) else model))

@@ -9,10 +9,11 @@ from rich.console import Console
 from flexcfl.data import Federation
 from flexcfl.errors import SettingsError
 from flexcfl.experiment import toml
+from flexcfl.experiment.choices import keyword_homes
 from flexcfl.experiment.experiment import Experiment
-from flexcfl.experiment.layers import Layer, assigned, keyword_homes, spoken
+from flexcfl.experiment.layers import Layer, spoken
+from flexcfl.experiment.objects import UserObjects, user_objects
 from flexcfl.experiment.options import Options, with_options
-from flexcfl.experiment.own import Own, brought
 from flexcfl.runner import conduct as conducting
 from flexcfl.runner.callbacks import Callback
 from flexcfl.runner.conduct import conduct
@@ -57,9 +58,9 @@ def run(
         (2,)
 
     """
-    own, given = brought(options)
+    own, given = user_objects(options)
     return conduct(
-        [_said(experiment, own_data=own.federation is not None), spoken(given, assigned(set))],
+        [_said(experiment, own_data=own.federation is not None), spoken(given, set)],
         Console(quiet=not progress),
         folder=Path(out) if out is not None else None,
         file=Path(experiment) if isinstance(experiment, str | Path) else None,
@@ -97,7 +98,7 @@ def resume(
         Path(folder),
         Console(quiet=not progress),
         layers=[spoken({"data": data}, {})] if data is not None else [],
-        own=Own(dataset, model, shift, drift),
+        own=UserObjects(dataset, model, shift, drift),
         callbacks=_several(callbacks),
     )
 

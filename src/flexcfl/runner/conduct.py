@@ -12,7 +12,7 @@ from rich.text import Text
 from flexcfl.errors import DiskError, FlexcflError, SettingsError
 from flexcfl.experiment import toml
 from flexcfl.experiment.layers import Layer
-from flexcfl.experiment.own import NOTHING, Own
+from flexcfl.experiment.objects import NO_OBJECTS, UserObjects
 from flexcfl.experiment.resolve import Resolved, resolve
 from flexcfl.lines import tell
 from flexcfl.record.claim import claimed
@@ -44,7 +44,7 @@ def conduct(
     *,
     folder: Folder,
     file: Path | None = None,
-    own: Own = NOTHING,
+    own: UserObjects = NO_OBJECTS,
     stoppable: bool = False,
     hosting: Hosting = SIMULATED,
     callbacks: Iterable[Callback] = (),
@@ -77,7 +77,7 @@ def resume(
     console: Console,
     *,
     layers: Iterable[Layer] = (),
-    own: Own = NOTHING,
+    own: UserObjects = NO_OBJECTS,
     stoppable: bool = False,
     hosting: Hosting = SIMULATED,
     callbacks: Iterable[Callback] = (),
@@ -105,7 +105,7 @@ def resume(
     return run
 
 
-def _said(file: Path, own: Own) -> dict[str, Any]:
+def _said(file: Path, own: UserObjects) -> dict[str, Any]:
     """Return what an experiment says; the options of objects are theirs, and only written down."""
     tables = toml.read(file)
     for name, brought in (("shift", own.shifts), ("drift", own.detector)):
@@ -116,7 +116,7 @@ def _said(file: Path, own: Own) -> dict[str, Any]:
 
 
 def _prepared(
-    resolved: Resolved, file: Path | None, own: Own, console: Console, hosting: Hosting
+    resolved: Resolved, file: Path | None, own: UserObjects, console: Console, hosting: Hosting
 ) -> Prepared:
     show(settings(resolved, file), console)
     with loading(console, hosting.waiting):

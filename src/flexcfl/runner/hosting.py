@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from flexcfl.data.describe import LabelSkew, label_skew
 from flexcfl.experiment.experiment import Experiment
-from flexcfl.experiment.own import Own
+from flexcfl.experiment.objects import UserObjects
 from flexcfl.runner.loop import World
 from flexcfl.runner.prepare import Prepared, prepare
 from flexcfl.shifts.detection import Watch
@@ -48,7 +48,7 @@ class Hosting(Protocol):
     waiting: str
     beside: Collection[str]
 
-    def prepare(self, experiment: Experiment, own: Own) -> Prepared:
+    def prepare(self, experiment: Experiment, own: UserObjects) -> Prepared:
         """Return the experiment with its clients, its model and its algorithm."""
         ...
 
@@ -72,7 +72,7 @@ class _Simulated:
     waiting = "Loading the data and the model"
     beside: Collection[str] = ()
 
-    def prepare(self, experiment: Experiment, own: Own) -> Prepared:
+    def prepare(self, experiment: Experiment, own: UserObjects) -> Prepared:
         return prepare(experiment, own)
 
     def world(self, prepared: Prepared) -> Simulation:

@@ -23,7 +23,7 @@ from flexcfl.errors import SettingsError
 from flexcfl.experiment import toml
 from flexcfl.experiment.experiment import Experiment
 from flexcfl.experiment.layers import Layer
-from flexcfl.experiment.own import NOTHING, Own
+from flexcfl.experiment.objects import NO_OBJECTS, UserObjects
 from flexcfl.experiment.resolve import resolve
 from flexcfl.protocol import NO_GROUP, Clustering, Ids, Vector, state_type
 from flexcfl.record import reading
@@ -156,7 +156,7 @@ def _experiment(path: Path, about: _About) -> Experiment:
             tables.pop(table, None)
     network = tables.get("network", {})
     brought = "data" in about.own or (isinstance(network, dict) and "shape" in network)
-    own = Own(_blank(about)) if brought else NOTHING
+    own = UserObjects(_blank(about)) if brought else NO_OBJECTS
     experiment = resolve([Layer("file", tables)], own).experiment
     names = (experiment.algorithm.name, experiment.data.name, experiment.model.name)
     if names != (about.algorithm, about.dataset, about.model):

@@ -1,5 +1,6 @@
 """Everything a run needs, made and checked before its first round."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache, partial
@@ -11,9 +12,10 @@ from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import DATASETS, Federation
 from flexcfl.data.variants import Variants
 from flexcfl.errors import SettingsError
-from flexcfl.experiment import arrivals, memory
+from flexcfl.experiment import arrivals
 from flexcfl.experiment.experiment import Experiment
-from flexcfl.experiment.own import NOTHING, Own
+from flexcfl.experiment.objects import NO_OBJECTS, UserObjects
+from flexcfl.lines import bytes_text
 from flexcfl.protocol import FIGURE_BYTES, Algorithm, Ids
 from flexcfl.protocol.cohorts import Attendance, Cohorts
 from flexcfl.shifts import Timeline
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
     from flexcfl.engine import Engine
 
-__all__ = ["Prepared", "prepare"]
+__all__ = ["Prepared", "check_memory", "machine_memory", "prepare"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +79,7 @@ class Prepared:
 
 def prepare(
     experiment: Experiment,
-    own: Own = NOTHING,
+    own: UserObjects = NO_OBJECTS,
     *,
     elsewhere: Federation | None = None,
     late: bool = False,
@@ -141,15 +143,36 @@ def _with_rule(algorithm: Any, rule: Rule, name: str) -> Algorithm[Any]:
     return ruled
 
 
-def _memory(experiment: Experiment, federation: Federation, own: Own, parameters: int) -> int:
+def _memory(
+    experiment: Experiment, federation: Federation, own: UserObjects, parameters: int
+) -> int:
     chosen, clients = experiment.algorithm, federation.clients
     needed = ALGORITHMS[chosen.name].memory(chosen.options, clients, parameters)
     if experiment.migrates and own.detector is None:
         detector = DETECTORS[experiment.drift.name]
         kept = detector.numbers(experiment.drift.options, federation.classes)
         needed += clients * kept * FIGURE_BYTES
-    memory.check(chosen.name, needed, memory.machine())
+    check_memory(chosen.name, needed, machine_memory())
     return needed
+
+
+def machine_memory() -> int | None:
+    """Return the bytes of this machine's memory, or None where the system does not tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):  # not every system knows the question
+        return None
+
+
+def check_memory(algorithm: str, needed: int, available: int | None) -> None:
+    """Refuse an algorithm that would keep or gather more than there is."""
+    if available is not None and needed > available:
+        raise SettingsError(
+            f"'{algorithm}' would need about {bytes_text(needed)} of memory for what it keeps of "
+            f"its clients, and this machine has {bytes_text(available)}: choose a smaller model "
+            "(--model), fewer clients or a sample of them where there is such a setting, or "
+            "another algorithm."
+        )
 
 
 def _check_cohort(cohort: int, federation: Federation, arrival: Ids) -> None:

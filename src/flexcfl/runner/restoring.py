@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexcfl.errors import SettingsError
-from flexcfl.experiment.own import Own
+from flexcfl.experiment.objects import UserObjects
 from flexcfl.protocol import NO_GROUP, Serving, state_type
 from flexcfl.record import reading
 from flexcfl.record.checkpoints import Found, Store, UnfitError, rebuilt
@@ -111,7 +111,7 @@ def restored(
     raise SettingsError(f"There is no checkpoint in '{folder}' to go on with{why}: {what}")
 
 
-def check_own(folder: Path, own: Own) -> None:
+def check_own(folder: Path, own: UserObjects) -> None:
     """Refuse to go on with a run without what only Python has of it."""
     for manifest in Store(folder / CHECKPOINTS).manifests():
         if isinstance(manifest, str):

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from flexcfl.data import Federation, IndexLists
 from flexcfl.experiment.layers import spoken
-from flexcfl.experiment.own import Own
+from flexcfl.experiment.objects import UserObjects
 from flexcfl.experiment.resolve import resolve
 from flexcfl.record.folder import RunFolder
 from flexcfl.record.round import Round
@@ -56,10 +56,10 @@ def pictures(clients: int = CLIENTS) -> Federation:
     return Federation("pictures", x, y, IndexLists.of(train), IndexLists.of(test), CLASSES)
 
 
-PICTURES = Own(federation=pictures())
+PICTURES = UserObjects(federation=pictures())
 
 
-def prepared(algorithm: str = "flexcfl", own: Own = PICTURES, **settings: Any) -> Prepared:
+def prepared(algorithm: str = "flexcfl", own: UserObjects = PICTURES, **settings: Any) -> Prepared:
     """Prepare a small run; settings are written with two underscores for the dot."""
     named = {name.replace("__", "."): value for name, value in settings.items()}
     small = {f"algorithm.{name}": value for name, value in SMALL.get(algorithm, {}).items()}
@@ -117,7 +117,7 @@ def _broken_off(
     raise AssertionError("it was not broken off")
 
 
-def resumed(path: Path, own: Own = PICTURES) -> Run:
+def resumed(path: Path, own: UserObjects = PICTURES) -> Run:
     """Go on with a run as the command does."""
     return conduct.resume(path, Console(quiet=True), own=own)
 

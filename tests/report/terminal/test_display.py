@@ -11,7 +11,7 @@ import flexcfl
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import Federation
 from flexcfl.experiment.layers import Layer
-from flexcfl.experiment.own import Own
+from flexcfl.experiment.objects import UserObjects
 from flexcfl.experiment.resolve import resolve
 from flexcfl.record.tables import ROUNDS
 from flexcfl.report.terminal.results import results
@@ -135,7 +135,7 @@ def test_arrivals_are_shown_as_they_could_be_typed() -> None:
 @pytest.fixture
 def prepared(blobs: Federation) -> Prepared:
     mine = Layer("given", {"data": {"name": "blobs"}, "algorithm": {"name": "fedavg"}})
-    return prepare(resolve([mine], Own(blobs)).experiment, Own(blobs))
+    return prepare(resolve([mine], UserObjects(blobs)).experiment, UserObjects(blobs))
 
 
 def test_memory_is_told_where_there_is_need_and_by_itself_where_it_is_much(
@@ -172,6 +172,6 @@ def test_what_numba_would_be_good_for_is_told_where_it_is_missing(
 ) -> None:
     assert "speed" not in sizes_of(prepared, "some data")
     monkeypatch.setattr("flexcfl.engine.paths.can_compile", lambda: False)
-    without = prepare(prepared.experiment, Own(blobs))
+    without = prepare(prepared.experiment, UserObjects(blobs))
     assert without.engine.path == "dense"
     assert "Numba" in sizes_of(without, "some data")["speed"].plain

@@ -18,9 +18,8 @@ from rich.text import Text
 
 from flexcfl.errors import FlexcflError, SettingsError, TrainingError
 from flexcfl.experiment import toml
-from flexcfl.experiment.code import named_code
 from flexcfl.experiment.experiment import Experiment
-from flexcfl.experiment.layers import Layer
+from flexcfl.experiment.layers import Layer, named_code
 from flexcfl.experiment.resolve import Resolved, resolve
 from flexcfl.flower import EVERY_ROUND
 from flexcfl.flower.local.commands import check_free_port
@@ -74,7 +73,7 @@ def federate(
     prepared = _prepared(resolved, file, console)
     path, made = places.made(out, claim.ROOT / claim.name(experiment))
     named = {"experiment": str(file)} if file else {}
-    config = {**named, "set": _assigned(spoken.tables), "out": str(path), **_tracked(track)}
+    config = {**named, "set": _assigned(spoken.values), "out": str(path), **_tracked(track)}
     plan = Plan(path, config, _nodes(experiment), _settings(experiment), port=port, tls=tls)
     with _going_on(path, console, made):
         _hold(plan, prepared, console)
@@ -158,12 +157,11 @@ def _nodes(experiment: Experiment) -> int:
 def _with_nodes(layers: Sequence[Layer], nodes: int | None) -> Layer:
     """Return what is said last, and how many nodes there are where nobody has said so."""
     *_, words = layers
-    said = [layer.tables.get("network") for layer in layers]
-    known = any(isinstance(each, Mapping) and "nodes" in each for each in said)
-    if known and nodes is None:
+    if nodes is None and any("network.nodes" in layer.values for layer in layers):
         return words
-    network = {**words.tables.get("network", {}), "nodes": NODES if nodes is None else nodes}
-    return replace(words, tables={**words.tables, "network": network})
+    return replace(
+        words, values={**words.values, "network.nodes": NODES if nodes is None else nodes}
+    )
 
 
 def _settings(experiment: Experiment) -> dict[str, Any]:
@@ -183,12 +181,9 @@ def _tracked(track: Sequence[str]) -> dict[str, str]:
     return {"track": ",".join(track)} if track else {}
 
 
-def _assigned(tables: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return tables as the app is told of them: words of ``KEY=VALUE``, as for a shell."""
-    pairs = {
-        f"{name}.{key}": value for name, table in tables.items() for key, value in table.items()
-    }
-    return shlex.join(f"{name}={_value(value)}" for name, value in pairs.items())
+def _assigned(values: Mapping[str, Any]) -> str:
+    """Return settings as the app is told of them: words of ``KEY=VALUE``, as for a shell."""
+    return shlex.join(f"{name}={_value(value)}" for name, value in values.items())
 
 
 def _value(value: Any) -> str:

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.text import Text
 
+from flexcfl import lines
 from flexcfl.errors import printable
-from flexcfl.experiment import memory
 from flexcfl.lines import whole
 from flexcfl.record.summary import Summary
 from flexcfl.report.history.run_details import Group, RunDetails
@@ -129,7 +129,7 @@ def _groups(groups: Sequence[Group]) -> str:
 
 def _purposes(run: RunDetails) -> Iterator[tuple[str, Text]]:
     for purpose, cost in run.traffic.items():
-        sent = f"{memory.spelt(cost.down_bytes)} down, {memory.spelt(cost.up_bytes)} up"
+        sent = f"{lines.bytes_text(cost.down_bytes)} down, {lines.bytes_text(cost.up_bytes)} up"
         apart = " (not counted above)" if purpose == MEASURING else ""
         yield f" {printable(purpose)}", Text(f"{cost.transfers:,} transfers; {sent}{apart}")
 

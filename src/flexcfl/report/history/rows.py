@@ -14,11 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from flexcfl.errors import SettingsError, nearest
+from flexcfl.experiment.choices import NAMED, NONE, spellings
 from flexcfl.experiment.experiment import Tables
-from flexcfl.experiment.layers import spellings
-from flexcfl.experiment.named import NAMED
 from flexcfl.experiment.options import OPTIONS
-from flexcfl.experiment.shifts import NONE
 from flexcfl.record.figures import FIGURES, figures_in
 from flexcfl.record.folder import EXPERIMENT, SUMMARY
 from flexcfl.record.state import State, state_of

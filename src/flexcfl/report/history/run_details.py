@@ -10,10 +10,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from flexcfl import lines
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import DATASETS
 from flexcfl.errors import SettingsError
-from flexcfl.experiment import memory
 from flexcfl.experiment.experiment import Tables
 from flexcfl.experiment.layers import Layer
 from flexcfl.experiment.resolve import resolve
@@ -181,7 +181,7 @@ def _size(path: Path) -> str:
     if path.is_dir():
         number = sum(1 for _ in path.iterdir())
         return f"{number} {'file' if number == 1 else 'files'}"
-    return memory.spelt(path.stat().st_size)
+    return lines.bytes_text(path.stat().st_size)
 
 
 def _again(run: RunRead, unfinished: bool) -> str:

@@ -9,17 +9,17 @@ from rich.text import Text
 
 from flexcfl import lines
 from flexcfl.errors import printable
-from flexcfl.experiment import memory
+from flexcfl.experiment.choices import NONE
 from flexcfl.experiment.experiment import Tables
 from flexcfl.experiment.resolve import Resolved
-from flexcfl.experiment.shifts import NONE
-from flexcfl.lines import Folded, whole
+from flexcfl.lines import Folded, bytes_text, whole
 
 __all__ = ["WIDTH", "Rows", "listed", "named", "plain", "setting", "settings", "show", "sizes"]
 
 Rows: TypeAlias = Mapping[str, Text]
 
 WIDTH = len("discrepancy")
+LARGE = 100 * 10**6  # bytes from which on memory is worth a line of its own
 
 
 def show(rows: Rows, console: Console) -> None:
@@ -74,12 +74,12 @@ def sizes(
     ``kept`` is how many bytes of clients' vectors are kept, and ``held`` what is known of the data.
     Training is ``slow`` where it could be compiled, and Numba is missing.
     """
-    vectors = [f"{memory.spelt(kept)} of clients' vectors"] if kept else []
+    vectors = [f"{bytes_text(kept)} of clients' vectors"] if kept else []
     words = [f"{clients:,} clients", held, f"{parameters:,} parameters", *vectors]
     rows = {"sizes": ", ".join(words)}
-    if kept >= memory.LARGE:
+    if kept >= LARGE:
         what = f"what {algorithm} keeps of its clients at once"
-        rows["memory"] = f"about {memory.spelt(kept)} for {what}"
+        rows["memory"] = f"about {bytes_text(kept)} for {what}"
     if slow:
         rows["speed"] = "without Numba, which cannot be imported, training takes many times as long"
     return {name: Text(text) for name, text in rows.items()}

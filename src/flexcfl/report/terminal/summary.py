@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.text import Text
 
-from flexcfl.experiment import memory
+from flexcfl import lines
 from flexcfl.record.summary import AccuracySummary, PrivacySummary, Summary, TrafficSummary
 from flexcfl.report.terminal.settings import Rows
 
@@ -123,7 +123,7 @@ def _privacy(privacy: PrivacySummary | None) -> str:
 
 
 def _traffic(traffic: TrafficSummary) -> str:
-    down, up = memory.spelt(traffic["down_bytes"]), memory.spelt(traffic["up_bytes"])
+    down, up = lines.bytes_text(traffic["down_bytes"]), lines.bytes_text(traffic["up_bytes"])
     times = f"{traffic['relative_to_fedavg']:.2f} times FedAvg's"
     return f"{traffic['transfers']:,} model transfers, {times}; {down} down, {up} up"
 

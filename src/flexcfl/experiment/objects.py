@@ -15,11 +15,11 @@ from flexcfl.shifts.detection import Detector
 if TYPE_CHECKING:
     from torch import nn
 
-__all__ = ["NOTHING", "Own", "brought"]
+__all__ = ["NO_OBJECTS", "UserObjects", "user_objects"]
 
 
 @dataclass(frozen=True)
-class Own:
+class UserObjects:
     """A federation, a function that returns a model, shifts by name, a detector of drift."""
 
     federation: Federation | None = None
@@ -58,10 +58,10 @@ def _has(object_: object, *methods: str) -> bool:
     return all(found) and not isinstance(object_, type)
 
 
-NOTHING = Own()
+NO_OBJECTS = UserObjects()
 
 
-def brought(options: SharedOptions) -> tuple[Own, dict[str, object]]:
+def user_objects(options: SharedOptions) -> tuple[UserObjects, dict[str, object]]:
     """Return the objects among options, and all options as an experiment names them."""
     dataset, model = options.get("dataset"), options.get("model")
     shift, drift = options.get("shift"), options.get("drift")
@@ -85,7 +85,7 @@ def brought(options: SharedOptions) -> tuple[Own, dict[str, object]]:
         given["shift"] = list(shifts)
     if detector is not None:
         given["drift"] = name_of(type(detector))
-    return Own(federation, factory, shifts, detector), given
+    return UserObjects(federation, factory, shifts, detector), given
 
 
 def name_of(factory: "Callable[[], object]") -> str:
