@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import ArrayLike, NDArray
 
 from flexcfl.data import Federation, IndexLists, MadeLists
-from flexcfl.data.describe import describe
+from flexcfl.data.describe import label_counts
 from flexcfl.errors import DataError
 
 Ids = NDArray[np.int64]
@@ -127,8 +127,8 @@ def test_a_federation_of_them_makes_two_lists_for_a_try_and_can_be_described() -
     make = Made(IndexLists.of([[0, 1], [2], [3]]))
     federation = made_of(4, make)
     assert make.asked == [0, 2]
-    described = describe(federation)
-    assert (described.train_total, described.test_total) == (4, 1)
+    counts = label_counts(federation.train, federation.y, federation.classes)
+    assert counts.tolist() == [[1, 1], [0, 1], [1, 0]]
 
 
 def test_a_federation_must_have_the_pool_for_which_lists_are_made() -> None:

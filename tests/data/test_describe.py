@@ -1,6 +1,7 @@
 """What a federation looks like. A distance of 1 is chance; labels do not count within a class."""
 
 import itertools
+from io import StringIO
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
+from rich.console import Console
 
 import flexcfl.data.describe as describing
 from flexcfl.data import Federation, IndexLists, MadeLists, load_federation
@@ -16,13 +18,14 @@ from flexcfl.data.describe import (
     LEVELS,
     Distances,
     LabelSkew,
-    Spread,
-    describe,
     distances,
     label_counts,
     label_skew,
     picture,
+    unused_and_recurring,
 )
+from flexcfl.data.display import report
+from flexcfl.data.image_datasets import DigitsOptions
 
 LABELS = np.array([0, 0, 1, 2, 2, 2, 1])
 TRAIN = IndexLists.of([np.array([0, 1, 2]), np.array([3])])
@@ -36,24 +39,31 @@ def test_labels_are_counted_by_client() -> None:
     assert label_counts(TEST, LABELS, 4).tolist() == [[1, 1, 0, 0], [0, 0, 0, 0]]
 
 
+def shown(federation: Federation) -> list[str]:
+    written = StringIO()
+    Console(file=written, width=200).print(report(federation, DigitsOptions()))
+    return [" ".join(line.split()) for line in written.getvalue().splitlines()]
+
+
 def test_a_federation_is_described() -> None:
-    described = describe(Federation("small", X, LABELS, TRAIN, TEST, classes=4))
-    assert (described.clients, described.classes, described.shape) == (2, 4, (1, 4))
-    assert (described.pool, described.unused, described.recurring) == (7, 3, 2)
-    assert described.train == Spread(1, 2.0, 2.0, 3)
-    assert described.test == Spread(0, 1.0, 1.0, 2)
-    assert (described.train_total, described.test_total) == (4, 2)
-    assert described.classes_per_client == Spread(1, 1.5, 1.5, 2)
-    assert described.labels.tolist() == [[3, 2, 0, 0], [0, 0, 1, 0]]
-    assert described.structure is None
+    small = Federation("small", X, LABELS, TRAIN, TEST, classes=4)
+    assert unused_and_recurring(small) == (3, 2)
+    lines = shown(small)
+    assert lines[0] == "small: 2 clients, 6 examples of 1 x 4 numbers, 4 classes"
+    assert lines[3:7] == [
+        "per client min median mean max all clients",
+        "training examples 1 2 2.0 3 4",
+        "test examples 0 1 1.0 2 2",
+        "classes 1 1.5 1.5 2 4",
+    ]
+    assert "Of 7 examples, 3 belong to no client and 2 are used more than once." in lines
+    assert not any("structure" in line for line in lines)
 
 
 def test_true_clusters_are_counted() -> None:
     lists = IndexLists.of([[0], [1], [2]])
     known = Federation("small", X, LABELS, lists, lists, classes=4, structure=np.array([7, 2, 7]))
-    structure = describe(known).structure
-    assert structure is not None
-    assert structure.tolist() == [1, 2]
+    assert "The true structure is known: 2 clusters of 1 to 2 clients each." in shown(known)
 
 
 def test_levels_are_quarters_of_a_clients_data() -> None:
@@ -90,14 +100,6 @@ def test_a_picture_fits_and_shows_nobody_twice(
     assert len(drawn.classes) == min(rows, labels.any(axis=0).sum())
     assert ((drawn.levels > 0) == (labels[np.ix_(drawn.clients, drawn.classes)].T > 0)).all()
     assert (drawn.levels <= LEVELS).all()
-
-
-@pytest.mark.parametrize("values", [[5], [1, 2, 9]])
-def test_a_spread_is_least_median_mean_greatest(values: list[int]) -> None:
-    spread = Spread.of(np.array(values))
-    assert (spread.least, spread.greatest) == (min(values), max(values))
-    assert spread.median == pytest.approx(np.median(values))
-    assert spread.mean == pytest.approx(np.mean(values))
 
 
 def rows(skew: LabelSkew) -> list[tuple[int, ...]]:

@@ -7,15 +7,8 @@ from flexcfl.data.federation import Federation
 from flexcfl.data.huggingface import from_partitions
 from flexcfl.data.leaf import from_leaf
 from flexcfl.data.npz import from_folder
+from flexcfl.data.options import PARTITIONS, ByClasses, Dirichlet, Iid, Partition, PartitionEntry
 from flexcfl.data.partition import by_classes, by_owner, dirichlet, iid, split
-from flexcfl.data.partition_registry import (
-    PARTITIONS,
-    ByClasses,
-    Dirichlet,
-    Iid,
-    Partition,
-    PartitionEntry,
-)
 from flexcfl.data.torch_datasets import from_dataset
 
 __all__ = [

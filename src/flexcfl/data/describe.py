@@ -17,17 +17,15 @@ from flexcfl.seeds import generator
 __all__ = [
     "LEVELS",
     "UNKNOWN",
-    "Description",
     "Distances",
     "LabelSkew",
     "Picture",
-    "Spread",
     "arranged",
-    "describe",
     "distances",
     "label_counts",
     "label_skew",
     "picture",
+    "unused_and_recurring",
 ]
 
 LEVELS = 4
@@ -36,47 +34,6 @@ COUNTS_AT_ONCE = 2**22  # few at once, for of many classes most clients have non
 MOST_CLIENTS_COMPARED = 1000  # of more clients only so many are compared
 MOST_AXES = 64  # longer examples are seen from so many random directions
 EXAMPLES_AT_ONCE = 10_000
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Least, middle, mean and greatest of a figure over all clients."""
-
-    least: float
-    median: float
-    mean: float
-    greatest: float
-
-    @classmethod
-    def of(cls, values: NDArray[np.int64] | NDArray[np.float64]) -> "Spread":
-        """Summarise one figure per client."""
-        median, mean = float(np.median(values)), float(values.mean())
-        return cls(values.min().item(), median, mean, values.max().item())
-
-
-@dataclass(frozen=True, eq=False)
-class Description:
-    """Figures on a federation.
-
-    ``labels`` counts each client's examples, training and test together, by class, in an array of
-    shape (clients, classes). ``pool`` is the number of examples that there are, ``unused`` how many
-    of them no client has, ``recurring`` how many are listed more than once. ``structure`` counts
-    the clients of each true cluster, and is None where those are unknown.
-    """
-
-    clients: int
-    shape: tuple[int, ...]
-    classes: int
-    pool: int
-    unused: int
-    recurring: int
-    train: Spread
-    test: Spread
-    train_total: int
-    test_total: int
-    classes_per_client: Spread
-    labels: NDArray[np.int64]
-    structure: NDArray[np.int64] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,27 +49,11 @@ class Picture:
     levels: NDArray[np.int64]
 
 
-def describe(federation: Federation) -> Description:
-    """Return the figures on a federation."""
-    train, test, structure = federation.train, federation.test, federation.structure
-    labels = label_counts(train, federation.y, federation.classes)
-    labels += label_counts(test, federation.y, federation.classes)
-    uses = np.bincount(np.concatenate([train.indices, test.indices]), minlength=len(federation.y))
-    return Description(
-        clients=federation.clients,
-        shape=federation.shape,
-        classes=federation.classes,
-        pool=len(federation.y),
-        unused=int((uses == 0).sum()),
-        recurring=int((uses > 1).sum()),
-        train=Spread.of(train.sizes),
-        test=Spread.of(test.sizes),
-        train_total=int(train.sizes.sum()),
-        test_total=int(test.sizes.sum()),
-        classes_per_client=Spread.of((labels > 0).sum(axis=1)),
-        labels=labels,
-        structure=structure if structure is None else np.unique(structure, return_counts=True)[1],
-    )
+def unused_and_recurring(federation: Federation) -> tuple[int, int]:
+    """Return how many examples of the pool no client has, and how many are listed repeatedly."""
+    listed = np.concatenate([federation.train.indices, federation.test.indices])
+    uses = np.bincount(listed, minlength=len(federation.y))
+    return int((uses == 0).sum()), int((uses > 1).sum())
 
 
 def label_counts(
@@ -130,7 +71,7 @@ def picture(labels: NDArray[np.int64], columns: int, rows: int) -> Picture:
     Clients are arranged, and classes are the most frequent ones that anybody has.
     """
     clients = arranged(labels, columns)
-    shares = labels / np.maximum(labels.sum(axis=1, keepdims=True), 1)
+    shares = _shares(labels)
     counts = labels.sum(axis=0)
     rows = min(rows, int((counts > 0).sum()))
     classes = np.sort(np.argsort(-counts, kind="stable")[:rows])
@@ -143,11 +84,16 @@ def arranged(labels: NDArray[np.int64], most: int) -> NDArray[np.int64]:
 
     They are ordered by their three most frequent classes and sampled evenly in that order.
     """
-    shares = labels / np.maximum(labels.sum(axis=1, keepdims=True), 1)
+    shares = _shares(labels)
     first_three = np.argsort(-shares, axis=1, kind="stable").T[:3]
     # The last key counts first: the most frequent class; the share of that class decides last.
     order = np.lexsort((-shares.max(axis=1), *first_three[::-1]))
     return order[np.linspace(0, len(order) - 1, min(most, len(order))).round().astype(np.int64)]
+
+
+def _shares(labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return which share of a client's examples each class is."""
+    return np.asarray(labels / np.maximum(labels.sum(axis=1, keepdims=True), 1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,12 +16,11 @@ from rich.text import Text
 
 from flexcfl.data.describe import (
     LEVELS,
-    Description,
     Distances,
-    Spread,
-    describe,
     distances,
+    label_counts,
     picture,
+    unused_and_recurring,
 )
 from flexcfl.data.federation import Federation
 from flexcfl.errors import printable
@@ -63,7 +62,7 @@ class Row:
         return "any" if self.clients is None else f"{self.clients:,}"
 
     @property
-    def told(self) -> Text:
+    def where(self) -> Text:
         """Where its files are; after the first word comes what may be copied."""
         word, _, rest = self.files.partition(" ")
         return Text(f"{word} ") + whole(printable(rest))
@@ -82,7 +81,7 @@ class Listing:
             return
         for row in self.rows:
             yield Text(row.name, style="bold")
-            for line in (Text(row.what), Text(f"{row.number} clients"), row.told):
+            for line in (Text(row.what), Text(f"{row.number} clients"), row.where):
                 yield Folded(line, INDENT)
 
 
@@ -96,34 +95,37 @@ def _table(rows: Sequence[Row], width: int) -> RenderResult:
     heads[0].append("files").stylize("bold")
     yield heads[0]
     for head, row in zip(heads[1:], rows, strict=True):
-        if head.cell_len + row.told.cell_len <= width:
-            yield Folded(row.told, head)
+        if head.cell_len + row.where.cell_len <= width:
+            yield Folded(row.where, head)
         else:
             head.rstrip()
             yield head
-            yield Folded(row.told, INDENT)
+            yield Folded(row.where, INDENT)
 
 
 def report(federation: Federation, options: Any) -> Group:
     """Return all that is to be said of a federation that was loaded with these settings."""
-    described = describe(federation)
+    train, test = (
+        label_counts(lists, federation.y, federation.classes)
+        for lists in (federation.train, federation.test)
+    )
     pairs = zip(DISTANCES, distances(federation), strict=True)
     apart = {name: each for name, each in pairs if not np.isnan(each.all)}
     known: list[Text | str] = []
-    if described.structure is not None:
-        known.append(_structure(described.structure))
+    if federation.structure is not None:
+        known.append(_structure(federation.structure))
     if apart:
         known += ["", MEANING]
     return Group(
-        _headline(federation.name, described),
+        _headline(federation),
         _settings(options),
         "",
-        _Figures(described, apart),
+        _Figures(_rows(federation, train + test, apart)),
         "",
-        _remark(described),
+        _remark(federation),
         *known,
         "",
-        _SkewPicture(described),
+        _SkewPicture(train + test),
     )
 
 
@@ -134,24 +136,48 @@ def _settings(options: Any) -> Folded:
     return Folded(Text("with ") + Text(", ").join(given))
 
 
-def _headline(name: str, described: Description) -> Text:
-    shape = " x ".join(map(str, described.shape))
-    total = described.train_total + described.test_total
-    clients, examples = _counted(described.clients, "client"), _counted(total, "example")
-    line = f": {clients}, {examples} of {shape} numbers, {_counted(described.classes, 'class')}"
-    return Text.assemble((name, "bold"), line)
+def _headline(federation: Federation) -> Text:
+    total = int(federation.train.sizes.sum() + federation.test.sizes.sum())
+    clients, examples = _counted(federation.clients, "client"), _counted(total, "example")
+    shape, classes = " x ".join(map(str, federation.shape)), _counted(federation.classes, "class")
+    line = f": {clients}, {examples} of {shape} numbers, {classes}"
+    return Text.assemble((federation.name, "bold"), line)
 
 
+def _rows(
+    federation: Federation, labels: NDArray[np.int64], apart: Mapping[str, Distances]
+) -> list[tuple[str, ...]]:
+    train, test = federation.train.sizes, federation.test.sizes
+    return [
+        _row("training examples", train, train.sum()),
+        _row("test examples", test, test.sum()),
+        _row("classes", (labels > 0).sum(axis=1), federation.classes),
+        *(_row(name, each.each[~np.isnan(each.each)], each.all) for name, each in apart.items()),
+    ]
+
+
+def _row(
+    name: str, values: NDArray[np.int64] | NDArray[np.float64], total: float
+) -> tuple[str, ...]:
+    """Return the least, the middle, the mean and the greatest of a figure over all clients."""
+    whole_numbers = values.dtype.kind == "i"
+    form = "," if whole_numbers else ",.1f"
+    median = f"{np.median(values):,.1f}"
+    return (
+        name,
+        f"{values.min():{form}}",
+        median.removesuffix(".0") if whole_numbers else median,
+        f"{values.mean():,.1f}",
+        f"{values.max():{form}}",
+        f"{total:{form}}",
+    )
+
+
+@dataclass(frozen=True)
 class _Figures:
-    """The spread over clients of their sizes and numbers of classes: a table where it fits."""
+    """Figures over clients, a table where it fits."""
 
-    def __init__(self, described: Description, apart: Mapping[str, Distances]) -> None:
-        self.rows = (
-            ("training examples", *_cells(described.train), f"{described.train_total:,}"),
-            ("test examples", *_cells(described.test), f"{described.test_total:,}"),
-            ("classes", *_cells(described.classes_per_client), f"{described.classes:,}"),
-            *((name, *_decimals(each), f"{each.all:,.1f}") for name, each in apart.items()),
-        )
+    rows: Sequence[tuple[str, ...]]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draw the table, or else give its rows as lines, which break between words."""
@@ -170,17 +196,19 @@ class _Figures:
             yield Text(f"{what} per client: {figures}")
 
 
-def _remark(described: Description) -> Text:
+def _remark(federation: Federation) -> Text:
     """Say how the clients' examples relate to the pool that they are from."""
-    if not (described.unused or described.recurring):
-        return Text(f"Each of the {described.pool:,} examples belongs to exactly one client.")
+    unused, recurring = unused_and_recurring(federation)
+    if not (unused or recurring):
+        return Text(f"Each of the {len(federation.y):,} examples belongs to exactly one client.")
     return Text(
-        f"Of {described.pool:,} examples, {described.unused:,} belong to no client "
-        f"and {described.recurring:,} are used more than once."
+        f"Of {len(federation.y):,} examples, {unused:,} belong to no client "
+        f"and {recurring:,} are used more than once."
     )
 
 
-def _structure(members: NDArray[np.int64]) -> Text:
+def _structure(cluster_of: NDArray[np.int64]) -> Text:
+    members = np.unique(cluster_of, return_counts=True)[1]
     least, most = int(members.min()), int(members.max())
     size = f"{least:,} to {most:,} clients" if least < most else _counted(most, "client")
     each = " each" if len(members) > 1 else ""
@@ -189,15 +217,15 @@ def _structure(members: NDArray[np.int64]) -> Text:
     )
 
 
+@dataclass(frozen=True, eq=False)
 class _SkewPicture:
     """Classes as rows, clients as columns; as many clients as fit the width that there is."""
 
-    def __init__(self, described: Description) -> None:
-        self.described = described
+    labels: NDArray[np.int64]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draw the picture between its caption and its legend."""
-        labels = self.described.labels
+        labels = self.labels
         room = min(max(options.max_width - MARGIN, 1), WIDEST_PICTURE)
         drawn = picture(labels, room, ROWS)
         shades = ASCII_SHADES if options.ascii_only else SHADES
@@ -232,14 +260,3 @@ def _legend(shades: str) -> Text:
 def _counted(count: int, noun: str) -> str:
     plural = "" if count == 1 else "es" if noun.endswith("s") else "s"
     return f"{count:,} {noun}{plural}"
-
-
-def _decimals(apart: Distances) -> tuple[str, str, str, str]:
-    spread = Spread.of(apart.each[~np.isnan(apart.each)])
-    least, median = f"{spread.least:,.1f}", f"{spread.median:,.1f}"
-    return least, median, f"{spread.mean:,.1f}", f"{spread.greatest:,.1f}"
-
-
-def _cells(spread: Spread) -> tuple[str, str, str, str]:
-    median = f"{spread.median:,.1f}".removesuffix(".0")
-    return f"{spread.least:,}", median, f"{spread.mean:,.1f}", f"{spread.greatest:,}"

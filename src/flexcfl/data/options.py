@@ -1,27 +1,38 @@
 """The settings that datasets share: the user's own folder, or a partition and what it takes."""
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, Protocol, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from flexcfl.data.client_lists import IndexLists
-from flexcfl.data.partition import Indices, split
-from flexcfl.data.partition_registry import PARTITIONS, Partition, divided
+from flexcfl.data.partition import Indices, by_classes, dirichlet, iid, split
+from flexcfl.errors import DataError
+from flexcfl.extensions import Registry, understood_as
 from flexcfl.seeds import generator
 from flexcfl.settings import shown, validated
 
 __all__ = [
     "FORBID",
     "PARTICULAR",
+    "PARTITIONS",
+    "ByClasses",
     "Count",
     "Defaults",
+    "Dirichlet",
     "FolderOptions",
+    "Iid",
+    "Partition",
+    "PartitionEntry",
     "PoolOptions",
     "Seed",
     "Share",
+    "divided",
     "own_partitions",
     "repartition",
 ]
@@ -37,16 +48,6 @@ Defaults: TypeAlias = Mapping[str, Mapping[str, float]]
 
 OPTIONS = ("classes_per_client", "concentration", "skew")
 PARTICULAR = ("clients", *OPTIONS, "test_share", "options")
-
-
-def own_partitions(clients: int, skew: float = 2.0, test_share: float = 0.1) -> Defaults:
-    """Return what each of our own partitions takes, with the defaults for one dataset."""
-    common = {"clients": clients, "test_share": test_share}
-    return {
-        "classes": {**common, "classes_per_client": 2, "skew": skew},
-        "dirichlet": {**common, "concentration": 0.5},
-        "iid": common,
-    }
 
 
 @dataclass(frozen=True, config=FORBID)
@@ -68,6 +69,78 @@ class FolderOptions:
                 "(in Python: folder=DIR)."
             )
         return self.folder
+
+
+class Partition(Protocol):
+    """A rule by which the examples of a pool are given to clients; its options are its fields."""
+
+    def lists(
+        self, labels: Indices, clients: int, rng: np.random.Generator
+    ) -> Sequence[NDArray[np.integer]]:
+        """Return for every client the indices of its examples, in all no example twice."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True)
+class ByClasses:
+    """Each client has a few classes, and of each a share of power-law size."""
+
+    classes_per_client: int
+    skew: float
+
+    def lists(self, labels: Indices, clients: int, rng: np.random.Generator) -> list[Indices]:
+        """Divide by ``by_classes``."""
+        return by_classes(labels, clients, self.classes_per_client, rng, self.skew)
+
+
+@dataclasses.dataclass(frozen=True)
+class Dirichlet:
+    """Each class is divided over the clients in proportions drawn from a Dirichlet distribution."""
+
+    concentration: float
+
+    def lists(self, labels: Indices, clients: int, rng: np.random.Generator) -> list[Indices]:
+        """Divide by ``dirichlet``."""
+        return dirichlet(labels, clients, self.concentration, rng)
+
+
+@dataclasses.dataclass(frozen=True)
+class Iid:
+    """The shuffled pool is dealt out in equal parts."""
+
+    def lists(self, labels: Indices, clients: int, rng: np.random.Generator) -> list[Indices]:
+        """Divide by ``iid``."""
+        return iid(labels, clients, rng)
+
+
+@dataclasses.dataclass(frozen=True)
+class PartitionEntry:
+    """One line of the registry; the fields of ``partition`` are its options."""
+
+    summary: str
+    partition: type[Partition]
+
+
+PARTITIONS = Registry(
+    "partition",
+    {
+        "classes": PartitionEntry("a few classes for each client, in unequal shares", ByClasses),
+        "dirichlet": PartitionEntry("shares of each class from a Dirichlet draw", Dirichlet),
+        "iid": PartitionEntry("equal parts of the shuffled pool", Iid),
+    },
+    understood_as(PartitionEntry, "flexcfl.data.Iid", "lists"),
+)
+"""Every partition by its name."""
+
+
+def own_partitions(clients: int, skew: float = 2.0, test_share: float = 0.1) -> Defaults:
+    """Return what each of our own partitions takes, with the defaults for one dataset."""
+    common = {"clients": clients, "test_share": test_share}
+    return {
+        "classes": {**common, "classes_per_client": 2, "skew": skew},
+        "dirichlet": {**common, "concentration": 0.5},
+        "iid": common,
+    }
 
 
 @dataclass(frozen=True, config=FORBID)
@@ -124,6 +197,12 @@ class PoolOptions:
         return cls.defaults.get(partition, {**cls.defaults["iid"], "options": {}})
 
 
+def _does_not_apply(name: str, partition: str, defaults: Defaults) -> str:
+    takers = " or ".join(f"'{other}'" for other, takes in defaults.items() if name in takes)
+    takers = takers or "one of your own"
+    return f"{name} is for partition = {takers} and does not apply to '{partition}'."
+
+
 def repartition(labels: Indices, options: PoolOptions) -> tuple[IndexLists, IndexLists]:
     """Divide a pool by a partition that is not published, then each part into train and test."""
     rng = generator(options.seed, "partition")
@@ -132,7 +211,32 @@ def repartition(labels: Indices, options: PoolOptions) -> tuple[IndexLists, Inde
     return split(lists, taken["test_share"], rng)
 
 
-def _does_not_apply(name: str, partition: str, defaults: Defaults) -> str:
-    takers = " or ".join(f"'{other}'" for other, takes in defaults.items() if name in takes)
-    takers = takers or "one of your own"
-    return f"{name} is for partition = {takers} and does not apply to '{partition}'."
+def divided(
+    partition: Partition, labels: Indices, clients: int, rng: np.random.Generator
+) -> list[Indices]:
+    """Return what a partition gives to each client, once it is known to make sense."""
+    lists = [np.asarray(each) for each in partition.lists(labels, clients, rng)]
+    name = type(partition).__name__
+    if len(lists) != clients:
+        raise DataError(
+            f"The partition {name} gave {len(lists)} lists to {clients} clients: let it return one "
+            "for each."
+        )
+    for client, each in enumerate(lists):
+        if each.ndim != 1 or each.dtype.kind not in "iu" or not len(each):
+            raise DataError(
+                f"The partition {name} gave client {client} an array of type {each.dtype} and "
+                f"shape {each.shape}: let it be the indices of at least one example."
+            )
+    indices = np.concatenate(lists)
+    odd = indices[(indices < 0) | (indices >= len(labels))]
+    if len(odd):
+        raise DataError(
+            f"The partition {name} gave away example {odd[0]} of {len(labels)}, which are "
+            "numbered from 0: correct its indices."
+        )
+    if len(np.unique(indices)) < len(indices):
+        raise DataError(
+            f"The partition {name} gave an example to more than one client: give each to one."
+        )
+    return [each.astype(np.int64, copy=False) for each in lists]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from flexcfl.data import PartitionEntry
-from flexcfl.data.partition_registry import Partition, divided
+from flexcfl.data.options import Partition, divided
 from flexcfl.errors import DataError
 from flexcfl.testing.check import demand, demand_options
 
