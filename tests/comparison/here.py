@@ -9,8 +9,7 @@ import pytest
 
 from flexcfl.comparison import pool
 from flexcfl.comparison.messages import Message, Task
-from flexcfl.comparison.worker import RunWorker
-from flexcfl.comparison.worker_process import failure
+from flexcfl.comparison.worker import RunWorker, failure
 from flexcfl.data import Federation, IndexLists
 
 __all__ = ["Here", "all_done_here", "federation"]

@@ -3,6 +3,8 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,13 @@ import numpy as np
 import pytest
 
 import flexcfl
-from flexcfl.comparison import Comparison, api
+from flexcfl.comparison import Comparison, api, pool
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.objects import user_objects
-from tests.comparison.here import federation
+from flexcfl.record.round import Round
+from flexcfl.runner import Beginning
+from flexcfl.runner.tracking import TensorBoard
+from tests.comparison.here import all_done_here, federation
 
 SHORT: dict[str, Any] = {"rounds": 2, "cohort": 5, "epochs": 1}
 ASSIGNED = {"data.clients": 10}
@@ -107,6 +112,8 @@ def test_a_script_needs_no_guard_and_may_have_a_network_beside_it(tmp_path: Path
         ({"seeds": "3"}, "seeds must be a whole number"),
         ({"model": lambda: None}, "cannot be found by other processes"),
         ({"model": SHORT.get}, "name it as package.module:factory"),
+        ({"callbacks": [flexcfl.Callback]}, "callbacks must be a list of objects such as"),
+        ({"callbacks": [TensorBoard()], "jobs": 2}, "leave jobs out, or name trackers with track"),
     ],
 )
 def test_what_cannot_be_done_is_refused_at_once(words: dict[str, Any], sentence: str) -> None:
@@ -119,3 +126,72 @@ def test_a_factory_of_a_module_is_known_by_its_name() -> None:
     own, given = user_objects({"model": factory})
     assert given["model"] == "tests.comparison.here:federation"
     assert own.factory is factory
+
+
+@dataclass
+class Diary(flexcfl.Callback):
+    """Writes down which run goes on, its rounds and its end."""
+
+    heard: list[str] = field(default_factory=list)
+    fails: BaseException | None = None
+
+    def begin(self, beginning: Beginning) -> None:
+        run = beginning.experiment
+        folder = beginning.folder.name if beginning.folder else "nowhere"
+        self.heard.append(f"{run.algorithm.name} {run.run.seed} after {beginning.before}: {folder}")
+
+    def round(self, done: Round) -> None:
+        self.heard.append(f"round {done.figures.round}")
+        if self.fails is not None:
+            raise self.fails
+
+    def end(self, run: flexcfl.Run) -> None:
+        self.heard.append("end")
+
+    def break_off(self, error: BaseException) -> None:
+        self.heard.append(f"broken off: {error}")
+
+
+def test_callbacks_follow_every_run_in_this_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: Callable[[Path], dict[str, bytes]]
+) -> None:
+    whole = ["round 1", "round 2", "end"]
+    diary, out = Diary(), tmp_path / "out"
+    options: dict[str, Any] = {"dataset": federation(), "seeds": 1, "rounds": 2}
+    with monkeypatch.context() as patch:
+        patch.setattr(pool, "Process", None)
+        found = api.compare(["fedavg", "ifca"], callbacks=[diary], out=out, **options)
+        assert diary.heard == [
+            *("fedavg 0 after 0: fedavg-seed0", *whole),
+            *("ifca 0 after 0: ifca-seed0", *whole),
+        ]
+        again = Diary()
+        api.compare(["fedavg", "ifca"], callbacks=[again], jobs=1, out=out, **options)
+        assert again.heard == []  # all were finished
+    with all_done_here():
+        other = api.compare(["fedavg", "ifca"], out=tmp_path / "other", **options)
+    for name, curves in found.curves.items():
+        assert np.array_equal(curves, other.curves[name], equal_nan=True)
+    assert snapshot(out) == snapshot(tmp_path / "other")
+
+
+@pytest.mark.parametrize(
+    ("raised", "error", "sentence"),
+    [
+        (ValueError("enough"), ValueError, "^enough$"),
+        (KeyboardInterrupt("enough"), KeyboardInterrupt, "^enough$"),
+        (SettingsError("enough"), SettingsError, "^'fedavg' with seed 0 failed: enough$"),
+    ],
+)
+def test_what_a_callback_raises_ends_the_comparison(
+    raised: BaseException, error: type[BaseException], sentence: str, tmp_path: Path
+) -> None:
+    options: dict[str, Any] = {"dataset": federation(), "rounds": 2}
+    diary = Diary(fails=raised)
+    with pytest.raises(error, match=sentence):
+        api.compare(["fedavg", "ifca"], callbacks=[diary], out=tmp_path / "out", **options)
+    begin = "fedavg 0 after 0: fedavg-seed0"
+    assert diary.heard == [begin, "round 1", "broken off: enough"]
+    diary = Diary()
+    api.compare(["fedavg", "ifca"], callbacks=[diary], out=tmp_path / "out", **options)
+    assert diary.heard[:3] == ["fedavg 0 after 0: fedavg-seed0", "round 1", "round 2"]

@@ -6,7 +6,8 @@ import sys
 import pytest
 
 from flexcfl.comparison.messages import Failed, Faulty
-from flexcfl.comparison.worker_process import failure, report_unraisable
+from flexcfl.comparison.worker import failure
+from flexcfl.comparison.worker_process import report_unraisable
 from flexcfl.errors import DiskError, TrainingError
 
 

@@ -1,7 +1,7 @@
 """``flexcfl.compare``: what the command does, from Python."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Unpack
 
@@ -16,6 +16,7 @@ from flexcfl.experiment.choices import keyword_homes
 from flexcfl.experiment.layers import spoken
 from flexcfl.experiment.objects import UserObjects, user_objects
 from flexcfl.experiment.options import SharedOptions, with_options
+from flexcfl.runner.callbacks import Callback, callback_list
 from flexcfl.settings import keywords, shown
 
 __all__ = ["compare"]
@@ -32,6 +33,7 @@ def compare(
     out: str | Path | None = None,
     progress: bool = False,
     track: str | Sequence[str] = (),
+    callbacks: Iterable[Callback] = (),
     **options: Unpack[SharedOptions],
 ) -> Comparison:
     """Run algorithms on the same clients, cohorts and shifts, with several seeds, in parallel.
@@ -49,6 +51,10 @@ def compare(
         progress: Whether to show what the command shows: settings, rounds and results.
         track: Names of trackers that log every run, ``"tensorboard"`` (with ``out``) or
             ``"mlflow"``.
+        callbacks: Objects that follow every run, as for ``flexcfl.run``; ``begin`` is told the
+            experiment and the folder of the next run. As they are objects of this process, all runs
+            are done in it, one after the other, instead of in worker processes. Runs that were
+            finished by an earlier call are not followed.
 
     Example:
         >>> import flexcfl
@@ -61,6 +67,12 @@ def compare(
     _check_sent(own)
     if jobs is not None:
         check_number("jobs", jobs)
+    followers = callback_list(callbacks)
+    if followers and jobs not in (None, 1):
+        raise SettingsError(
+            "With callbacks all runs are done in this process, one after the other: leave jobs "
+            "out, or name trackers with track, which can follow runs in other processes."
+        )
     said = spoken(given, set)
     return conduct(
         ComparisonSpec.of(_several(algorithms), seeds, said, own.federation),
@@ -69,6 +81,7 @@ def compare(
         folder=Path(out) if out is not None else None,
         federation=own.federation,
         track=[track] if isinstance(track, str) else list(track),
+        callbacks=followers,
     )
 
 

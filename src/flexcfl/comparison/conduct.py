@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,12 +14,13 @@ from rich.console import Console
 
 from flexcfl.comparison import display, table
 from flexcfl.comparison.folder import entered, finished, within
-from flexcfl.comparison.live import progress_view, showing
+from flexcfl.comparison.live import Take, progress_view, showing
 from flexcfl.comparison.messages import Done, Event, Remark
 from flexcfl.comparison.plan import Planned, own, shared
 from flexcfl.comparison.pool import carried_out, cores, parcel
 from flexcfl.comparison.result import Comparison
 from flexcfl.comparison.spec import ComparisonSpec
+from flexcfl.comparison.worker import RunWorker, carry_out_here
 from flexcfl.data import Federation
 from flexcfl.errors import FlexcflError
 from flexcfl.lines import tell
@@ -29,6 +30,7 @@ from flexcfl.record.places import command
 from flexcfl.report.page import Report, html
 from flexcfl.report.page.page import REPORT
 from flexcfl.report.terminal.settings import show
+from flexcfl.runner.callbacks import Callback
 from flexcfl.runner.conduct import loading
 from flexcfl.runner.stopping import Stop, StoppedError, listening
 from flexcfl.runner.tracking import trackers
@@ -37,6 +39,7 @@ __all__ = ["CSV", "JSON", "Folder", "conduct"]
 
 CSV, JSON = "comparison.csv", "comparison.json"
 Folder: TypeAlias = Path | Literal["new"] | None  # "new" is one under comparisons; None for nothing
+CarryOut: TypeAlias = Callable[[Sequence[Planned], Path | None, Stop, Take], None]
 
 
 def conduct(
@@ -48,30 +51,30 @@ def conduct(
     federation: Federation | None = None,
     stoppable: bool = False,
     track: Sequence[str] = (),
+    callbacks: Sequence[Callback] = (),
 ) -> Comparison:
     """Do all runs, ``jobs`` at once (by default one for each core), and compare them.
 
     The results are written into ``folder``. If this very comparison is in it already, it goes on. A
-    ``stoppable`` one listens to signals. ``track`` are the names of trackers for every run.
+    ``stoppable`` one listens to signals. ``track`` are the names of trackers for every run. With
+    ``callbacks``, which follow every run, all are done in this process.
     """
     trackers(track)  # so that what they lack is said here, and once
     runs, started = spec.runs(federation), monotonic()
-    sent, jobs = parcel(federation), min(jobs or cores(), len(runs))
+    jobs = 1 if callbacks else min(jobs or cores(), len(runs))
+    carry_out = _carrier(federation, jobs, track, callbacks)
     out = folder if isinstance(folder, Path) else None
     with nullcontext() if folder is None else entered(out, spec, runs, federation) as path:
         runs = within(path, runs) if path else runs
         before = finished(path, runs) if path else 0
         show(display.settings(runs, jobs, before), console)
-        results = _Results()
         with (
             _told_where(path, spec, runs, console),
             listening() if stoppable and path else nullcontext(Stop()) as stop,
             showing(progress_view(runs), console) as show_progress,
-            closing(carried_out(runs, jobs, sent, path, stop, track)) as events,
         ):
-            for event in events:
-                show_progress(event)
-                results.take(event)
+            results = _Results(show_progress)
+            carry_out(runs, path, stop, results.take)
         if path and len(results.done) < len(runs):
             how_far = f"with {len(results.done)} of {len(runs)} runs complete"
             raise StoppedError(how_far, path, stop)
@@ -84,15 +87,34 @@ def conduct(
     return comparison
 
 
+def _carrier(
+    federation: Federation | None, jobs: int, track: Sequence[str], callbacks: Sequence[Callback]
+) -> CarryOut:
+    """Return what carries out runs: worker processes, or this one if there are callbacks."""
+    if callbacks:
+        worker = RunWorker(federation, callbacks=callbacks, stoppable=False)
+        return lambda runs, path, _stop, take: carry_out_here(runs, worker, path, track, take)
+    sent = parcel(federation)
+
+    def in_processes(runs: Sequence[Planned], path: Path | None, stop: Stop, take: Take) -> None:
+        with closing(carried_out(runs, jobs, sent, path, stop, track)) as events:
+            for event in events:
+                take(event)
+
+    return in_processes
+
+
 @dataclass
 class _Results:
     """The finished runs by the names of their folders, and the remarks of all workers."""
 
+    show_progress: Take
     done: dict[str, Done] = field(default_factory=dict)
     remarks: set[str] = field(default_factory=set)
 
     def take(self, event: Event | None) -> None:
         """Take in the end of a run, and print a remark, unless another worker has made it."""
+        self.show_progress(event)
         if event is None:
             return
         run, message = event

@@ -101,6 +101,10 @@ class Failed:
     sentence: str
     begun: bool
 
+    def error(self, run: Work) -> FlexcflError:
+        """Return the error to raise, which names the run if it had begun."""
+        return self.kind(f"{run.title} failed: {self.sentence}" if self.begun else self.sentence)
+
 
 @dataclass(frozen=True)
 class Faulty:

@@ -141,8 +141,7 @@ def _checked(process: "Process", run: Work, message: Message | None) -> News:
             "fewer processes (--jobs)."
         )
     if isinstance(message, Failed):
-        blamed = f"{run.title} failed: " if message.begun else ""
-        raise message.kind(f"{blamed}{message.sentence}")
+        raise message.error(run)
     if isinstance(message, Faulty):
         raise RuntimeError(f"{run.title} failed.\n\n{message.trace}")
     return message

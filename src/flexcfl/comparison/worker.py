@@ -1,17 +1,40 @@
 """What does one run after the other: begins it, resumes it, or finds that it is finished."""
 
-from collections.abc import Callable, Iterator
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from threading import Event
 from typing import TypeAlias
 
 from flexcfl import disk
-from flexcfl.comparison.messages import Done, Message, Remark, Resumed, RoundDone, Task
+from flexcfl.comparison.messages import (
+    Done,
+    Event,
+    Failed,
+    Faulty,
+    News,
+    Remark,
+    Resumed,
+    RoundDone,
+    Started,
+    Task,
+    Work,
+)
 from flexcfl.data import Federation
-from flexcfl.errors import warnings_told
+from flexcfl.errors import (
+    DataError,
+    FlexcflError,
+    ModelError,
+    SettingsError,
+    TrainingError,
+    not_installed,
+    out_of_memory,
+    refused,
+    warnings_told,
+)
 from flexcfl.experiment.experiment import Data, Experiment
 from flexcfl.experiment.objects import UserObjects
 from flexcfl.record.claim import claimed
@@ -22,6 +45,7 @@ from flexcfl.record.places import CHECKPOINTS
 from flexcfl.record.round import Round
 from flexcfl.record.state import done_with
 from flexcfl.record.tables import ROUNDS
+from flexcfl.runner.callbacks import Callback
 from flexcfl.runner.execute import execute
 from flexcfl.runner.origin import Origin
 from flexcfl.runner.prepare import Prepared, prepare
@@ -29,10 +53,16 @@ from flexcfl.runner.restoring import Restored, restored
 from flexcfl.runner.stopping import Stop, listening
 from flexcfl.runner.tracking import trackers
 
-__all__ = ["RunWorker", "Send"]
+__all__ = ["RunWorker", "Send", "carry_out_here", "failure"]
 
-Send: TypeAlias = Callable[[Message], None]
+Send: TypeAlias = Callable[[News], None]
 
+MEMORY = (
+    "There is too little memory: lower --jobs, --epochs (or local.steps), --cohort or the number "
+    "of clients (data.clients), or choose a smaller --model."
+)
+# The errors that are made from their sentence alone, as others cannot be sent to another process.
+KINDS = (SettingsError, DataError, ModelError, TrainingError, FlexcflError)
 # What a process that was killed before its first checkpoint can have left.
 FILES = (EXPERIMENT, LABELS)
 REMAINS = {*FILES, *(f".{name}{disk.PART}" for name in FILES), LOCK, CHECKPOINTS}
@@ -43,18 +73,22 @@ class RunWorker:
     """Does one run after the other, and keeps the data while they stay the same.
 
     ``federation`` is one of the caller's own, in place of what runs name. ``begun`` says that the
-    last run could begin, and ``hung_up`` that nobody waits for a run any more.
+    last run could begin, and ``hung_up`` that nobody waits for a run any more. ``callbacks`` follow
+    every run. A ``stoppable`` worker listens to signals.
     """
 
     federation: Federation | None
-    hung_up: Event = field(default_factory=Event)
+    hung_up: threading.Event = field(default_factory=threading.Event)
+    callbacks: Sequence[Callback] = ()
+    stoppable: bool = True
     begun: bool = False
     _loaded: tuple[tuple[Data, Path | None], Federation] | None = None
 
     def do(self, task: Task, send: Send) -> None:
         """Do what is left to do of a run, and report its rounds and its end.
 
-        Where there is a folder, a signal lets the round end, and a checkpoint is made.
+        Where there is a folder, a signal to a stoppable worker lets the round end, and a checkpoint
+        is made.
         """
         self.begun = bool(task.folder and is_finished(task.folder))
         if task.folder and self.begun:
@@ -64,14 +98,14 @@ class RunWorker:
         def tell(sentence: str) -> None:
             send(Remark(sentence))
 
-        callbacks = trackers(task.track, tell)
+        callbacks = [*self.callbacks, *trackers(task.track, tell)]
         with warnings_told(lambda sentence: tell(f"Warning: {sentence}")):
             prepared = self._prepared(task.experiment)
         self._check_wanted()
         self.begun = True
         with (
             _placed(task, prepared) as (folder, found),
-            listening(tell=False) if folder else nullcontext(Stop()) as stop,
+            listening(tell=False) if folder and self.stoppable else nullcontext(Stop()) as stop,
         ):
             if found:
                 _report_restored(found, send)
@@ -142,3 +176,40 @@ def _report_restored(found: Restored, send: Send) -> None:
         send(Remark(each))
     known = [figures.accuracy for figures in found.rows[ROUNDS] if figures.accuracy is not None]
     send(Resumed(found.number, known[-1] if known else None))
+
+
+def failure(error: BaseException, begun: bool) -> Failed | Faulty:
+    """Return what is sent for an error, before a run has ``begun`` or in it."""
+    if isinstance(error, FlexcflError):
+        kind = next(kind for kind in KINDS if isinstance(error, kind))
+        return Failed(kind, str(error), begun)
+    if out_of_memory(error):
+        return Failed(TrainingError, MEMORY, begun)
+    if isinstance(error, OSError):
+        return Failed(TrainingError, refused(error), begun)
+    if isinstance(error, ImportError):
+        return Failed(TrainingError, not_installed(error), begun)
+    return Faulty("".join(traceback.format_exception(error)))
+
+
+def carry_out_here(
+    runs: Sequence[Work],
+    worker: RunWorker,
+    folder: Path | None,
+    track: Sequence[str],
+    take: Callable[[Event], None],
+) -> None:
+    """Do runs in this process, one after the other, and hand on what happens to them."""
+    for run in runs:
+        path = folder / run.folder if folder else None
+        if not (path and is_finished(path)):
+            take((run, Started()))
+
+        def send(message: News, run: Work = run) -> None:
+            take((run, message))
+
+        try:
+            worker.do(Task(run.experiment, path, tuple(track)), send)
+        except FlexcflError as error:
+            found = failure(error, worker.begun)
+            raise (found.error(run) if isinstance(found, Failed) else error) from error

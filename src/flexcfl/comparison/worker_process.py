@@ -11,49 +11,19 @@ import pickle
 import signal
 import sys
 import threading
-import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from queue import SimpleQueue
 from typing import IO, Any
 
-from flexcfl.comparison.messages import Failed, Faulty, Message, Task
-from flexcfl.comparison.worker import RunWorker, Send
-from flexcfl.errors import (
-    DataError,
-    FlexcflError,
-    ModelError,
-    SettingsError,
-    TrainingError,
-    not_installed,
-    out_of_memory,
-    refused,
-)
+from flexcfl.comparison.messages import Message, Task
+from flexcfl.comparison.worker import RunWorker, failure
+from flexcfl.errors import SettingsError
 from flexcfl.runner.stopping import StoppedError
 
-__all__ = ["failure", "main", "report_unraisable"]
-
-MEMORY = (
-    "There is too little memory: lower --jobs, --epochs (or local.steps), --cohort or the number "
-    "of clients (data.clients), or choose a smaller --model."
-)
-# The errors that are made from their sentence alone, as others cannot be sent to another process.
-KINDS = (SettingsError, DataError, ModelError, TrainingError, FlexcflError)
-
-
-def failure(error: BaseException, begun: bool) -> Failed | Faulty:
-    """Return what is sent for an error, before a run has ``begun`` or in it."""
-    if isinstance(error, FlexcflError):
-        kind = next(kind for kind in KINDS if isinstance(error, kind))
-        return Failed(kind, str(error), begun)
-    if out_of_memory(error):
-        return Failed(TrainingError, MEMORY, begun)
-    if isinstance(error, OSError):
-        return Failed(TrainingError, refused(error), begun)
-    if isinstance(error, ImportError):
-        return Failed(TrainingError, not_installed(error), begun)
-    return Faulty("".join(traceback.format_exception(error)))
+__all__ = ["main", "report_unraisable"]
 
 
 @dataclass(frozen=True)
@@ -114,7 +84,9 @@ def _send(answers: IO[bytes], message: Message) -> None:
         answers.flush()
 
 
-def _serve(incoming: "SimpleQueue[Any]", hung_up: threading.Event, send: Send) -> None:
+def _serve(
+    incoming: "SimpleQueue[Any]", hung_up: threading.Event, send: Callable[[Message], None]
+) -> None:
     """Take in a federation of the caller's own, or None, and then tasks, until a run is stopped."""
     worker = RunWorker(None, hung_up)
     while not hung_up.is_set():

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 from rich.console import Console
 
 from flexcfl.data import Federation
-from flexcfl.errors import SettingsError
 from flexcfl.experiment import toml
 from flexcfl.experiment.choices import keyword_homes
 from flexcfl.experiment.experiment import Experiment
@@ -15,7 +14,7 @@ from flexcfl.experiment.layers import Layer, spoken
 from flexcfl.experiment.objects import UserObjects, user_objects
 from flexcfl.experiment.options import Options, with_options
 from flexcfl.runner import conduct as conducting
-from flexcfl.runner.callbacks import Callback
+from flexcfl.runner.callbacks import Callback, callback_list
 from flexcfl.runner.conduct import conduct
 from flexcfl.runner.result import Run
 from flexcfl.settings import keywords
@@ -65,7 +64,7 @@ def run(
         folder=Path(out) if out is not None else None,
         file=Path(experiment) if isinstance(experiment, str | Path) else None,
         own=own,
-        callbacks=_several(callbacks),
+        callbacks=callback_list(callbacks),
     )
 
 
@@ -99,7 +98,7 @@ def resume(
         Console(quiet=not progress),
         layers=[spoken({"data": data}, {})] if data is not None else [],
         own=UserObjects(dataset, model, shift, drift),
-        callbacks=_several(callbacks),
+        callbacks=callback_list(callbacks),
     )
 
 
@@ -112,17 +111,3 @@ def _said(experiment: str | Path | Mapping[str, Any] | Experiment | None, own_da
     if own_data and isinstance(data, Mapping):
         tables["data"] = {key: data[key] for key in ("name", "arrivals") if key in data}
     return Layer("experiment", tables)
-
-
-def _several(callbacks: object) -> list[Callback]:
-    """Return callbacks as a list, once each is known to be one."""
-    given: list[Any] = list(callbacks) if isinstance(callbacks, Iterable) else [None]
-    needed = ("begin", "round", "end", "break_off")
-    for each in given:
-        # A class in the place of an object would have all of them, too.
-        if isinstance(each, type) or not all(hasattr(each, name) for name in needed):
-            raise SettingsError(
-                "callbacks must be a list of objects such as "
-                f"[flexcfl.runner.tracking.TensorBoard()], not {callbacks!r:.60}."
-            )
-    return given

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 from rich.console import Console
 
@@ -16,7 +16,16 @@ from flexcfl.record.round import Round
 from flexcfl.record.tables import GroupFigures, RoundFigures
 from flexcfl.runner.result import Run
 
-__all__ = ["Beginning", "Callback", "Company", "Tell", "View", "accompanied", "remark"]
+__all__ = [
+    "Beginning",
+    "Callback",
+    "Company",
+    "Tell",
+    "View",
+    "accompanied",
+    "callback_list",
+    "remark",
+]
 
 View: TypeAlias = Callable[[Iterator[Round]], Iterator[Round]]
 Tell: TypeAlias = Callable[[str], None]
@@ -73,6 +82,20 @@ class Callback(Protocol):
         It may even be what this callback has raised itself, after which it hears no more.
         """
         return
+
+
+def callback_list(callbacks: object) -> list[Callback]:
+    """Return callbacks as a list, and refuse what is none."""
+    given: list[Any] = list(callbacks) if isinstance(callbacks, Iterable) else [None]
+    needed = ("begin", "round", "end", "break_off")
+    for each in given:
+        # A class in the place of an object would have all of them, too.
+        if isinstance(each, type) or not all(hasattr(each, name) for name in needed):
+            raise SettingsError(
+                "callbacks must be a list of objects such as "
+                f"[flexcfl.runner.tracking.TensorBoard()], not {callbacks!r:.60}."
+            )
+    return given
 
 
 def remark(sentence: str) -> None:
