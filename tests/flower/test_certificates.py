@@ -69,11 +69,11 @@ def test_a_certificate_is_valid_for_so_long_and_no_longer(tmp_path: Path) -> Non
 
 def test_nodes_have_keys_as_flower_reads_them(tmp_path: Path) -> None:
     made = make(tmp_path, ["localhost"], 2)
-    assert len(set(made.node_keys)) == len(set(made.node_public_keys)) == 2
-    for private, public in zip(made.node_keys, made.node_public_keys, strict=True):
-        key = load_ssh_private_key(private.read_bytes(), None)
+    assert len(set(made.nodes)) == 2
+    for node in made.nodes:
+        key = load_ssh_private_key(node.key.read_bytes(), None)
         assert isinstance(key, ec.EllipticCurvePrivateKey)
-        assert key.public_key() == load_ssh_public_key(public.read_bytes())
+        assert key.public_key() == load_ssh_public_key(node.public_key.read_bytes())
         assert isinstance(key.curve, ec.SECP384R1)
 
 
@@ -82,7 +82,7 @@ def test_nobody_else_can_read_a_private_key_and_that_of_the_authority_is_not_kep
 ) -> None:
     made = make(tmp_path, ["localhost"], 2)
     private = [path for path in tmp_path.iterdir() if b"PRIVATE" in path.read_bytes()]
-    assert sorted(private) == sorted([made.key, *made.node_keys])
+    assert sorted(private) == sorted([made.server.key, *(node.key for node in made.nodes)])
     assert {stat.S_IMODE(path.stat().st_mode) for path in private} == {0o600}
 
 
@@ -94,7 +94,7 @@ def test_a_key_is_never_replaced(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="name another folder"):
         for_node(tmp_path, "node-0")
     assert before == {path: path.read_bytes() for path in tmp_path.iterdir()}
-    assert made.key in before
+    assert made.server.key in before
 
 
 @pytest.mark.parametrize("host", ["", "server:8000", "https://server", "-x", "a b", "dömäne"])

@@ -124,8 +124,9 @@ class Uninvited:
         self.made = certificates.make(folder / "old", ["127.0.0.1"], 1, timedelta(minutes=-1))
 
     def superlink(self, port: int) -> list[object]:
-        tls = ["--ssl-ca-certfile", self.made.ca, "--ssl-certfile", self.made.certificate]
-        tls += ["--ssl-keyfile", self.made.key]
+        made = self.made.server
+        tls = ["--ssl-ca-certfile", made.ca, "--ssl-certfile", made.certificate]
+        tls += ["--ssl-keyfile", made.key]
         return ["flower-superlink", "--host", "127.0.0.1", "--port", port, *tls, *APPLESS]
 
     def node(self, name: str, says: str | tuple[str, ...], port: int, *options: object) -> None:
@@ -135,7 +136,7 @@ class Uninvited:
 
     def start(self) -> None:
         ca = ["--root-certificates", self.server / "keys" / "ca.crt"]
-        key = ["--auth-supernode-private-key", self.made.node_keys[0]]
+        key = ["--auth-supernode-private-key", self.made.nodes[0].key]
         self.node("stranger", "[code: 2004] Failed to activate SuperNode.", self.port, *ca, *key)
         self.node("no key", "[code: 2001] SuperNode authentication is enabled.", self.port, *ca)
         cut_off = ("Server disconnected without", "Connection reset by peer")  # whichever is first
@@ -143,8 +144,8 @@ class Uninvited:
         self.node("wrong address", "Connection refused", free_port(), *ca, *key)
         self.commands["taken port"] = self.superlink(self.port)
         self.says["taken port"] = ("address already in use",)
-        port = free_port()
-        self.node("late", "certificate has expired", port, "--root-certificates", self.made.ca)
+        port, authority = free_port(), self.made.server.ca
+        self.node("late", "certificate has expired", port, "--root-certificates", authority)
         self.programs.start("expired", self.superlink(port)).until(RUNNING)
         told = [(name, f"{name}.log", words) for name, words in self.commands.items()]
         words = [sys.executable, "-c", FORKS, json.dumps(told, default=str)]

@@ -37,6 +37,10 @@ LOOPBACK = "127.0.0.1"
 DAY = datetime.timedelta(days=1)
 MONTH = 30 * DAY
 CENTURY = 36_500  # days
+NOT_FOR = (
+    *("content_commitment", "key_encipherment", "data_encipherment", "key_agreement"),
+    *("encipher_only", "decipher_only"),
+)
 NAME = re.compile(r"(?!-)[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.?")  # of a host
 
 
@@ -61,11 +65,8 @@ class NodeKey:
 class Certificates:
     """The files of a federation whose server and nodes trust one another."""
 
-    ca: Path
-    certificate: Path
-    key: Path
-    node_keys: tuple[Path, ...]
-    node_public_keys: tuple[Path, ...]
+    server: ServerCertificate
+    nodes: tuple[NodeKey, ...]
 
 
 def make(
@@ -77,13 +78,7 @@ def make(
     """
     server = for_server(folder, hosts, valid)
     keys = [for_node(folder, f"node-{number}") for number in range(nodes)]
-    return Certificates(
-        server.ca,
-        server.certificate,
-        server.key,
-        tuple(each.key for each in keys),
-        tuple(each.public_key for each in keys),
-    )
+    return Certificates(server, tuple(keys))
 
 
 def for_server(
@@ -95,13 +90,11 @@ def for_server(
     every = dict.fromkeys([*hosts, LOOPBACK])
     names = x509.SubjectAlternativeName([_general_name(host) for host in every])
     authority, server = _new_key(), _new_key()
-    leaf = _begun(SERVER, server, authority, valid, signs=False)
-    leaf = leaf.add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), False)
-    leaf = leaf.add_extension(names, critical=False)
+    usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
     files = ServerCertificate(folder / "ca.crt", folder / "server.crt", folder / "server.key")
     _write(files.key, _private(server, PrivateFormat.PKCS8), secret=True)
-    _write(files.ca, _signed(_begun(AUTHORITY, authority, authority, valid, signs=True), authority))
-    _write(files.certificate, _signed(leaf, authority))
+    _write(files.ca, _certificate(AUTHORITY, authority, authority, valid))
+    _write(files.certificate, _certificate(SERVER, server, authority, valid, usage, names))
     return files
 
 
@@ -131,19 +124,19 @@ def _general_name(host: str) -> x509.GeneralName:
     )
 
 
-def _begun(
+def _certificate(
     subject: x509.Name,
     key: ec.EllipticCurvePrivateKey,
     authority: ec.EllipticCurvePrivateKey,
     valid: datetime.timedelta,
-    *,
-    signs: bool,
-) -> x509.CertificateBuilder:
-    """Return a certificate with what every one has; the clocks of others may be behind."""
+    *more: x509.ExtensionType,
+) -> bytes:
+    """Return a certificate signed by the authority; the clocks of others may be behind."""
     now = datetime.datetime.now(datetime.UTC)
-    public, trusted = key.public_key(), authority.public_key()
-    vouched = x509.AuthorityKeyIdentifier.from_issuer_public_key(trusted)
-    return (
+    public, signs = key.public_key(), subject == AUTHORITY
+    issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.public_key())
+    usage = dict.fromkeys(NOT_FOR, False) | {"key_cert_sign": signs, "crl_sign": signs}
+    begun = (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(AUTHORITY)
@@ -152,27 +145,10 @@ def _begun(
         .not_valid_before(min(now, now + valid) - DAY)
         .not_valid_after(now + valid)
         .add_extension(x509.BasicConstraints(signs, 0 if signs else None), critical=True)
-        .add_extension(_usage(signs), critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
-        .add_extension(vouched, critical=False)
+        .add_extension(x509.KeyUsage(digital_signature=True, **usage), critical=True)
     )
-
-
-def _usage(signs: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=True,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=signs,
-        crl_sign=signs,
-        encipher_only=False,
-        decipher_only=False,
-    )
-
-
-def _signed(begun: x509.CertificateBuilder, authority: ec.EllipticCurvePrivateKey) -> bytes:
+    for each in (x509.SubjectKeyIdentifier.from_public_key(public), issuer, *more):
+        begun = begun.add_extension(each, critical=False)
     return begun.sign(authority, hashes.SHA384()).public_bytes(Encoding.PEM)
 
 

@@ -1,7 +1,7 @@
 """Messages to nodes and their answers over Flower's ``Grid``, within a time limit."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from flwr.app import Message, RecordDict
@@ -53,7 +53,7 @@ class MessageChannel:
         self, kind: str, contents: Mapping[int, RecordDict], number: int, limit: float
     ) -> dict[str, int]:
         """Send each node its content, and return by message which node is to answer."""
-        return self._pushed(self._messages(kind, contents, number, limit), contents)
+        return self._pushed(self._messages(kind, contents, number, limit))
 
     def _messages(
         self, kind: str, contents: Mapping[int, RecordDict], number: int, limit: float
@@ -63,10 +63,10 @@ class MessageChannel:
             for node, content in contents.items()
         ]
 
-    def _pushed(self, messages: list[Message], contents: Iterable[int]) -> dict[str, int]:
-        sent = list(self.grid.push_messages(messages)) if messages else []
-        pairs = zip(sent, contents, strict=False)  # a grid that takes nothing returns nothing
-        return {message: node for message, node in pairs if message}
+    def _pushed(self, messages: list[Message]) -> dict[str, int]:
+        sent = self.grid.push_messages(messages) if messages else []
+        pairs = zip(sent, messages, strict=False)  # a grid that takes nothing returns nothing
+        return {name: message.metadata.dst_node_id for name, message in pairs if name}
 
     def collect(self, due: dict[str, int]) -> Iterator[Answer]:
         """Yield the answers that are there by now, and take them off what is ``due``."""
@@ -83,19 +83,18 @@ class MessageChannel:
     def exchange(
         self, kind: str, contents: Mapping[int, RecordDict], number: int, limit: float
     ) -> Iterator[Answer]:
-        """Yield an answer for each node, as they come in; who is not heard of in time is late."""
+        """Yield an answer for each node as it comes in; one that does not come in time is late."""
         messages = self._messages(kind, contents, number, limit)
-        sizes = {node: size(each) for node, each in zip(contents, messages, strict=True)}
-        due, end = self._pushed(messages, contents), self.clock() + limit
+        sizes = {each.metadata.dst_node_id: size(each) for each in messages}
+        due, end = self._pushed(messages), self.clock() + limit
         for node in contents.keys() - set(due.values()):
             yield Answer(node, None, "it cannot be reached")
-        while due:
+        while True:
             for answer in self.collect(due):
                 yield replace(answer, down_bytes=sizes[answer.node])
-            if due and self.clock() >= end:
+            if not due or self.clock() >= end:
                 break
-            if due:
-                self.sleep(PAUSE)
+            self.sleep(PAUSE)
         for node in due.values():
             why = f"it did not answer within {limit:g} s"
             yield Answer(node, None, why, late=True, down_bytes=sizes[node])

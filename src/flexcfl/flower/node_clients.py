@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 from pydantic.dataclasses import dataclass as settings
 
 from flexcfl.data.files import cache
@@ -25,6 +25,8 @@ from flexcfl.runner.prepare import Prepared, prepare
 from flexcfl.settings import validated
 
 __all__ = ["NodeClients", "NodeSettings", "clients_of"]
+
+HomePath = Annotated[Path, AfterValidator(Path.expanduser)]  # quotes keep a shell from doing it
 
 
 @settings(frozen=True, config=ConfigDict(extra="forbid"))
@@ -43,9 +45,9 @@ class NodeSettings:
     clients: str | int | None = None
     partition_id: Annotated[int, Field(ge=0)] | None = None
     num_partitions: Annotated[int, Field(ge=1)] | None = None
-    files: Path | None = None
-    data: Path | None = None
-    memory: Path | None = None
+    files: HomePath | None = None
+    data: HomePath | None = None
+    memory: HomePath | None = None
     device: str = "cpu"
     code: str = ""
 
@@ -53,11 +55,7 @@ class NodeSettings:
     def of(cls, config: Mapping[str, Any]) -> "NodeSettings":
         """Return the settings of a node, whose names have hyphens where Flower's have."""
         plain = {name.replace("-", "_"): value for name, value in config.items()}
-        given = validated(cls, plain, "--node-config")
-        # Quotes keep a shell from it.
-        paths = {name: getattr(given, name) for name in ("files", "data", "memory")}
-        whole = {name: path.expanduser() for name, path in paths.items() if path is not None}
-        return replace(given, **whole)
+        return validated(cls, plain, "--node-config")
 
     def hosted(self, total: int) -> Ids:
         """Return the numbers of the clients that the node hosts, of so many."""

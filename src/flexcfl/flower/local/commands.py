@@ -81,8 +81,8 @@ class Programs:
             return [self._program("flower-superlink"), "--insecure", *where]
         return [
             *(self._program("flower-superlink"), "--enable-supernode-auth"),
-            *("--ssl-ca-certfile", str(held.ca), "--ssl-certfile", str(held.certificate)),
-            *("--ssl-keyfile", str(held.key), *where),
+            *("--ssl-ca-certfile", str(held.server.ca), "--ssl-keyfile", str(held.server.key)),
+            *("--ssl-certfile", str(held.server.certificate), *where),
         ]
 
     def superexec(self) -> list[str]:
@@ -94,7 +94,7 @@ class Programs:
         """Return the command of a SuperNode."""
         command = [self._program("flower-supernode"), *self._trust, "--superlink", self.address]
         if self.certificates is not None:
-            key = self.certificates.node_keys[node]
+            key = self.certificates.nodes[node].key
             command += ["--auth-supernode-private-key", str(key)]
         file = self._written(f"node-{node}.toml", config)
         return [*command, "--host", HOST, "--port", str(port), "--node-config", file]
@@ -114,14 +114,14 @@ class Programs:
     def connect(self) -> None:
         """Write down for ``flwr`` where the SuperLink is."""
         held = self.certificates
-        trust = {"insecure": True} if held is None else {"root-certificates": str(held.ca)}
+        trust = {"insecure": True} if held is None else {"root-certificates": str(held.server.ca)}
         table = {"default": NAME, NAME: {"address": self.address, **trust}}
         self._written(CONNECTION, {"superlink": table})
 
     def register(self, node: int) -> list[str]:
         """Return the command that lets a node in by its key."""
         assert self.certificates is not None
-        key = self.certificates.node_public_keys[node]
+        key = self.certificates.nodes[node].public_key
         return [self._program("flwr"), "supernode", "register", str(key), NAME]
 
     def submit(self, app: Path, config: Mapping[str, Any]) -> list[str]:
@@ -141,7 +141,7 @@ class Programs:
     @property
     def _trust(self) -> Sequence[str]:
         held = self.certificates
-        return ["--insecure"] if held is None else ["--root-certificates", str(held.ca)]
+        return ["--insecure"] if held is None else ["--root-certificates", str(held.server.ca)]
 
     def _written(self, name: str, table: Mapping[str, Any]) -> str:
         """Write TOML into a file, in which a name may hold what a command line does not take."""

@@ -1,18 +1,15 @@
 """``flexcfl federate``: a whole run whose clients are on SuperNodes of this machine."""
 
-import json
 import os
-import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tomli_w
 from rich.console import Console
 from rich.text import Text
 
@@ -62,21 +59,18 @@ def federate(
     The settings are those of a ``file`` and, above it, ``words``. ``track`` are the names of
     trackers.
     """
-    _check_possible(port)
-    trackers(track)  # so that what they lack is told before anything is started
-    layers = [Layer("file", toml.read(file))] if file else []
-    spoken = _with_nodes([*layers, words], nodes)
-    resolved = resolve([*layers, spoken, Layer("network", EVERY_ROUND)])
-    experiment = resolved.experiment
+    _check_possible(port, track)
+    layers = [Layer("given", {"network.nodes": NODES})]
+    layers += [Layer("file", toml.read(file)), words] if file else [words]
+    layers += [] if nodes is None else [Layer("given", {"network.nodes": nodes})]
+    resolved = resolve([*layers, Layer("network", EVERY_ROUND)])
     if out is not None:
         places.check_free(out)
     prepared = _prepared(resolved, file, console)
-    path, made = places.made(out, claim.ROOT / claim.name(experiment))
-    named = {"experiment": str(file)} if file else {}
-    config = {**named, "set": _assigned(spoken.values), "out": str(path), **_tracked(track)}
-    plan = Plan(path, config, _nodes(experiment), _settings(experiment), port=port, tls=tls)
+    path, made = places.made(out, claim.ROOT / claim.name(resolved.experiment))
+    config = {"experiment": toml.written(resolved.experiment), "track": ",".join(track)}
     with _going_on(path, console, made):
-        _hold(plan, prepared, console)
+        _hold(path, config, prepared, console, port=port, tls=tls)
     return path
 
 
@@ -88,8 +82,7 @@ def resume(
     track: Sequence[str] = (),
 ) -> None:
     """Go on with such a run; ``layers`` may say where the data are now."""
-    _check_possible(None)
-    trackers(track)
+    _check_possible(None, track)
     file = path / EXPERIMENT
     experiment = resolve([Layer("file", toml.read(file)), *layers]).experiment
     if is_finished(path):
@@ -98,11 +91,10 @@ def resume(
         pass
     # Everything is from the file, which need not be said of each setting.
     prepared = _prepared(Resolved(experiment, {}), file, console)
+    config = {"resume": True, "track": ",".join(track)}
     tls = RunProgress(path).registration.exists()
-    config = {"out": str(path), "resume": True, **_tracked(track)}
-    plan = Plan(path, config, _nodes(experiment), _settings(experiment), tls=tls)
     with _going_on(path, console, None):
-        _hold(plan, prepared, console)
+        _hold(path, config, prepared, console, tls=tls)
 
 
 def is_local(path: Path) -> bool:
@@ -119,23 +111,34 @@ def forget(path: Path) -> None:
         RunProgress(path).forget()
 
 
-def _hold(plan: Plan, prepared: Prepared, console: Console) -> None:
+def _hold(
+    path: Path,
+    config: Mapping[str, Any],
+    prepared: Prepared,
+    console: Console,
+    *,
+    port: int | None = None,
+    tls: bool = False,
+) -> None:
     """Hold a run, and show its rounds as they are written down."""
-    what = f"Starting a SuperLink and {plan.nodes} SuperNode{'' if plan.nodes == 1 else 's'}"
+    experiment = prepared.experiment
+    config, total = {**config, "out": str(path)}, experiment.run.rounds
+    nodes, each = _nodes(experiment), _node_settings(experiment)
+    plan = Plan(path, config, nodes, each, port=port, tls=tls)
+    what = f"Starting a SuperLink and {nodes} SuperNode{'' if nodes == 1 else 's'}"
     if not console.is_terminal:  # where nothing turns while they start
         tell(what, console)
-    total = prepared.experiment.run.rounds
     with Federation(plan, _remark) as federation:
         with loading(console, what):
             before = federation.begin()
-        if plan.config.get("resume"):
+        if config.get("resume"):
             after = f"after round {before} of {total}" if before else "from the start"
             show({"resumed": Text(after)}, console)
         rounds = (_Followed(each, prepared.cohorts) for each in federation.rounds())
         for _ in shown(rounds, total, console, before):
             pass
-    forget(plan.folder)
-    show(results(load(plan.folder)), console)
+    forget(path)
+    show(results(load(path)), console)
 
 
 @dataclass(frozen=True)
@@ -154,17 +157,7 @@ def _nodes(experiment: Experiment) -> int:
     return experiment.network.nodes or NODES
 
 
-def _with_nodes(layers: Sequence[Layer], nodes: int | None) -> Layer:
-    """Return what is said last, and how many nodes there are where nobody has said so."""
-    *_, words = layers
-    if nodes is None and any("network.nodes" in layer.values for layer in layers):
-        return words
-    return replace(
-        words, values={**words.values, "network.nodes": NODES if nodes is None else nodes}
-    )
-
-
-def _settings(experiment: Experiment) -> dict[str, Any]:
+def _node_settings(experiment: Experiment) -> dict[str, Any]:
     """Return what every node is told of its machine."""
     run = experiment.run
     folder = getattr(experiment.data.options, "folder", None) or run.data
@@ -176,25 +169,7 @@ def _settings(experiment: Experiment) -> dict[str, Any]:
     }
 
 
-def _tracked(track: Sequence[str]) -> dict[str, str]:
-    """Return the names of trackers as the app is told of them."""
-    return {"track": ",".join(track)} if track else {}
-
-
-def _assigned(values: Mapping[str, Any]) -> str:
-    """Return settings as the app is told of them: words of ``KEY=VALUE``, as for a shell."""
-    return shlex.join(f"{name}={_value(value)}" for name, value in values.items())
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, Mapping):  # on one line, where tomli_w begins a table
-        pairs = (f"{json.dumps(key)} = {_value(each)}" for key, each in value.items())
-        return f"{{{', '.join(pairs)}}}"
-    plain = str(value.absolute()) if isinstance(value, Path) else value
-    return tomli_w.dumps({"value": plain}).partition("=")[2].strip()
-
-
-def _check_possible(port: int | None) -> None:
+def _check_possible(port: int | None, track: Sequence[str]) -> None:
     if os.name != "posix":
         raise SettingsError(
             "'flexcfl federate' needs Linux or macOS: start SuperLink and SuperNodes by hand, as "
@@ -208,6 +183,7 @@ def _check_possible(port: int | None) -> None:
         ) from None
     if port is not None:
         check_free_port(port)
+    trackers(track)  # so that what they lack is told before anything is started
 
 
 def _prepared(resolved: Resolved, file: Path | None, console: Console) -> Prepared:

@@ -229,8 +229,8 @@ class Federation:
     def _submit(self) -> None:
         config = self.plan.config
         if self._progress.begun:
-            again = {"out": str(self.plan.folder), "resume": True}
-            config = again | {key: config[key] for key in ("track",) if key in config}
+            folder = str(self.plan.folder)
+            config = {"out": folder, "resume": True, "track": config.get("track", "")}
         self._finish("submit", [self._programs.submit(self.plan.app, config)])
 
     def _register(self) -> None:
