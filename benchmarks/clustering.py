@@ -8,20 +8,14 @@ instead: those of the products by count, those within LAPACK to the leading orde
 Examples: python benchmarks/clustering.py, and python benchmarks/clustering.py --work
 """
 
-import argparse
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import common
 import numpy as np
-from decompositions import (
-    OVERSAMPLES,
-    by_exact,
-    by_lanczos,
-    by_randomized,
-    lanczos_products,
-)
+from decompositions import OVERSAMPLES, by_exact, by_lanczos, by_randomized, lanczos_products
 
 from flexcfl.benchmark.machine import machine, peak_memory
 from flexcfl.clustering import complete_linkage, cosines, edc, gram, k_means, madc
@@ -101,21 +95,14 @@ def sizes(largest: int) -> Iterator[tuple[int, int]]:
     return ((n, d) for d in PARAMETERS for n in FOUNDERS if n * d <= largest)
 
 
-def line(*cells: object) -> str:
-    """Return a line of a table."""
-    return f"| {' | '.join(map(str, cells))} |"
-
-
 def main() -> None:
     """Print a table of times, or of work, line by line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = common.parser(__doc__)
     parser.add_argument("--largest", type=int, default=LARGEST, help="numbers of all updates")
     parser.add_argument("--rounds", type=int, default=5, help="1 for large updates")
     parser.add_argument("--work", action="store_true", help="millions of multiply-adds, not ms")
     options = parser.parse_args()
-    print(line("founders", "parameters", *STEPS))
+    print(common.line("founders", "parameters", *STEPS))
     print(f"|{'---:|' * (2 + len(STEPS))}")
     measured(20, 100, rounds=1)  # so that libraries are there
     for n, d in sizes(options.largest):
@@ -125,7 +112,7 @@ def main() -> None:
             else measured(n, d, options.rounds)
         )
         cells = (f"{found[name]:,.3g}" if name in found else "-" for name in STEPS)
-        print(line(n, f"{d:,}", *cells), flush=True)
+        print(common.line(n, f"{d:,}", *cells), flush=True)
     print(f"{machine()}. Peak memory {peak_memory() / 2**30:.1f} GiB.")
 
 

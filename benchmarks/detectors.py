@@ -13,11 +13,11 @@ in between, by up to a fifth or to new kinds, count as neither.
 Example: python benchmarks/detectors.py --data DIR
 """
 
-import argparse
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import common
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
@@ -203,9 +203,7 @@ def report(
 
 def main() -> None:
     """Read the options and print the tables."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = common.parser(__doc__)
     parser.add_argument("--data", type=Path, help="folder of the data (or FLEXCFL_DATA)")
     parser.add_argument("--dataset", default="mnist", help="which federation (mnist)")
     parser.add_argument("--seed", type=int, default=0, help="of visits and shifts (0)")

@@ -15,10 +15,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import kept
+import common
+from common import line
 from dropout_clients import EVERYTHING, Partial, Tally
 from reliability_rows import TABLES
-from reliability_tables import against, cells, difference, mean
+from reliability_tables import against, difference, mean
 
 from flexcfl.experiment.layers import Layer
 from flexcfl.experiment.resolve import resolve
@@ -104,10 +105,10 @@ def by_row(runs: Iterable[Done]) -> Mapping[str, Mapping[int, Done]]:
 def markdown(runs: Iterable[Done]) -> Iterator[str]:
     """Yield the table line by line."""
     found = by_row(runs)
-    yield cells(HEADS)
+    yield line(*HEADS)
     yield "|---|" + "---:|" * (len(HEADS) - 1)
     for row, own in found.items():
-        yield cells((row, *_figures(own, found[NOBODY])))
+        yield line(row, *_figures(own, found[NOBODY]))
 
 
 def _figures(own: Mapping[int, Done], nobody: Mapping[int, Done]) -> Iterator[str]:
@@ -119,13 +120,13 @@ def _figures(own: Mapping[int, Done], nobody: Mapping[int, Done]) -> Iterator[st
 
 def main() -> None:
     """Run all, two at once, keep a line for each, and print the table."""
-    given = kept.arguments(__doc__, FILE).parse_args()
+    given = common.arguments(__doc__, FILE).parse_args()
     more = {} if given.data is None else {"run.data": given.data}
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
         every = [(row, seed) for row in ROWS for seed in range(SEEDS)]
         begun = [pool.submit(run, row, seed, more) for row, seed in every]
         runs = [each.result() for each in begun]
-    kept.write(given.runs, Done, runs)
+    common.write(given.runs, Done, runs)
     print(*markdown(runs), sep="\n")
 
 

@@ -6,9 +6,9 @@ Fashion-MNIST, W6 Synthetic(1,1). W4 is a whole run of FlexCFL on W1 under swap-
 Example: python benchmarks/engine.py --data DIR
 """
 
-import argparse
 from pathlib import Path
 
+import common
 from rich.console import Console
 from rich.progress import Progress
 
@@ -50,9 +50,7 @@ def sentence(run: FullRun) -> str:
 
 def main() -> None:
     """Read the options and print what was measured."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = common.parser(__doc__)
     parser.add_argument("--data", type=Path, help="folder of the data (or FLEXCFL_DATA)")
     parser.add_argument("--works", nargs="+", choices=ROUNDS, default=list(ROUNDS), metavar="W")
     parser.add_argument("--rounds", type=int, help="instead of each work's own number")

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import kept
+import common
 import numpy as np
+from common import line
 from numpy.typing import NDArray
 from reliability_rows import FOUNDERS, SEEDS
-from reliability_tables import cells
 
 from flexcfl import seeds
 from flexcfl.experiment.layers import Layer
@@ -74,21 +74,21 @@ def cosines(updates: Vectors) -> NDArray[np.float64]:
 
 def markdown(runs: Sequence[Done]) -> Iterator[str]:
     """Yield a table line by line, its figures from the lowest to the highest of the seeds."""
-    yield cells(HEADS)
+    yield line(*HEADS)
     yield "|---|" + "---:|" * (len(HEADS) - 1)
     for attack in ATTACKS:
         own = [run for run in runs if run.attack == attack]
         columns = [(run.honest_lowest, run.hostile_highest) for run in own]
         spans = (f"{min(values):.2f} to {max(values):.2f}" for values in zip(*columns, strict=True))
         lost = [100 * run.honest_lost for run in own]
-        yield cells((attack, *spans, f"{min(lost):.0f} to {max(lost):.0f} %"))
+        yield line(attack, *spans, f"{min(lost):.0f} to {max(lost):.0f} %")
 
 
 def main() -> None:
     """Run all, keep a line for each, and print what they have in common."""
-    given = kept.arguments(__doc__, FILE).parse_args()
+    given = common.arguments(__doc__, FILE).parse_args()
     runs = [run(attack, seed, given.data) for attack in ATTACKS for seed in range(SEEDS)]
-    kept.write(given.runs, Done, runs)
+    common.write(given.runs, Done, runs)
     print(*markdown(runs), sep="\n")
 
 

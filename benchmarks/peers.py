@@ -10,7 +10,6 @@ wanted, set PIP_EXTRA_INDEX_URL to PyTorch's own index of such builds.
 Example: python benchmarks/peers.py --data DIR
 """
 
-import argparse
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+import common
 import numpy as np
 import pooch
 from contestants import environments
@@ -159,9 +159,7 @@ def chosen(peers: Sequence[str] | None) -> dict[str, Entry]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read the options, print the table and write it."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = common.parser(__doc__)
     peers = [name for name, entry in CATALOGUE.items() if entry.installs]
     kept = Path(pooch.os_cache("flexcfl")) / "peers"
     parser.add_argument("--data", type=Path, help="folder that holds mnist/ (or FLEXCFL_DATA)")

@@ -17,7 +17,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
 
-import kept
+import common
 import numpy as np
 from newcomers import Continuing
 from numpy.typing import NDArray
@@ -195,17 +195,17 @@ def run(variant: Variant) -> Done:
 
 def main() -> None:
     """Run all that is not in the file yet, and keep a line for each."""
-    parser = kept.arguments(__doc__, FILE)
+    parser = common.arguments(__doc__, FILE)
     parser.add_argument("--rounds", type=int, default=300)
     parser.add_argument("--seeds", type=int, default=3, help="how many, counted from 0")
     parser.add_argument("--only", choices=KINDS, help="one of them alone")
     given = parser.parse_args()
-    runs = kept.read(given.runs, Done)
+    runs = common.read(given.runs, Done)
     for kind, seed in product([given.only] if given.only else KINDS, range(given.seeds)):
         for variant in KINDS[kind](seed, given.data, given.rounds):
             if variant.key not in [astuple(done)[:-2] for done in runs]:
                 runs.append(run(variant))
-                kept.write(given.runs, Done, runs)
+                common.write(given.runs, Done, runs)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import kept
+import common
 from reliability_rows import BASE, TABLES, Settings, command, sets
 from reliability_tables import Runs, markdown
 
@@ -84,17 +84,17 @@ def missing(runs: Sequence[Done], only: str) -> Iterator[tuple[str, str, Setting
 
 def main() -> None:
     """Run what is not in the file, and print all tables."""
-    parser = kept.arguments(__doc__, FILE)
+    parser = common.arguments(__doc__, FILE)
     parser.add_argument("--only", default="", help="tables or rows whose name has this in it")
     given = parser.parse_args()
-    runs: list[Done] = kept.read(given.runs, Done)
+    runs: list[Done] = common.read(given.runs, Done)
     for name, row, settings in list(missing(runs, given.only)):
         print(f"{name}, {row}: {command(TABLES[name].seeds, settings)}", flush=True)
         try:
             runs = ordered([*runs, *run(name, row, settings, given.data)])
         except FlexcflError as error:
             raise SystemExit(str(error)) from None
-        kept.write(given.runs, Done, runs)
+        common.write(given.runs, Done, runs)
     for name in TABLES:
         print("", *markdown(name, by_row(runs)), sep="\n")
 

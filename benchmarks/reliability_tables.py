@@ -9,10 +9,11 @@ from statistics import fmean, stdev
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+from common import line
 from reliability_rows import TABLES, Row, command, sets
 from scipy.stats import t as student
 
-__all__ = ["BESIDE", "Runs", "against", "cells", "cost", "difference", "markdown", "mean"]
+__all__ = ["BESIDE", "Runs", "against", "cost", "difference", "markdown", "mean"]
 
 Runs: TypeAlias = Mapping[Row, Mapping[int, Any]]  # by row, then by seed
 
@@ -24,12 +25,12 @@ def markdown(name: str, runs: Runs) -> Iterator[str]:
     table = TABLES[name]
     beside = [BESIDE[each][0] for each in table.beside]
     heads = (table.head, "best", "difference", "final", "difference", *beside, "settings")
-    yield cells(heads)
+    yield line(*heads)
     yield "|---|" + "---:|" * (len(heads) - 2) + "---|"
     for row, settings in table.rows.items():
         if (name, row) in runs:
             told = f"`{sets(settings)}`" if settings else ""
-            yield cells((row, *_figures(name, row, runs), told))
+            yield line(row, *_figures(name, row, runs), told)
     yield ""
     yield f"Seeds 0 to {table.seeds - 1}, by `{command(table.seeds, {})}` and the settings."
 
@@ -82,11 +83,6 @@ def mean(shares: Iterable[float]) -> str:
     '95.5'
     """
     return f"{100 * fmean(shares):.1f}"
-
-
-def cells(values: Iterable[str]) -> str:
-    """Return a line of a table."""
-    return f"| {' | '.join(values)} |"
 
 
 def _signed(share: float) -> str:

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+import common
 import dropout
 import founders
-import kept
 import numpy as np
 import pytest
 import reliability
@@ -28,9 +28,9 @@ class Line:
 
 def test_runs_are_kept_in_full(tmp_path: Path) -> None:
     runs = [Line("a, b", 0.1 + 0.2), Line("", 1 / 3, 1e-17)]
-    kept.write(tmp_path / "runs.csv", Line, runs[:1])
-    assert kept.read(tmp_path / "runs.csv", Line) == runs[:1]
-    assert kept.read(tmp_path / "none.csv", Line) == []
+    common.write(tmp_path / "runs.csv", Line, runs[:1])
+    assert common.read(tmp_path / "runs.csv", Line) == runs[:1]
+    assert common.read(tmp_path / "none.csv", Line) == []
 
 
 def test_a_difference_has_the_interval_of_students_t() -> None:

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+import common
 import dropout
 import founders
-import kept
 import pytest
 import reliability
 from reliability_rows import SEEDS, TABLES, sets
@@ -13,11 +13,11 @@ from reliability_tables import against, cost, difference, markdown, mean
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "reliability.md").read_text("utf-8")
 TEXT = " ".join(PAGE.split())
-RUNS = kept.read(reliability.FILE, reliability.Done)
+RUNS = common.read(reliability.FILE, reliability.Done)
 ROWS = reliability.by_row(RUNS)
-PARTS = kept.read(dropout.FILE, dropout.Done)
+PARTS = common.read(dropout.FILE, dropout.Done)
 BY_PART = dropout.by_row(PARTS)
-DIRECTIONS = kept.read(founders.FILE, founders.Done)
+DIRECTIONS = common.read(founders.FILE, founders.Done)
 
 # Sentences of the page: what a row loses against the one with which its table is compared.
 CLAIMS = {

@@ -72,7 +72,6 @@ def measured(
     data: Path | None,
     dataset: str = "mnist",
     rounds: int = 50,
-    seed: int = 0,
     *,
     clients: int = 20,
     rates: Sequence[float] = RATES,
@@ -88,11 +87,11 @@ def measured(
         algorithm="flexcfl",
         rounds=rounds,
         shift="none",
-        seed=seed,
+        seed=0,
         data=data,
         set={"run.evaluate_every": rounds},
     )
-    groups = _members(trained, data, clients, generator(seed, "bound"))
+    groups = _members(trained, data, clients, generator(0, "bound"))
     models = np.stack(trained.models).astype(np.float64)
     found = [measure(groups, models, rate, epochs, ETA_G) for rate in rates]
     return Measured(dataset, rounds, tuple(found))

@@ -3,10 +3,10 @@
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
-from itertools import chain, count
+from itertools import chain
 from pathlib import Path
 
 from rich.console import Console, Group
@@ -94,9 +94,13 @@ def conduct(
     for cell in cells:
         cell.experiment  # noqa: B018  (mistakes in it are raised before a run begins)
     made, new = places.entered(folder)
-    with _given_back(new), locked(made):
-        _run(cells, console, jobs or cores(), folder, seconds)
-        return [path for each in requests for path in leave(each, console, folder)]
+    try:
+        with locked(made):
+            _run(cells, console, jobs or cores(), folder, seconds)
+            return [path for each in requests for path in leave(each, console, folder)]
+    except BaseException:
+        places.remove(new)
+        raise
 
 
 def planned(requests: Sequence[Request]) -> list[Cell]:
@@ -124,9 +128,12 @@ def _rank(part: Part) -> int:
 def _run(
     cells: Sequence[Cell], console: Console, jobs: int, folder: Path, seconds: float | None
 ) -> None:
-    parts = dict.fromkeys(cell.part for cell in cells)
-    recorded = {each.cell: each for each in finished(folder, parts) if each.path is None}
-    known = [(cell, _done(recorded[cell])) for cell in cells if cell in recorded]
+    recorded = {
+        each.cell: Done(each.summary, each.rounds["accuracy"], before=True)
+        for each in finished(folder, [cell.part for cell in cells])
+        if each.path is None
+    }
+    known = [(cell, recorded[cell]) for cell in cells if cell in recorded]
     due = [cell for cell in cells if cell not in recorded]
     missing = [cell for cell in due if not is_finished(folder / cell.folder)]
     if not missing:
@@ -148,20 +155,6 @@ def _run(
         how_far = f"with {progress.done} of {len(cells)} runs complete"
         raise StoppedError(how_far, folder, stop, AGAIN)
     tell(f"The time is over: {progress.text()}. To go on: {AGAIN}", console)
-
-
-def _done(result: Result) -> Done:
-    return Done(result.summary, result.rounds["accuracy"], before=True)
-
-
-@contextmanager
-def _given_back(new: Sequence[Path]) -> Iterator[None]:
-    """Remove again the folders that were made if nothing has come into them."""
-    try:
-        yield
-    except BaseException:
-        places.remove(new)
-        raise
 
 
 def leave(request: Request, console: Console, folder: Path) -> list[Path]:
@@ -208,8 +201,8 @@ def _results(request: Request, folder: Path) -> list[Result]:
     They are those that commands can ask for: of a row all parts, with the seeds from 0 on. Runs
     that only other targets need may be there as well.
     """
-    target, complete = target_named(request.target), list[Result]()
-    for row in named(target.rows, target.rows):
+    rows, complete = target_named(request.target).rows, list[Result]()
+    for row in named(rows, rows):
         parts = dict.fromkeys(request.parts(row))
         complete += _complete(list(finished(folder, parts)), len(parts))
     return compared(complete)
@@ -218,7 +211,8 @@ def _results(request: Request, folder: Path) -> list[Result]:
 def _complete(results: Sequence[Result], parts: int) -> list[Result]:
     """Return the runs of those seeds, counted from 0, with which so many parts are there."""
     runs = Counter((result.cell.rounds, result.cell.seed) for result in results)
-    seeds = {
-        rounds: next(seed for seed in count() if runs[rounds, seed] < parts) for rounds, _ in runs
-    }
-    return [result for result in results if result.cell.seed < seeds[result.cell.rounds]]
+    return [
+        result
+        for result in results
+        if all(runs[result.cell.rounds, seed] == parts for seed in range(result.cell.seed + 1))
+    ]

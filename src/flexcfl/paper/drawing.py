@@ -7,18 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from flexcfl.paper.results import Result
+from flexcfl.report.charts import palette
 from flexcfl.report.charts.curves import over_seeds
-from flexcfl.report.charts.palette import (
-    BLACK,
-    BLUE,
-    GOLD,
-    GREEN,
-    OLIVE,
-    PINK,
-    PLUM,
-    SKY,
-    VERMILION,
-)
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -41,18 +31,18 @@ MARGIN = 0.2  # below what is drawn, as a part of its height
 
 # A method looks the same in all figures, and FlexCFL is the darkest.
 LOOKS: Mapping[str, Look] = {
-    "fedavg": (SKY, "-"),
-    "fedprox": (GREEN, "-"),
-    "ifca": (GOLD, "-"),
-    "ifca-mig": (GOLD, "--"),
-    "fesem": (PINK, "-"),
-    "fesem-mig": (PINK, "--"),
-    "fedgroup": (BLUE, "-"),
-    "flexcfl": (BLACK, "-"),
-    "flexcfl-eta0.1": (VERMILION, "-"),
-    "flexcfl-eta1": (PLUM, "-"),
-    "flexcfl-eta5": (VERMILION, "--"),
-    "flexcfl-eta10": (OLIVE, "-"),
+    "fedavg": (palette.SKY, "-"),
+    "fedprox": (palette.GREEN, "-"),
+    "ifca": (palette.GOLD, "-"),
+    "ifca-mig": (palette.GOLD, "--"),
+    "fesem": (palette.PINK, "-"),
+    "fesem-mig": (palette.PINK, "--"),
+    "fedgroup": (palette.BLUE, "-"),
+    "flexcfl": (palette.BLACK, "-"),
+    "flexcfl-eta0.1": (palette.VERMILION, "-"),
+    "flexcfl-eta1": (palette.PLUM, "-"),
+    "flexcfl-eta5": (palette.VERMILION, "--"),
+    "flexcfl-eta10": (palette.OLIVE, "-"),
 }
 
 

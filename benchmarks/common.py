@@ -1,4 +1,4 @@
-"""Runs that are kept in a file, a line each, every figure in full."""
+"""What several benchmarks share: options, Markdown tables, and files with a line for each run."""
 
 import argparse
 import csv
@@ -9,19 +9,29 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter
 
-__all__ = ["arguments", "read", "write"]
+__all__ = ["arguments", "line", "parser", "read", "write"]
 
 DoneT = TypeVar("DoneT")  # a dataclass of figures; what may be empty has a default
 
 
-def arguments(description: str, file: Path) -> argparse.ArgumentParser:
-    """Return what is asked of whoever fills a file of runs: where the data are, and which file."""
-    parser = argparse.ArgumentParser(
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """Return a parser that shows the description of a script as it is written."""
+    return argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", type=Path, help="folder of the data sets' files")
-    parser.add_argument("--runs", type=Path, default=file, help="the file of all runs")
-    return parser
+
+
+def arguments(description: str | None, file: Path) -> argparse.ArgumentParser:
+    """Return the parser of a script that fills a file of runs: where the data are, and the file."""
+    options = parser(description)
+    options.add_argument("--data", type=Path, help="folder of the data (or FLEXCFL_DATA)")
+    options.add_argument("--runs", type=Path, default=file, help="the file of all runs")
+    return options
+
+
+def line(*cells: object) -> str:
+    """Return a line of a table."""
+    return f"| {' | '.join(map(str, cells))} |"
 
 
 def read(file: Path, kind: type[DoneT]) -> list[DoneT]:
