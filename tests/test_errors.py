@@ -30,5 +30,5 @@ def test_what_is_called_otherwise_elsewhere_is_known_and_other_things_are_no_sli
     assert nearest("optimizer", ["timer"]) is None
 
 
-def test_what_would_move_a_terminal_is_spelt_out() -> None:
+def test_what_would_move_a_terminal_is_escaped() -> None:
     assert str(SettingsError("two\nlines \x1b[31mred, Žluť.")) == r"two\nlines \x1b[31mred, Žluť."

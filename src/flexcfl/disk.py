@@ -8,23 +8,14 @@ import errno
 import itertools
 import os
 import stat
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TypeAlias
 
 __all__ = [
-    "PART",
-    "SAFE",
-    "Bytes",
-    "append",
-    "cut",
-    "flush",
-    "folder",
-    "read",
-    "remove",
-    "write",
-    "write_in_order",
+    *("PART", "SAFE", "Bytes"),
+    *("append", "cut", "flush", "folder", "read", "remove", "write", "write_in_order"),
 ]
 
 Bytes: TypeAlias = bytes | memoryview
@@ -63,12 +54,9 @@ def write_in_order(files: Mapping[Path, Iterable[Bytes]]) -> None:
 
 def append(path: Path, content: Bytes) -> None:
     """Add to the end of a file, made where there is none; ``flush`` makes sure of what is in it."""
-    file = _opened(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    try:
+    with _opened(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND) as file:
         _check_regular(file, path)
         _put(file, [memoryview(content)])
-    finally:
-        os.close(file)
 
 
 def cut(path: Path, length: int) -> None:
@@ -76,11 +64,8 @@ def cut(path: Path, length: int) -> None:
     if not length:
         remove(path)
         return
-    file = _opened(path, os.O_WRONLY)
-    try:
+    with _opened(path, os.O_WRONLY) as file:
         os.ftruncate(file, length)
-    finally:
-        os.close(file)
 
 
 def remove(path: Path) -> None:
@@ -115,25 +100,24 @@ def flush(path: Path) -> None:
 
 def read(path: Path, most: int | None = None) -> bytes:
     """Return what is in a regular file, or its first bytes."""
-    file = _opened(path, os.O_RDONLY)
-    try:
+    with _opened(path, os.O_RDONLY) as file:
         _check_regular(file, path)
         with os.fdopen(file, "rb", closefd=False) as content:
             return content.read() if most is None else content.read(most)
-    finally:
-        os.close(file)
 
 
 def _flushed(path: Path) -> None:
-    file = _opened(path, os.O_RDONLY)
-    try:
+    with _opened(path, os.O_RDONLY) as file:
         os.fsync(file)
+
+
+@contextmanager
+def _opened(path: Path, flags: int) -> Iterator[int]:
+    file = os.open(path, flags | SAFE, 0o666)
+    try:
+        yield file
     finally:
         os.close(file)
-
-
-def _opened(path: Path, flags: int) -> int:
-    return os.open(path, flags | SAFE, 0o666)
 
 
 def _check_regular(file: int, path: Path) -> None:
@@ -146,8 +130,8 @@ def _fill(files: Mapping[Path, Iterable[Bytes]]) -> None:
     with ExitStack() as opened:
         handles = []
         for path, parts in files.items():
-            handles.append(_opened(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC))
-            opened.callback(os.close, handles[-1])
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+            handles.append(opened.enter_context(_opened(path, flags)))
             _check_regular(handles[-1], path)
             _put(handles[-1], [memoryview(part).cast("B") for part in parts if len(part)])
         for handle in handles:

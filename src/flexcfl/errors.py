@@ -1,4 +1,4 @@
-"""What goes wrong and how it is told: one sentence that says what to do next."""
+"""Errors, and the sentences that say what went wrong and what to do next."""
 
 import difflib
 import warnings
@@ -9,22 +9,9 @@ from typing import Any
 from flexcfl import synonyms
 
 __all__ = [
-    "DataError",
-    "DataWarning",
-    "DiskError",
-    "FlexcflError",
-    "ModelError",
-    "SettingsError",
-    "TrainingError",
-    "nearest",
-    "not_installed",
-    "out_of_memory",
-    "printable",
-    "reason",
-    "refused",
-    "same",
-    "unknown",
-    "warnings_told",
+    *("DataError", "DataWarning", "DiskError", "FlexcflError", "ModelError", "SettingsError"),
+    *("TrainingError", "data_warnings_to", "nearest", "not_installed", "out_of_memory"),
+    *("printable", "reason", "refused", "same", "unknown"),
 ]
 
 # What torch says, in an error of no type of its own, on a processor and on a graphics card.
@@ -32,9 +19,9 @@ NO_MEMORY = ("can't allocate memory", "out of memory")
 
 
 class FlexcflError(Exception):
-    """A mistake that a person can mend; its text is one sentence, the command exits with 2.
+    """A mistake that the user can correct; its text is one sentence, the command exits with 2.
 
-    Names from files may hold anything, so whatever would move a terminal is spelt out.
+    Names from files may hold anything, so characters that control a terminal are escaped.
     """
 
     def __str__(self) -> str:
@@ -62,7 +49,7 @@ class TrainingError(FlexcflError):
 
 
 class DiskError(TrainingError):
-    """A run that cannot go on because a file cannot be written; it can once that is mended."""
+    """A run that cannot go on until a file can be written again."""
 
     path: object = None
     reason: str | None = None
@@ -70,14 +57,15 @@ class DiskError(TrainingError):
     @classmethod
     def of(cls, path: object, reason: str | None, then: str = "and run again.") -> "DiskError":
         """Return the error for a file, with what to do once it can be written."""
-        mend = "make room or mend its rights"
-        error = cls(f"'{path}' cannot be written ({reason}): {mend}, {then}")
+        error = cls(
+            f"'{path}' cannot be written ({reason}): make room or fix its permissions, {then}"
+        )
         error.path, error.reason = path, reason
         return error
 
 
 def printable(text: str) -> str:
-    r"""Return a text with everything spelt out that would move a terminal or break a line.
+    r"""Return a text in which all characters that control a terminal or end a line are escaped.
 
     >>> print(printable("two\nlines"))
     two\nlines
@@ -89,7 +77,7 @@ def printable(text: str) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """Return what others say of an error as it fits into a sentence: the first of theirs.
+    """Return the first sentence of an error's message, or its type, to be part of a sentence.
 
     >>> reason(ValueError("No such thing. Try another one.")), reason(KeyError())
     ('No such thing', 'KeyError')
@@ -99,7 +87,7 @@ def reason(error: BaseException) -> str:
 
 
 def refused(error: OSError) -> str:
-    """Return the sentence for what the system refuses, where nobody nearer to it says more.
+    """Return the sentence for an error of the operating system that nothing else explains.
 
     >>> refused(OSError(5, "Input/output error", "a.csv")).split(":")[0]
     "'a.csv' cannot be used (Input/output error)"
@@ -124,7 +112,7 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that somebody may have meant: what it is called elsewhere, or a slip.
+    """Return the known name that may have been meant: a synonym from elsewhere, or a typing error.
 
     >>> nearest("MNIST", ["digits", "mnist"]), nearest("lr", ["rounds", "rate"])
     ('mnist', 'rate')
@@ -169,14 +157,14 @@ def not_installed(error: ImportError) -> str:
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether an error is that memory has run out, by Python's word or by torch's."""
-    told = isinstance(error, RuntimeError) and any(sign in str(error) for sign in NO_MEMORY)
-    return told or isinstance(error, MemoryError)
+    """Whether an error says that memory has run out, be it Python's or torch's."""
+    of_torch = isinstance(error, RuntimeError) and any(sign in str(error) for sign in NO_MEMORY)
+    return of_torch or isinstance(error, MemoryError)
 
 
 @contextmanager
-def warnings_told(tell: Callable[[str], object]) -> Iterator[None]:
-    """Let a function tell warnings of data, without the lines of code that give them."""
+def data_warnings_to(tell: Callable[[str], object]) -> Iterator[None]:
+    """Hand the text of every ``DataWarning`` to a function, without the line of code it is from."""
     usual = warnings.showwarning
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:

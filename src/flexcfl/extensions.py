@@ -1,8 +1,8 @@
-"""What others add: algorithms, models and more, found by name in packages and files of theirs.
+"""Users' own algorithms, models and more, found by name in installed packages and in files.
 
 An installed package announces its own by an entry point of the group ``flexcfl.algorithms``,
 ``flexcfl.detectors`` and so on; anything that can be imported is named ``package.module:name``.
-Nothing of others is imported before somebody names it.
+Nothing of these is imported before it is named.
 """
 
 import dataclasses
@@ -21,22 +21,15 @@ from typing import Any, TypeVar
 from flexcfl.errors import FlexcflError, SettingsError
 
 __all__ = [
-    "RAISED",
-    "Registry",
-    "announced",
-    "importable_from_here",
-    "imported",
-    "in_short",
-    "is_path",
-    "summary_of",
-    "understood_as",
+    *("RAISED", "Registry", "announced", "importable_from_here", "imported"),
+    *("in_short", "is_path", "summary_of", "understood_as"),
 ]
 
 EntryT = TypeVar("EntryT")
 RAISED = (Exception, SystemExit)
-"""Whatever a person's own code raises; SystemExit would end the command without a word."""
+"""Whatever a user's own code raises; SystemExit would end the command without a word."""
 _LONGEST = 200
-# Python's own lines, installed packages' and ours: a mistake to mend is in none of them.
+# Files of Python, of installed packages and of flexcfl, none of which holds the user's mistake.
 _INSTALLED = [sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")]
 _NOT_THE_USERS = ("<", str(Path(__file__).parent), *_INSTALLED)
 
@@ -79,7 +72,7 @@ class Registry(Mapping[str, EntryT]):
 
 
 def understood_as(kind: type[EntryT], example: str, *needed: str) -> Callable[[object], EntryT]:
-    """Return what makes an entry ``kind(summary, class)`` of a person's own class.
+    """Return what makes an entry ``kind(summary, class)`` of a user's own class.
 
     The class is a dataclass, whose fields are its options, and has what is ``needed``. ``example``
     is one of ours, for the sentence on anything else.
@@ -105,7 +98,7 @@ def understood_as(kind: type[EntryT], example: str, *needed: str) -> Callable[[o
 
 
 def summary_of(thing: object) -> str:
-    """Return the first line of what a thing says of itself, as a phrase."""
+    """Return the first line of a docstring, as a phrase."""
     first, *_ = [*cleandoc(getattr(thing, "__doc__", None) or "").splitlines(), ""]
     return first.rstrip(".") or "it does not say what it is"
 
@@ -128,7 +121,7 @@ def imported(name: str, noun: str, refusal: type[FlexcflError] = SettingsError) 
             pkgutil.resolve_name(f"{module}:")
         except RAISED as error:
             raise refusal(
-                f"The {noun} '{name}' could not be imported ({in_short(error)}): mend "
+                f"The {noun} '{name}' could not be imported ({in_short(error)}): fix "
                 f"'{module}', install it, or start in its folder (this one is '{Path.cwd()}')."
             ) from error
         try:
@@ -141,7 +134,7 @@ def imported(name: str, noun: str, refusal: type[FlexcflError] = SettingsError) 
 
 @contextmanager
 def importable_from_here() -> Iterator[None]:
-    """Let a person's files in the current folder be imported, as ``python`` itself would."""
+    """Let files in the current folder be imported, as ``python`` itself would."""
     here = str(Path.cwd())
     sys.path.insert(0, here)
     try:
@@ -165,7 +158,7 @@ def loaded(point: EntryPoint, noun: str) -> object:
         package = point.dist.name if point.dist else point.value
         raise SettingsError(
             f"The {noun} '{point.name}' of the package '{package}' could not be imported "
-            f"({in_short(error)}): mend or uninstall the package."
+            f"({in_short(error)}): fix or uninstall the package."
         ) from error
 
 

@@ -161,7 +161,9 @@ def test_a_folder_that_cannot_be_written_is_told_at_once(
     (tmp_path / "taken").write_text("a file")
     unable = {**config, "memory": str(tmp_path / "taken" / "memory")}
     for order in (None, Settle(MINE)):
-        with pytest.raises(DiskError, match=r"cannot be written .*: make room or mend its rights"):
+        with pytest.raises(
+            DiskError, match=r"cannot be written .*: make room or fix its permissions"
+        ):
             asked(order, unable)
 
 

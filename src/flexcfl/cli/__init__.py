@@ -31,7 +31,7 @@ from flexcfl.cli import (
     train,
 )
 from flexcfl.cli.commands import Commands, example
-from flexcfl.errors import FlexcflError, not_installed, out_of_memory, refused, warnings_told
+from flexcfl.errors import FlexcflError, data_warnings_to, not_installed, out_of_memory, refused
 
 __all__ = ["app", "main"]
 
@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code; a person's mistake is one sentence and 2."""
     if isinstance(sys.stdout, TextIOWrapper):  # an unusual name must not undo a run's work
         sys.stdout.reconfigure(errors="replace")
-    with _interruptible_once(), warnings_told(lambda said: _told(f"Warning: {said}", 0)):
+    with _interruptible_once(), data_warnings_to(lambda said: _told(f"Warning: {said}", 0)):
         try:
             return _run(arguments)
         except _TerminatedError:

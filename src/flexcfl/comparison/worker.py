@@ -30,10 +30,10 @@ from flexcfl.errors import (
     ModelError,
     SettingsError,
     TrainingError,
+    data_warnings_to,
     not_installed,
     out_of_memory,
     refused,
-    warnings_told,
 )
 from flexcfl.experiment.experiment import Data, Experiment
 from flexcfl.experiment.objects import UserObjects
@@ -99,7 +99,7 @@ class RunWorker:
             send(Remark(sentence))
 
         callbacks = [*self.callbacks, *trackers(task.track, tell)]
-        with warnings_told(lambda sentence: tell(f"Warning: {sentence}")):
+        with data_warnings_to(lambda sentence: tell(f"Warning: {sentence}")):
             prepared = self._prepared(task.experiment)
         self._check_wanted()
         self.begun = True

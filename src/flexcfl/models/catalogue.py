@@ -83,7 +83,7 @@ def checked(factory: object, label: str) -> Callable[[], nn.Module]:
         except RAISED as error:
             raise ModelError(
                 f"The model '{label}' could not be made ({in_short(error)}): "
-                "mend the function or class that makes it."
+                "fix the function or class that makes it."
             ) from error
         if not isinstance(module, nn.Module):
             raise ModelError(

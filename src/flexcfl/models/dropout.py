@@ -31,20 +31,8 @@ class Site:
     shape: tuple[int, ...]
 
 
-def _whole(shape: tuple[int, ...]) -> tuple[int, ...]:
-    return shape
-
-
-def _channels(shape: tuple[int, ...]) -> tuple[int, ...]:
-    return (shape[0], *(1 for _ in shape[1:]))
-
-
-MASK_SHAPES: Mapping[Any, Callable[[tuple[int, ...]], tuple[int, ...]]] = {
-    functional.dropout: _whole,
-    functional.dropout1d: _channels,
-    functional.dropout2d: _channels,
-    functional.dropout3d: _channels,
-}
+OF_CHANNELS = {functional.dropout1d, functional.dropout2d, functional.dropout3d}
+DROPOUTS = {functional.dropout, *OF_CHANNELS}
 REFUSED = {functional.alpha_dropout, functional.feature_alpha_dropout}
 
 
@@ -86,13 +74,15 @@ class DropoutMode(TorchFunctionMode):
             raise ModelError(
                 f"{func.__name__} cannot be seeded for every client: use nn.Dropout instead."
             )
-        if func not in MASK_SHAPES:
+        if func not in DROPOUTS:
             return func(*args, **kwargs)
         tensor, probability, training, inplace = _arguments(*args, **kwargs)
         if not training or probability == 0:
             return tensor
-        site = Site(probability, MASK_SHAPES[func](tuple(tensor.shape[1:])))
-        dropped = self.drop(tensor, site)
+        shape = tuple(tensor.shape[1:])
+        if func in OF_CHANNELS:
+            shape = (shape[0], *(1 for _ in shape[1:]))
+        dropped = self.drop(tensor, Site(probability, shape))
         return tensor.copy_(dropped) if inplace else dropped
 
 

@@ -34,15 +34,8 @@ def dense(shape: tuple[int, ...], hidden: tuple[int, ...], classes: int) -> nn.S
 
 def mnist_cnn(classes: int) -> nn.Sequential:
     """Two 3x3 convolutions with pooling, dropout, one dense layer; for 28x28 images."""
-    return _glorot(
-        *_same(1, 32, kernel=3, size=28),
-        nn.MaxPool2d(2),
-        *_same(32, 64, kernel=3, size=14),
-        nn.MaxPool2d(2),
-        nn.Flatten(),
-        nn.Dropout(0.5),
-        nn.Linear(7 * 7 * 64, classes),
-    )
+    images = _two_convolutions(32, 64, kernel=3, size=28)
+    return _glorot(*images, nn.Dropout(0.5), nn.Linear(7 * 7 * 64, classes))
 
 
 def femnist_cnn(classes: int) -> nn.Sequential:
@@ -66,28 +59,14 @@ def femnist_cnn(classes: int) -> nn.Sequential:
 
 def fashion_cnn(classes: int) -> nn.Sequential:
     """Two 5x5 convolutions with pooling and a wide dense layer; for 28x28 images."""
-    return _glorot(
-        *_same(1, 32, kernel=5, size=28),
-        nn.MaxPool2d(2),
-        *_same(32, 64, kernel=5, size=14),
-        nn.MaxPool2d(2),
-        nn.Flatten(),
-        nn.Linear(7 * 7 * 64, 1024),
-        nn.ReLU(),
-        nn.Linear(1024, classes),
-    )
+    images = _two_convolutions(32, 64, kernel=5, size=28)
+    return _glorot(*images, nn.Linear(7 * 7 * 64, 1024), nn.ReLU(), nn.Linear(1024, classes))
 
 
 def digits_cnn(classes: int) -> nn.Sequential:
     """Two 3x3 convolutions with pooling, one dense layer; for 8x8 images, and ours."""
-    return _glorot(
-        *_same(1, 16, kernel=3, size=8),
-        nn.MaxPool2d(2),
-        *_same(16, 32, kernel=3, size=4),
-        nn.MaxPool2d(2),
-        nn.Flatten(),
-        nn.Linear(2 * 2 * 32, classes),
-    )
+    images = _two_convolutions(16, 32, kernel=3, size=8)
+    return _glorot(*images, nn.Linear(2 * 2 * 32, classes))
 
 
 def same_padding(size: int, kernel: int, stride: int) -> tuple[int, int]:
@@ -111,6 +90,12 @@ def _glorot(*layers: nn.Module) -> nn.Sequential:
             if layer.bias is not None:
                 nn.init.zeros_(layer.bias)
     return nn.Sequential(*layers)
+
+
+def _two_convolutions(first: int, second: int, kernel: int, size: int) -> list[nn.Module]:
+    """Return convolutions with so many channels, each followed by pooling, and a Flatten."""
+    ones, others = _same(1, first, kernel, size), _same(first, second, kernel, size // 2)
+    return [*ones, nn.MaxPool2d(2), *others, nn.MaxPool2d(2), nn.Flatten()]
 
 
 def _valid(inputs: int, outputs: int, kernel: int) -> list[nn.Module]:

@@ -83,7 +83,7 @@ class Slots:
         if not found.all():
             raise TrainingError(
                 f"A shift moves the slot {slots[~found][0]} from a client that does not own it: "
-                "mend it so that it gives only what is there, as holdings.slots_of says."
+                "fix it so that it gives only what is there, as holdings.slots_of says."
             )
         owner[place] = np.searchsorted(affected, taker)
         offsets = offsets_of(np.bincount(owner, minlength=len(affected)))

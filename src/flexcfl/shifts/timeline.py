@@ -179,5 +179,5 @@ class Timeline:
         if len(empty):
             raise TrainingError(
                 f"The shift '{name}' leaves client {empty[0]} without a training example in round "
-                f"{number}: mend it so that every client always has one."
+                f"{number}: fix it so that every client always has one."
             )

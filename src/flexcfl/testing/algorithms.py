@@ -105,10 +105,9 @@ def check_serving(algorithm: Algorithm[Any], state: Any, clients: int = CLIENTS)
 
 def the_same_seed_gives_the_same_run_bit_for_bit(subject: AlgorithmSubject) -> None:
     """Two runs with the same draws end in the same state."""
-    algorithm, runs = subject.made(), []
-    for _ in range(2):
-        federation = Parabolas(CLIENTS)
-        runs.append(advanced(algorithm, started(algorithm, federation), federation))
+    algorithm = subject.made()
+    federations = Parabolas(CLIENTS), Parabolas(CLIENTS)
+    runs = [advanced(algorithm, started(algorithm, each), each) for each in federations]
     demand(same(*runs), "Two runs with the same seed differ: draw from the rng that is given.")
 
 
@@ -121,8 +120,7 @@ def another_seed_starts_elsewhere(subject: AlgorithmSubject) -> None:
 
 def training_moves_the_models(subject: AlgorithmSubject) -> None:
     """Some model is another after some rounds."""
-    algorithm, federation = subject.made(), Parabolas(CLIENTS)
-    before = started(algorithm, federation)
+    algorithm, federation, before = _begun(subject)
     after = advanced(algorithm, before, federation)
     still = np.array_equal(algorithm.serving(before).models, algorithm.serving(after).models)
     demand(not still, "After four rounds the models are those of the start.")
@@ -130,8 +128,7 @@ def training_moves_the_models(subject: AlgorithmSubject) -> None:
 
 def the_state_is_frozen_and_a_round_leaves_the_old_one_alone(subject: AlgorithmSubject) -> None:
     """A state can be kept, and gone back to."""
-    algorithm, federation = subject.made(), Parabolas(CLIENTS)
-    state = started(algorithm, federation)
+    algorithm, federation, state = _begun(subject)
     copies = [array.copy() for array in _arrays(state)]
     frozen = getattr(type(state), "__dataclass_params__", None)
     demand(frozen and frozen.frozen, "The state must be a dataclass that is frozen.")
@@ -142,8 +139,7 @@ def the_state_is_frozen_and_a_round_leaves_the_old_one_alone(subject: AlgorithmS
 
 def clients_are_served_finite_float32_models(subject: AlgorithmSubject) -> None:
     """What is served can be used, from the start on."""
-    algorithm, federation = subject.made(), Parabolas(CLIENTS)
-    state = started(algorithm, federation)
+    algorithm, federation, state = _begun(subject)
     for _ in range(2):
         check_serving(algorithm, state)
         state = advanced(algorithm, state, federation)
@@ -151,15 +147,13 @@ def clients_are_served_finite_float32_models(subject: AlgorithmSubject) -> None:
 
 def who_took_part_is_placed(subject: AlgorithmSubject) -> None:
     """A client that answered has a model."""
-    algorithm, federation = subject.made(), Parabolas(CLIENTS)
-    state = advanced(algorithm, started(algorithm, federation), federation, rounds=1)
-    _demand_placed(algorithm, state, COHORT)
+    algorithm, federation, state = _begun(subject)
+    _demand_placed(algorithm, advanced(algorithm, state, federation, rounds=1), COHORT)
 
 
 def everybody_seen_everybody_placed(subject: AlgorithmSubject) -> None:
     """After all were in a cohort, all have a model."""
-    algorithm, federation = subject.made(), Parabolas(CLIENTS)
-    state = started(algorithm, federation)
+    algorithm, federation, state = _begun(subject)
     for first in range(0, CLIENTS, 4):
         cohort = np.arange(first, first + 4)
         state = advanced(algorithm, state, federation, cohort, rounds=1)
@@ -168,8 +162,7 @@ def everybody_seen_everybody_placed(subject: AlgorithmSubject) -> None:
 
 def it_trains_the_cohort_it_was_given(subject: AlgorithmSubject) -> None:
     """All of the cohort train, once or in several orders, and nobody else does."""
-    algorithm, federation = subject.made(), Parabolas(CLIENTS)
-    state = started(algorithm, federation)
+    algorithm, federation, state = _begun(subject)
     federation.exchanges.clear()
     advanced(algorithm, state, federation, rounds=1)
     asked = [order.clients for order, _ in federation.exchanges if order.purpose == "training"]
@@ -197,8 +190,7 @@ def silent_clients_have_no_say(subject: AlgorithmSubject) -> None:
 
 def it_survives_an_empty_cohort(subject: AlgorithmSubject) -> None:
     """With nobody there, models stay as they are."""
-    algorithm, federation = subject.made(), Parabolas(CLIENTS)
-    state = started(algorithm, federation)
+    algorithm, federation, state = _begun(subject)
     after = advanced(algorithm, state, federation, np.empty(0, np.int64), rounds=2)
     still = np.array_equal(algorithm.serving(after).models, algorithm.serving(state).models)
     demand(still, "Models have moved although nobody took part.")
@@ -243,13 +235,11 @@ def nobody_is_asked_who_has_not_arrived(subject: AlgorithmSubject) -> None:
 
 def the_state_can_be_written_down_between_any_two_rounds(subject: AlgorithmSubject) -> None:
     """A run that goes on from a checkpoint is the run that never stopped."""
-    algorithm, federation = subject.made(), Parabolas(CLIENTS)
-    state = started(algorithm, federation)
+    algorithm, federation, state = _begun(subject)
     for _ in range(ROUNDS + 1):
         why = misfit(state_type(algorithm), state)
         demand(why is None, f"The state cannot be read back from a checkpoint: {why}.")
-        arrays: list[NDArray[Any]] = []
-        again = rebuilt(state_type(algorithm), flattened(state, arrays), arrays)
+        again = _written_and_read(algorithm, state)
         demand(same(again, state), "A state that was written down is another one when it is read.")
         state = advanced(algorithm, state, federation, rounds=1)
         onward = advanced(algorithm, again, Parabolas(CLIENTS), rounds=1)
@@ -258,16 +248,15 @@ def the_state_can_be_written_down_between_any_two_rounds(subject: AlgorithmSubje
 
 def a_newcomer_alone_finds_a_model_if_it_says_how(subject: AlgorithmSubject) -> None:
     """An algorithm that has a method ``newcomer`` places one client without the others."""
-    algorithm, federation = subject.made(), Parabolas(CLIENTS)
+    algorithm, federation, state = _begun(subject)
     if not isinstance(algorithm, Welcoming):
         return
-    state, alone = advanced(algorithm, started(algorithm, federation), federation), np.array([0])
+    state, alone = advanced(algorithm, state, federation), np.array([0])
     new = algorithm.newcomer(state)
     check_serving(algorithm, new, clients=1)
     known = np.array_equal(algorithm.serving(new).models, algorithm.serving(state).models)
     demand(known, "A newcomer must find the models that there are.")
-    arrays: list[NDArray[Any]] = []
-    again = rebuilt(state_type(algorithm), flattened(new, arrays), arrays)
+    again = _written_and_read(algorithm, new)
     demand(same(again, new), "What a newcomer finds is another state when it is read again.")
     talk = algorithm.round(new, alone, np.array([True]), np.random.default_rng(0))
     _demand_placed(algorithm, drive(talk, Parabolas(1)), alone)
@@ -300,6 +289,16 @@ PROMISES = (
     a_newcomer_alone_finds_a_model_if_it_says_how,
     it_says_what_it_is_and_what_it_can_be_told,
 )
+
+
+def _begun(subject: AlgorithmSubject) -> tuple[Algorithm[Any], Parabolas, Any]:
+    algorithm, federation = subject.made(), Parabolas(CLIENTS)
+    return algorithm, federation, started(algorithm, federation)
+
+
+def _written_and_read(algorithm: Algorithm[Any], state: Any) -> Any:
+    arrays: list[NDArray[Any]] = []
+    return rebuilt(state_type(algorithm), flattened(state, arrays), arrays)
 
 
 def _check_silence(algorithm: Algorithm[Any], silent: frozenset[int], phase: str | None) -> None:

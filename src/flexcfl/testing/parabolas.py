@@ -1,6 +1,5 @@
 """Clients in closed form: each one's loss is a parabola around a target of its own."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +22,6 @@ from flexcfl.protocol import (
     Kept,
     Local,
     Migrate,
-    Order,
     Place,
     Placed,
     Settle,
@@ -77,21 +75,34 @@ class Parabolas:
         """Draw a first model."""
         return rng.normal(size=PARAMETERS).astype(np.float32)
 
-    def __call__(self, order: Order[Any]) -> Any:
+    def __call__(self, order: Any) -> Any:
         """Answer an order, and remember both."""
-        fulfil: dict[type, Callable[[Any], Any]] = {
-            Train: self._train,
-            Evaluate: self._evaluate,
-            Place: self._place,
-            Keep: self._keep,
-            Migrate: self._migrate,
-            Choose: self._choose,
-            Settle: self._settle,
-            CheckDrift: self._check,
-        }
-        reply = fulfil[type(order)](order)
+        rows = self._answering(order)
+        reply = self._reply(order, rows, order.clients[rows])
         self.exchanges.append((order, reply))
         return reply
+
+    def _reply(self, order: Any, rows: Ids, clients: Ids) -> Any:
+        match order:
+            case Train():
+                return self._train(order, rows)
+            case Evaluate():
+                return Evaluated(clients, np.zeros(len(clients)), clients * 0, clients + 1)
+            case Place():
+                self._keep(clients, order)
+                return self._placed(clients, order.local)
+            case Migrate():
+                return self._placed(clients, order.local)
+            case Keep():
+                self._keep(clients, order)
+                return self._settled(clients)
+            case Settle():
+                return self._settled(clients)
+            case Choose():
+                return self._choose(order, clients)
+            case CheckDrift():
+                return self._check(clients)
+        raise TypeError(f"There is no answer to {order}.")
 
     def _answering(self, order: Any) -> Ids:
         clients = order.clients
@@ -107,8 +118,8 @@ class Parabolas:
         losses: NDArray[np.float64] = (gaps.astype(np.float64) ** 2).sum(axis=2) / 2
         return losses
 
-    def _train(self, order: Train) -> Trained:
-        rows, given = self._answering(order), order.model_of
+    def _train(self, order: Train, rows: Ids) -> Trained:
+        given = order.model_of
         losses = self._losses(order.clients[rows], order.models)
         model_of = lowest_finite(losses) if isinstance(given, str) else given[rows]
         able = model_of != NO_GROUP
@@ -121,17 +132,8 @@ class Parabolas:
             self._remember(clients)
         return Trained(clients, updates, clients + 1, loss, model_of)
 
-    def _evaluate(self, order: Evaluate) -> Evaluated:
-        clients = order.clients[self._answering(order)]
-        return Evaluated(clients, np.zeros(len(clients)), clients * 0, clients + 1)
-
-    def _place(self, order: Place) -> Placed:
-        clients = order.clients[self._answering(order)]
+    def _keep(self, clients: Ids, order: Place | Keep) -> None:
         self.kept |= dict.fromkeys(clients.tolist(), (order.origin, order.directions))
-        return self._placed(clients, order.local)
-
-    def _migrate(self, order: Migrate) -> Placed:
-        return self._placed(order.clients[self._answering(order)], order.local)
 
     def _placed(self, clients: Ids, local: Local) -> Placed:
         group_of = np.zeros(len(clients), np.int64)
@@ -143,26 +145,17 @@ class Parabolas:
         self._remember(clients)
         return Placed(clients, group_of)
 
-    def _keep(self, order: Keep) -> Kept:
-        clients = order.clients[self._answering(order)]
-        self.kept |= dict.fromkeys(clients.tolist(), (order.origin, order.directions))
+    def _settled(self, clients: Ids) -> Kept:
         self._remember(clients)
         return Kept(clients)
 
-    def _choose(self, order: Choose) -> Chosen:
-        clients = order.clients[self._answering(order)]
+    def _choose(self, order: Choose, clients: Ids) -> Chosen:
         model_of = lowest_finite(self._losses(clients, order.models))
         able = model_of != NO_GROUP
         self._remember(clients[able])
         return Chosen(clients[able], model_of[able])
 
-    def _settle(self, order: Settle) -> Kept:
-        clients = order.clients[self._answering(order)]
-        self._remember(clients)
-        return Kept(clients)
-
-    def _check(self, order: CheckDrift) -> Checked:
-        clients = order.clients[self._answering(order)]
+    def _check(self, clients: Ids) -> Checked:
         kinds = self.kinds.tolist()
         drifted = [self.known.get(each, kinds[each]) != kinds[each] for each in clients.tolist()]
         return Checked(clients, np.array(drifted, dtype=np.bool_))

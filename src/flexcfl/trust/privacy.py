@@ -92,18 +92,14 @@ class PrivacyGuard:
     def protected(self, updates: Vectors, clients: Ids, purpose: Purpose, number: int) -> Vectors:
         """Return the updates of different clients as they may leave them in round ``number``."""
         if self.settings.level == "client":
-            updates = self._hidden(updates, clients, purpose, number)
+            updates = clipped(updates, self.settings.clip)
+            deviation = self.settings.noise * self.settings.clip
+            for row, client in enumerate(clients.tolist()):
+                before = int(self._released[client])
+                rng = seeds.generator(self.seed, f"privacy {purpose}", number, client, before)
+                updates[row] = noised(updates[row], deviation, rng)
         self._released[clients] += 1
         return updates
-
-    def _hidden(self, updates: Vectors, clients: Ids, purpose: Purpose, number: int) -> Vectors:
-        hidden = clipped(updates, self.settings.clip)
-        deviation = self.settings.noise * self.settings.clip
-        for row, client in enumerate(clients.tolist()):
-            before = int(self._released[client])
-            rng = seeds.generator(self.seed, f"privacy {purpose}", number, client, before)
-            hidden[row] = noised(hidden[row], deviation, rng)
-        return hidden
 
     def spent(self, clients: Ids) -> Flags:
         """Return which clients would exceed the budget with one more release."""

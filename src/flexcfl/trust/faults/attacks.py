@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass as settings
 
 from flexcfl import seeds
 from flexcfl.aggregation import norms
-from flexcfl.protocol import Order, Trained, TrainingOrder, Vector, Vectors
+from flexcfl.protocol import Order, Vector, Vectors
 
 __all__ = ["Attack", "Drag", "LabelFlip", "Noise", "SignFlip", "of_share"]
 
@@ -115,9 +115,6 @@ class Noise(Attackers):
         """Put noise in the place of updates."""
         if not order.brings_updates:
             return reply
-        return replace(reply, updates=self._noise(order, reply, number, seed))
-
-    def _noise(self, order: TrainingOrder[Any], reply: Trained, number: int, seed: int) -> Vectors:
         updates = np.empty_like(reply.updates)
         deviations = self.scale * norms(reply.updates) / np.sqrt(updates.shape[1])
         for row, own in enumerate(order.draws(reply.clients)):
@@ -125,7 +122,7 @@ class Noise(Attackers):
             rng.standard_normal(out=updates[row], dtype=np.float32)
         with np.errstate(over="ignore", invalid="ignore"):  # of updates that are not finite
             updates *= deviations[:, np.newaxis].astype(np.float32)
-        return updates
+        return replace(reply, updates=updates)
 
 
 @settings(frozen=True, config=FORBID)

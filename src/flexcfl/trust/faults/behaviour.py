@@ -1,21 +1,11 @@
-"""How clients behave: between honest ones and the server, they vanish, fail and attack."""
+"""What becomes of honest answers on the way to the server: clients vanish, fail and attack."""
 
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
-from flexcfl.protocol import (
-    Executor,
-    Flags,
-    Ids,
-    Order,
-    Received,
-    Trained,
-    TrainingOrder,
-    among,
-    of_those,
-)
+from flexcfl.protocol import Executor, Flags, Order, Received, among, of_those
 from flexcfl.trust.faults.attacks import Attack
 from flexcfl.trust.faults.failures import KINDS, Absence, Faults, Roles
 from flexcfl.trust.faults.updates import Answers, Outdated, corrupted
@@ -51,11 +41,11 @@ class Behaviour:
         return _Round(self, number, executor)
 
     def memory(self) -> Outdated:
-        """Return all that is known after a round, which does not change with the behaviour."""
+        """Return a copy of all that is known after a round."""
         return self.answers.memory()
 
     def recall(self, memory: Outdated) -> None:
-        """Be as after the round of which this was remembered."""
+        """Go back to what ``memory`` returned."""
         self.answers.recall(memory)
 
 
@@ -87,14 +77,17 @@ class _Round:
             reply, late = self._in_time(self._remaining(order, reply))
         if not order.brings_updates:
             return Received(self._attacked(order, reply), late=late)
-        reply, rounds = self._outdated(order, reply)
-        return Received(self._corrupted(order, self._attacked(order, reply)), rounds, late)
+        world, kind_of = self.behaviour, self.behaviour.roles.kind_of
+        stale = kind_of[reply.clients] == STALE
+        reply, rounds = world.answers.stale(order, reply, stale, self.number)
+        reply = self._attacked(order, reply)
+        reply = corrupted(order, reply, kind_of[reply.clients], self.number, world.seed)
+        return Received(reply, rounds, late)
 
     def _fulfilled(self, order: Any) -> Any:
         """Return the reply of those who are there; the others do not even hear of it.
 
-        Where nobody is there the executor is not asked: what it does on the way, such as to store
-        what was to be sent, would be done for no one.
+        Where nobody is there the executor is not asked, lest it store what was to be sent.
         """
         if self.absent is None:
             return self.executor(order)
@@ -116,10 +109,6 @@ class _Round:
         late = self.late[reply.clients]
         return of_those(reply, ~late), int(late.sum())
 
-    def _outdated(self, order: TrainingOrder[Any], reply: Trained) -> tuple[Trained, Ids | None]:
-        stale = self.behaviour.roles.kind_of[reply.clients] == STALE
-        return self.behaviour.answers.stale(order, reply, stale, self.number)
-
     def _attacked(self, order: Order[Any], reply: Any) -> Any:
         attack, seed = self.behaviour.attack, self.behaviour.seed
         hostile = self.behaviour.roles.hostile[reply.clients]
@@ -127,14 +116,10 @@ class _Round:
             return reply
         honest = of_those(reply, hostile)
         altered = attack.altered(order, honest, self.number, seed)
-        return reply if altered is honest else _with(reply, hostile, altered)
-
-    def _corrupted(self, order: TrainingOrder[Any], reply: Trained) -> Trained:
-        kind_of = self.behaviour.roles.kind_of[reply.clients]
-        return corrupted(order, reply, kind_of, self.number, self.behaviour.seed)
+        return reply if altered is honest else _replaced(reply, hostile, altered)
 
 
-def _with(reply: Any, rows: Flags, own: Any) -> Any:
+def _replaced(reply: Any, rows: Flags, own: Any) -> Any:
     """Return a reply in which flagged clients answer something else."""
     if rows.all():
         return own
