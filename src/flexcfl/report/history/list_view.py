@@ -43,11 +43,11 @@ class ListView:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draw a table; put aside what is the same for all, and what there is no room for."""
-        names = self._names()
+        names = list(dict.fromkeys([*COLUMNS, *self.asked]))
         if not options.is_terminal:
             yield _table(self.rows, names, plainly=True)
             return
-        same = [name for name in names if self._may_be_aside(name) and self._same(name)]
+        same = [name for name in names if self._same(name)]
         names = [name for name in names if name not in same]
         fitting = self._fitting(names, options.max_width)
         if not fitting:
@@ -56,13 +56,10 @@ class ListView:
             yield _table(self.rows, fitting)
         yield from _remarks(self.rows, same, [name for name in names if name not in fitting])
 
-    def _names(self) -> list[str]:
-        return list(dict.fromkeys([*COLUMNS, *self.asked]))
-
-    def _may_be_aside(self, name: str) -> bool:
-        return name in HOISTED or (name not in COLUMNS and name not in FIGURES)
-
     def _same(self, name: str) -> bool:
+        """Whether a column, of those that may be put aside, is the same for all."""
+        if name not in HOISTED and (name in COLUMNS or name in FIGURES):
+            return False
         return len(self.rows) > 1 and len({cell(row, name) for row in self.rows}) == 1
 
     def _fitting(self, names: Sequence[str], width: int) -> list[str]:

@@ -78,7 +78,7 @@ def html(
     Where it will lie ``beside`` its runs, in that folder, commands name them from there, so that
     the folder may be moved and sent to others.
     """
-    script, plotly = _asset("page.js"), _plotly()
+    script, (plotly, packed) = _asset("page.js"), _plotly()
     made: str = _template("page.html.jinja").render(
         title=name or text.title(report),
         table=table,
@@ -87,7 +87,7 @@ def html(
         policy=_policy([script, plotly], live),
         style=_asset("page.css"),
         script=script,
-        plotly=_plotly_packed(),
+        plotly=packed,
         state=json.dumps(state(report, live=live), allow_nan=False).replace("<", "\\u003c"),
         chapters={} if live else _chapters(report),
         words=_filled("words.html.jinja", report),
@@ -170,7 +170,8 @@ def _packed(content: str) -> str:
 
 
 @cache
-def _plotly() -> str:
+def _plotly() -> tuple[str, str]:
+    """Return the script that draws charts, and the same packed."""
     try:
         from plotly.offline import get_plotlyjs  # here, because it takes a while to import
     except ImportError:
@@ -178,13 +179,8 @@ def _plotly() -> str:
             "Plotly, which draws the charts, is missing: pip install plotly"
         ) from None
     # A browser reads a line's end as one character, which is what the hash is taken of.
-    source: str = get_plotlyjs()
-    return source.replace("\r\n", "\n")
-
-
-@cache
-def _plotly_packed() -> str:
-    return _packed(_plotly())
+    source: str = get_plotlyjs().replace("\r\n", "\n")
+    return source, _packed(source)
 
 
 @cache

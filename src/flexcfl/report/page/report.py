@@ -68,11 +68,7 @@ class Report:
 
     @classmethod
     def of(cls, paths: Iterable[Path], read: Callable[[Path], RunRead] = read) -> "Report":
-        """Return the runs in these folders, or within them.
-
-        A run that cannot be shown is an error where it was named, and left out where it is one of
-        those in a folder.
-        """
+        """Return the runs in these folders, or within them, as ``readable`` has them."""
         runs, left_out = readable(paths, read)
         return cls(_settings(runs), left_out)
 

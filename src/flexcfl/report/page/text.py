@@ -1,7 +1,7 @@
 """What a page says in words and tables: what was run, what came of it, how to run it again."""
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -47,9 +47,12 @@ class Rerun:
 def title(report: Report) -> str:
     """Return what a page is called."""
     methods = list(dict.fromkeys(method for each in report.settings for method in each.methods))
-    several = f"{len(methods)} methods" if len(methods) > NAMED else ", ".join(methods)
     where = list(dict.fromkeys(run.settings["data"]["name"] for run in report.runs))
-    return f"{several} on {', '.join(where)}"
+    return f"{_named_or_counted(methods, ' methods')} on {', '.join(where)}"
+
+
+def _named_or_counted(methods: Collection[str], what: str = "") -> str:
+    return f"{len(methods)}{what}" if len(methods) > NAMED else ", ".join(methods)
 
 
 def state(report: Report) -> str:
@@ -74,10 +77,13 @@ def facts(setting: Setting) -> dict[str, str]:
         "data": f"{first['data']['name']}, {largest.record.clients:,} clients{_examples(largest)}",
         "model": f"{first['model']['name']}{_parameters(finished)}",
         "shift": _shift(first),
-        "rounds": _either(_rounds(run) for run in setting.runs),
+        "rounds": _either(
+            f"{run.record.total} with {run.settings['run']['cohort']} clients each"
+            for run in setting.runs
+        ),
         "local training": _either(_local(run) for run in setting.runs),
-        "methods": _methods(setting),
-        "seeds": ", ".join(str(seed) for seed in sorted({run.record.seed for run in setting.runs})),
+        "methods": _named_or_counted(setting.methods),
+        "seeds": ", ".join(map(str, sorted({run.record.seed for run in setting.runs}))),
         "made by": _either(_versions(run) for run in setting.runs),
     }
     return {name: words for name, words in found.items() if words}
@@ -100,16 +106,20 @@ def reruns(setting: Setting, beside: Path | None = None) -> list[Rerun]:
     return [
         Rerun(
             method,
-            f"flexcfl run {shlex.quote(str(_from(beside, runs[0].path) / EXPERIMENT))}",
-            ", ".join(str(run.record.seed) for run in runs),
+            f"flexcfl run {shlex.quote(str(_file(runs[0].path, beside)))}",
+            _seeds(runs),
             runs[0].text,
         )
         for method, runs in setting.methods.items()
     ]
 
 
-def _from(folder: Path | None, path: Path) -> Path:
-    return path if folder is None else path.relative_to(folder)
+def _file(path: Path, beside: Path | None) -> Path:
+    return (path if beside is None else path.relative_to(beside)) / EXPERIMENT
+
+
+def _seeds(runs: Iterable[RunRead]) -> str:
+    return ", ".join(str(run.record.seed) for run in runs)
 
 
 def _line(method: str, runs: Sequence[RunRead], measured: Flags) -> Line:
@@ -119,15 +129,13 @@ def _line(method: str, runs: Sequence[RunRead], measured: Flags) -> Line:
     done, total = min(run.record.done for run in runs), runs[0].record.total
     return Line(
         method=method,
-        seeds=", ".join(str(run.record.seed) for run in runs),
+        seeds=_seeds(runs),
         rounds=str(total) if done == total else f"{done} of {total}",
-        final=_shown(final, 100, "{:.1f}"),
-        best=_shown(Figure.of(each.best for each in accuracies), 100, "{:.1f}"),
-        traffic=_shown(Figure.of(map(_relative, runs)), 1, "x{:.2f}", spread=False),
-        megabytes=_shown(Figure.of(sent), 1e-6, "{:,.1f}", spread=False),
-        migrations=_shown(
-            Figure.of(_sum(run, "migrated") for run in runs), 1, "{:,.0f}", spread=False
-        ),
+        final=_accuracy(final),
+        best=_accuracy(Figure.of(each.best for each in accuracies)),
+        traffic=_mean(map(_relative, runs), "x{:.2f}"),
+        megabytes=_mean(sent, "{:,.1f}", 1e-6),
+        migrations=_mean((_sum(run, "migrated") for run in runs), "{:,.0f}"),
         rank=final.rank,
     )
 
@@ -142,13 +150,15 @@ def _relative(run: RunRead) -> float | None:
     return _sum(run, "transfers") / fedavg if fedavg else None
 
 
-def _shown(figure: Figure, scale: float, form: str, spread: bool = True) -> str:
-    if figure.mean is None:
-        return UNKNOWN
-    mean = form.format(scale * figure.mean)
-    if not spread or figure.spread is None:
-        return mean
-    return f"{mean} ± {form.format(scale * figure.spread)}"
+def _mean(values: Iterable[float | None], form: str, scale: float = 1) -> str:
+    mean = Figure.of(values).mean
+    return UNKNOWN if mean is None else form.format(scale * mean)
+
+
+def _accuracy(figure: Figure) -> str:
+    """Return an accuracy in percent, with its spread where there are several seeds."""
+    values = [f"{100 * value:.1f}" for value in (figure.mean, figure.spread) if value is not None]
+    return " ± ".join(values) or UNKNOWN
 
 
 def _shift(tables: Tables) -> str:
@@ -167,11 +177,6 @@ def _unreleased(schedule: object, rounds: int) -> str:
     return f" (nothing is released before round {idle[0]})" if idle else ""
 
 
-def _methods(setting: Setting) -> str:
-    methods = list(setting.methods)
-    return str(len(methods)) if len(methods) > NAMED else ", ".join(methods)
-
-
 def _examples(run: RunRead) -> str:
     labels = run.record.labels
     if not labels:
@@ -188,10 +193,6 @@ def _versions(run: RunRead) -> str:
     versions: object = run.summary.get("versions") if run.summary else None
     told = versions.items() if isinstance(versions, dict) else ()
     return ", ".join(f"{name} {version}" for name, version in told if isinstance(version, str))
-
-
-def _rounds(run: RunRead) -> str:
-    return f"{run.record.total} with {run.settings['run']['cohort']} clients each"
 
 
 def _local(run: RunRead) -> str:
