@@ -1,11 +1,18 @@
 """For tests of the page: real runs to look at."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import flexcfl
 from flexcfl.report.page.page import write
+from tests.report.browsing import opened
+from tests.report.runs import broken_off, made
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 ALGORITHMS = ("fedavg", "flexcfl", "ifca")
 
@@ -35,3 +42,22 @@ def report(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("page") / "report.html"
     write([runs], out)
     return out
+
+
+@pytest.fixture(scope="module")
+def shared(browser: "Browser", report: Path) -> Iterator["Page"]:
+    """Return this page in a browser, for all tests of a module."""
+    with opened(browser, report) as page:
+        yield page
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a finished run of flexcfl, which nobody may change."""
+    return made(tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a run that was stopped after three rounds."""
+    return broken_off(tmp_path_factory, 3)

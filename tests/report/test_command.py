@@ -23,11 +23,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return made(tmp_path_factory, "flexcfl")
-
-
 def test_a_report_is_the_page_and_says_where_it_is(
     here: Path, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,7 +2,6 @@
 
 import csv
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,10 +9,10 @@ import numpy as np
 import pytest
 
 from flexcfl.protocol import numbers
-from tests.report.browsing import choose, downloaded, opened, rows
+from tests.report.browsing import choose, downloaded, rows
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 
 pytestmark = pytest.mark.slow
@@ -24,12 +23,6 @@ BURST = 1100  # milliseconds: within a second Chromium lets a page begin ten dow
 def table(path: Path) -> list[dict[str, str]]:
     with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
-
-
-@pytest.fixture(scope="module")
-def shared(browser: "Browser", report: Path) -> Iterator["Page"]:
-    with opened(browser, report) as made:
-        yield made
 
 
 @pytest.fixture

@@ -1,53 +1,20 @@
 """How the page looks in a real browser: contrast, room and pictures, in both themes."""
 
-import math
-from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 from PIL import Image
 
-from flexcfl.report.charts.palette import COLOURS, DARK, MARK, MIDDLING, PALE, of_group
 from flexcfl.report.page.page import write
 from tests.report.browsing import LOOKS, Theme, choose, opened
+from tests.report.colours import PAPER, contrast
 from tests.report.folders import construct
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.slow
-
-THEMES: tuple[Theme, ...] = ("light", "dark")
-PAPER = {"light": "#FFFFFF", "dark": "#181D24"}  # what charts are drawn on
-
-
-def contrast(one: Any, other: Any) -> float:
-    lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
-    return (lighter + 0.05) / (darker + 0.05)
-
-
-def luminance(colour: Any) -> float:
-    parts = colour
-    if isinstance(colour, str):
-        parts = [int(colour[place : place + 2], 16) for place in (1, 3, 5)]
-    shares = [part / 255 for part in parts]
-    linear = [s / 12.92 if s <= 0.04045 else ((s + 0.055) / 1.055) ** 2.4 for s in shares]
-    return float(np.dot(linear, (0.2126, 0.7152, 0.0722)))
-
-
-def distance(one: str, other: str) -> float:
-    """Return how far apart two colours are (CIE 1976, in the space L*a*b*)."""
-    return math.dist(_lab(one), _lab(other))
-
-
-def _lab(colour: str) -> tuple[float, float, float]:
-    shares = np.array([int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)])
-    linear = np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
-    matrix = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
-    x, y, z = np.cbrt(matrix @ linear / (0.9505, 1, 1.089)).tolist()
-    return 116 * y - 16, 500 * (x - y), 200 * (y - z)
 
 
 @pytest.fixture(scope="module")
@@ -64,22 +31,6 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
     construct(folder / "e", dataset="unmeasured", measured=False)
     write([folder], folder / "report.html")
     return folder / "report.html"
-
-
-@pytest.mark.parametrize("theme", THEMES)
-def test_lines_stand_out_from_the_paper_and_from_each_other(theme: Theme) -> None:
-    def shown(colour: str) -> str:
-        return DARK.get(colour, colour) if theme == "dark" else colour
-
-    lines = [shown(colour) for colour in COLOURS]
-    groups = [shown(of_group(group)) for group in range(21)]
-    assert {c: contrast(c, PAPER[theme]) for c in [*lines, *groups]} == {
-        c: pytest.approx(max(contrast(c, PAPER[theme]), 3)) for c in [*lines, *groups]
-    }
-    assert min(distance(one, other) for one, other in combinations(lines, 2)) > 15
-    assert len(set(groups)) == 21
-    for paper in (PALE, MIDDLING):  # the numbers in the cells of moves between groups
-        assert contrast(shown(MARK), shown(paper)) >= 4.5
 
 
 @pytest.mark.parametrize(("width", "theme"), [(390, "dark"), (1440, "light")])

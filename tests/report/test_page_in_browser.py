@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,12 +28,6 @@ HOSTILE = (
     "Ünïcødé 群 🙂",
     "very-long-" * 12,
 )
-
-
-@pytest.fixture(scope="module")
-def shared(browser: "Browser", report: Path) -> Iterator["Page"]:
-    with opened(browser, report) as made:
-        yield made
 
 
 @pytest.fixture

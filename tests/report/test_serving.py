@@ -4,7 +4,6 @@ import gzip
 import json
 import shutil
 import socket
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -18,7 +17,8 @@ from flexcfl.errors import SettingsError
 from flexcfl.report.page import Report, html
 from flexcfl.report.page.page import state
 from flexcfl.report.page.serving import address, server
-from tests.report.runs import ROUNDS, copied, made
+from tests.report.runs import ROUNDS, copied
+from tests.report.served import served
 from tests.waiting import PATIENCE
 
 
@@ -51,25 +51,14 @@ class Visitor:
 
 
 @contextmanager
-def served(folders: Sequence[Path], host: str = "127.0.0.1", port: int = 0) -> Iterator[Visitor]:
-    with server(folders, host, port) as serving:
-        thread = threading.Thread(target=serving.serve_forever, args=(0.02,))
-        thread.start()
-        try:
-            yield Visitor(*serving.server_address[:2])  # type: ignore[arg-type]
-        finally:
-            serving.shutdown()
-            thread.join(PATIENCE)
-
-
-@pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return made(tmp_path_factory, "flexcfl")
+def visited(folders: Sequence[Path], host: str = "127.0.0.1", port: int = 0) -> Iterator[Visitor]:
+    with served(folders, host, port) as serving:
+        yield Visitor(str(serving.server_address[0]), serving.server_port)
 
 
 @pytest.fixture(scope="session")
 def visitor(folder: Path) -> Iterator[Visitor]:
-    with served([folder]) as found:
+    with visited([folder]) as found:
         yield found
 
 
@@ -102,7 +91,9 @@ def test_what_has_not_changed_is_not_sent_again(visitor: Visitor) -> None:
     "path",
     [
         *("/nothing", "/chapter/", "/chapter/9", "/chapter/0-9", "/chapter/-1", "/chapter/0-"),
-        *("/chapter/x", "/../../etc/passwd", "/chapter/../0", "/state/", "/0", "/%00"),
+        *("/chapter/x", "/../../etc/passwd", "/chapter/../0", "/state/", "/0", "/%00", "/run"),
+        *("/experiment.toml", "//etc/passwd", "/chapter/..%2f..%2fexperiment.toml"),
+        "/chapter/../rounds.csv",
     ],
 )
 def test_there_is_nothing_else(path: str, visitor: Visitor) -> None:
@@ -148,7 +139,7 @@ def test_a_run_that_grows_is_followed(folder: Path, tmp_path: Path) -> None:
     (path / "summary.json").unlink()
     lines = (path / "rounds.csv").read_bytes().splitlines(keepends=True)
     (path / "rounds.csv").write_bytes(b"".join(lines[:3]))
-    with served([path]) as visitor:
+    with visited([path]) as visitor:
         first = visitor.ask("/state")
         assert json.loads(first.text)["status"] == f"round 2 of {ROUNDS}"
         with (path / "rounds.csv").open("ab") as file:
@@ -162,7 +153,7 @@ def test_a_run_that_grows_is_followed(folder: Path, tmp_path: Path) -> None:
 
 def test_a_run_that_begins_later_is_followed_as_well(folder: Path, tmp_path: Path) -> None:
     copied(folder, tmp_path, "first")
-    with served([tmp_path]) as visitor:
+    with visited([tmp_path]) as visitor:
         stamp = visitor.ask("/state").head["ETag"]
         copied(folder, tmp_path, "second")
         given = visitor.ask("/state", If_None_Match=stamp)
@@ -171,7 +162,7 @@ def test_a_run_that_begins_later_is_followed_as_well(folder: Path, tmp_path: Pat
 
 def test_what_cannot_be_read_for_a_moment_is_shown_as_it_was(folder: Path, tmp_path: Path) -> None:
     path = copied(folder, tmp_path)
-    with served([path]) as visitor:
+    with visited([path]) as visitor:
         before = visitor.ask("/state")
         shutil.move(path, tmp_path / "away")
         assert visitor.ask("/state").text == before.text
@@ -185,7 +176,7 @@ def test_what_cannot_be_read_for_a_moment_is_shown_as_it_was(folder: Path, tmp_p
 
 def test_files_that_are_none_of_a_run_make_no_difference(folder: Path, tmp_path: Path) -> None:
     path = copied(folder, tmp_path)
-    with served([path]) as visitor:
+    with visited([path]) as visitor:
         stamp = visitor.ask("/state").head["ETag"]
         (path / ".#rounds.csv").symlink_to("somebody@somewhere.1:2")  # as an editor does
         (path / ".rounds.csv.part").touch()
@@ -193,12 +184,12 @@ def test_files_that_are_none_of_a_run_make_no_difference(folder: Path, tmp_path:
 
 
 def test_where_there_is_no_run_nothing_is_served(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="There is no run in"), served([tmp_path]):
+    with pytest.raises(SettingsError, match="There is no run in"), visited([tmp_path]):
         pass
 
 
 def test_a_port_that_is_taken_is_followed_by_the_next_one(folder: Path) -> None:
-    with served([folder]) as first, served([folder], port=first.port) as second:
+    with visited([folder]) as first, visited([folder], port=first.port) as second:
         assert first.port < second.port < first.port + 20
         assert second.ask("/state").text == first.ask("/state").text
 
@@ -229,7 +220,7 @@ def test_other_addresses_of_this_machine(host: str, folder: Path) -> None:
             probe.bind((host, 0))
     except OSError:
         pytest.skip(f"this machine has no {host}")
-    with served([folder], host) as visitor:
+    with visited([folder], host) as visitor:
         assert visitor.ask("/state").status == 200
 
 

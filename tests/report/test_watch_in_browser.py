@@ -1,24 +1,21 @@
 """A page that follows runs, in a real browser: while they go on, are killed, resumed and ended."""
 
-import http.client
 import re
 import signal
-import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import pytest
 
 from flexcfl.cli import main
-from flexcfl.report.page.serving import address, server
+from flexcfl.report.page.serving import address
 from tests.report.browsing import PATIENCE, choose, until_drawn
 from tests.report.folders import construct
+from tests.report.served import served
 from tests.waiting import until
 
 if TYPE_CHECKING:
@@ -45,19 +42,6 @@ def start() -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
         child.communicate()
 
 
-@contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """Serve the page of runs from this process, and return its address."""
-    with server([folder], "127.0.0.1", 0) as serving:
-        thread = threading.Thread(target=serving.serve_forever, args=(0.05,))
-        thread.start()
-        try:
-            yield address(serving)
-        finally:
-            serving.shutdown()
-            thread.join()
-
-
 @pytest.fixture(scope="module")
 def unwatched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("unwatched") / "run"
@@ -75,16 +59,6 @@ def visiting(browser: "Browser", where: str) -> Iterator["Page"]:
         yield page
     finally:
         context.close()
-
-
-def answered(where: str, path: str, host: str | None = None) -> int:
-    parts = urlsplit(where)
-    asking = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=30)
-    try:
-        asking.request("GET", path, headers={"Host": host or parts.netloc})
-        return asking.getresponse().status
-    finally:
-        asking.close()
 
 
 def rounds_written(folder: Path) -> int:
@@ -136,7 +110,7 @@ def test_a_page_follows_a_run_that_is_killed_and_resumed(
     folder = tmp_path / "run"
     run = start(*RUN, "--out", folder)
     halted_after(run, folder, 3)
-    with served(folder) as where, visiting(browser, where) as page:
+    with served([folder]) as serving, visiting(browser, address(serving)) as page:
         until_drawn(page)
         said(page, "live")
         page.evaluate("document.title = 'never loaded again'")
@@ -169,7 +143,6 @@ def test_a_run_does_not_notice_that_nobody_watches_it_any_more(
     run = start(*RUN, "--out", folder)
     halted_after(run, folder, 3)
     watching, where = watched(start, folder)
-    check_answers(where)
     with visiting(browser, where) as page:
         until_drawn(page)
         watching.send_signal(signal.SIGTERM)
@@ -187,7 +160,7 @@ def test_runs_that_are_added_appear_and_what_is_chosen_stays(
 ) -> None:
     construct(tmp_path / "runs" / "m", method="middle", clients=9)
     construct(tmp_path / "runs" / "n", method="next", clients=9, groups=1)
-    with served(tmp_path / "runs") as where, visiting(browser, where) as page:
+    with served([tmp_path / "runs"]) as serving, visiting(browser, address(serving)) as page:
         until_drawn(page)
         choose(page, "Run", "next, seed 0")
         construct(tmp_path / "runs" / "a", method="added", clients=9)
@@ -198,20 +171,3 @@ def test_runs_that_are_added_appear_and_what_is_chosen_stays(
         assert page.locator("#run option").all_text_contents() == [
             *("added, seed 0", "middle, seed 0", "next, seed 0")
         ]
-
-
-def check_answers(where: str) -> None:
-    """Check that it answers this machine alone, and only what the page asks for."""
-    port = urlsplit(where).port
-    assert port is not None
-    assert answered(where, "/") == 200
-    assert answered(where, "/state") == 200
-    assert answered(where, "/chapter/0-0") == 200
-    for path in ("/run", "/chapter/", "/chapter/7", "/experiment.toml", "/../../etc/passwd"):
-        assert answered(where, path) == 404
-    for path in ("/chapter/..%2f..%2fexperiment.toml", "//etc/passwd", "/chapter/../rounds.csv"):
-        assert answered(where, path) == 404
-    assert answered(where, "/state", f"localhost:{port}") == 200
-    assert answered(where, "/state", f"elsewhere.example:{port}") == 403
-    with pytest.raises(OSError), socket.create_connection(("127.0.0.2", port), timeout=5):
-        pass

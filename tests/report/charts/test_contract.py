@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 import plotly.graph_objects as go
@@ -13,8 +14,18 @@ from flexcfl.errors import SettingsError
 from flexcfl.record.record import Record
 from flexcfl.record.runs import read
 from flexcfl.report.charts import NEEDED, OF_METHODS, OF_RUN, Chart, chart, of_run
-from flexcfl.report.charts.palette import COLOURS, DARK, MARK, NEUTRAL, SEQUENCE, of_group
+from flexcfl.report.charts.palette import (
+    COLOURS,
+    DARK,
+    MARK,
+    MIDDLING,
+    NEUTRAL,
+    PALE,
+    SEQUENCE,
+    of_group,
+)
 from tests.report.charts.constructed import NONE, members, record, table
+from tests.report.colours import PAPER, contrast, distance
 from tests.report.runs import made
 
 LIGHT = {colour.lower() for colour in DARK}
@@ -126,19 +137,17 @@ def test_every_colour_has_one_for_dark_paper() -> None:
     assert all(re.fullmatch("#[0-9A-F]{6}", each) for pair in DARK.items() for each in pair)
 
 
-def contrast(one: str, other: str) -> float:
-    """Return the contrast of two colours (WCAG 2.2)."""
+@pytest.mark.parametrize("theme", PAPER)
+def test_lines_stand_out_from_the_paper_and_from_each_other(theme: str) -> None:
+    def shown(colour: str) -> str:
+        return DARK.get(colour, colour) if theme == "dark" else colour
 
-    def bright(colour: str) -> float:
-        parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-        linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    low, high = sorted([bright(one), bright(other)])
-    return (high + 0.05) / (low + 0.05)
-
-
-@pytest.mark.parametrize("colour", COLOURS)
-def test_lines_stand_out_from_white_and_from_dark_paper(colour: str) -> None:
-    assert contrast(colour, "#FFFFFF") >= 3
-    assert contrast(DARK[colour], "#181D24") >= 3
+    lines = [shown(colour) for colour in COLOURS]
+    groups = [shown(of_group(group)) for group in range(21)]
+    assert {c: contrast(c, PAPER[theme]) for c in [*lines, *groups]} == {
+        c: pytest.approx(max(contrast(c, PAPER[theme]), 3)) for c in [*lines, *groups]
+    }
+    assert min(distance(one, other) for one, other in combinations(lines, 2)) > 15
+    assert len(set(groups)) == 21
+    for paper in (PALE, MIDDLING):  # the numbers in the cells of moves between groups
+        assert contrast(shown(MARK), shown(paper)) >= 4.5

@@ -17,12 +17,7 @@ from flexcfl.record.runs import read
 from flexcfl.report.charts import Chart, chart
 from flexcfl.report.charts.moves import MOST
 from tests.report.charts.constructed import NONE, members, record, table
-from tests.report.runs import CLIENTS, ROUNDS, made
-
-
-@pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return made(tmp_path_factory, "flexcfl")
+from tests.report.runs import CLIENTS, ROUNDS
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from flexcfl.record.runs import read
 from flexcfl.report.history import History, runs
 from flexcfl.report.history.finding import so_far
 from tests.report.folders import construct
-from tests.report.runs import ROUNDS, broken_off, copied, made
+from tests.report.runs import ROUNDS, copied
 
 HOLDER = """
 import sys, pathlib
@@ -43,16 +43,6 @@ GARBAGE = {
     ],
     "experiment.toml": [b"x", b"[run]\nrounds = 3", b"\xff", b"a.b.c = 1"],
 }
-
-
-@pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return made(tmp_path_factory)
-
-
-@pytest.fixture(scope="session")
-def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return broken_off(tmp_path_factory, 3)
 
 
 def test_a_finished_run_is_what_its_files_say(folder: Path) -> None:

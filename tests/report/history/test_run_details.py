@@ -9,26 +9,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import flexcfl
 from flexcfl.errors import SettingsError
 from flexcfl.report.history import RunDetails, details, difference, runs
-from flexcfl.report.history.details_view import rows
+from flexcfl.report.history.details_view import BLOCKS, PLAIN, rows, sparkline
 from tests.report.folders import construct
-from tests.report.runs import ROUNDS, broken_off, copied, made
+from tests.report.runs import ROUNDS, copied, made
 
 STRANGE: tuple[object, ...] = ("x", [1], {"a": {"b": []}}, True, None)
 HOSTILE = "\x1b[2J[red]\x07\u202e"
-
-
-@pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return made(tmp_path_factory)
-
-
-@pytest.fixture(scope="session")
-def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return broken_off(tmp_path_factory, 3)
 
 
 def words(run: RunDetails, width: int = 80, ascii_only: bool = False) -> str:
@@ -203,3 +195,23 @@ def test_versions_that_differ_are_told(folder: Path, tmp_path: Path) -> None:
 def test_one_run_alone_differs_from_nothing(folder: Path) -> None:
     with pytest.raises(SettingsError, match="name two runs or more"):
         difference([details(folder)])
+
+
+@given(st.lists(st.floats(0, 1) | st.just(float("nan")), max_size=200), st.integers(1, 50))
+def test_a_sparkline_is_never_wider_than_it_may_be_and_has_its_extremes(
+    values: list[float], width: int
+) -> None:
+    line = sparkline(np.array(values, dtype=np.float64), width)
+    assert len(line) <= min(width, len(values))
+    assert set(line) <= {*BLOCKS, " "}
+    assert not line.strip() or BLOCKS[-1] in line
+    plain = sparkline(np.array(values, dtype=np.float64), width, ascii_only=True)
+    assert plain.isascii()
+    assert plain == line.translate(str.maketrans(BLOCKS, PLAIN))
+
+
+def test_a_sparkline_of_what_rises_rises() -> None:
+    assert sparkline(np.linspace(0, 1, 8), 8) == BLOCKS
+    assert sparkline(np.linspace(0, 1, 80), 8) == BLOCKS
+    assert sparkline(np.array([0.5, 0.5]), 8) == BLOCKS[-1] * 2
+    assert sparkline(np.array([]), 8) == ""

@@ -1,7 +1,9 @@
-"""Conditions on runs: each keeps what it says, and a wrong one is told in a sentence."""
+"""Runs as rows: conditions keep what they say, and orders are total, stable, the best first."""
 
 from datetime import UTC, datetime
+from math import isnan
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -10,9 +12,9 @@ from hypothesis import strategies as st
 from flexcfl.errors import SettingsError
 from flexcfl.record.figures import FIGURES
 from flexcfl.report.history import Row
-from flexcfl.report.history.rows import asked_for, matching
+from flexcfl.report.history.rows import asked_for, by_time, matching, ordered
 from flexcfl.report.terminal.settings import plain
-from tests.report.history.rows import DRAWN, ROWS
+from tests.report.history.rows import DRAWN, KEYS, ROWS
 
 RUN = Row(
     Path("runs/a"),
@@ -134,3 +136,69 @@ def test_keys_that_are_asked_for_have_the_names_of_columns() -> None:
     assert asked_for(["algorithm.name=x", "best>=1", "best<2"], "-loss") == [
         *("algorithm", "best", "loss"),
     ]
+
+
+ANY = st.sampled_from([*KEYS, *DRAWN, "silhouette", "folder", "state", "when", "seed", "rounds"])
+LISTS = st.lists(ROWS, max_size=5)
+
+
+def has(value: Any) -> bool:
+    return value is not None and not (isinstance(value, float) and isnan(value))
+
+
+def known(rows: list[Row], key: str) -> list[Any]:
+    return [row.value(key) for row in rows if has(row.value(key))]
+
+
+@given(LISTS, ANY, st.booleans())
+def test_every_run_stays_and_those_without_a_value_are_last(
+    rows: list[Row], key: str, reverse: bool
+) -> None:
+    found = ordered(rows, key, reverse)
+    assert sorted(map(id, found)) == sorted(map(id, rows))
+    lacking = [not has(row.value(key)) for row in found]
+    assert lacking == sorted(lacking)
+
+
+@given(LISTS, ANY, st.booleans())
+def test_the_order_is_stable_and_ordering_again_changes_nothing(
+    rows: list[Row], key: str, reverse: bool
+) -> None:
+    found = ordered(rows, key, reverse)
+    assert list(map(id, ordered(found, key, reverse))) == list(map(id, found))
+    for value in {repr(row.value(key)) for row in rows}:
+        alike = [id(row) for row in rows if repr(row.value(key)) == value]
+        assert [id(row) for row in found if repr(row.value(key)) == value] == alike
+
+
+@given(st.data(), LISTS, ANY)
+def test_the_order_does_not_depend_on_how_runs_came(
+    data: st.DataObject, rows: list[Row], key: str
+) -> None:
+    other = data.draw(st.permutations(rows))
+    assert known(ordered(rows, key), key) == known(ordered(other, key), key)
+
+
+@given(LISTS, ANY)
+def test_a_dash_is_the_other_way_round_and_twice_is_none(rows: list[Row], key: str) -> None:
+    assert ordered(rows, f"-{key}") == ordered(rows, key, reverse=True)
+    assert ordered(rows, f"-{key}", reverse=True) == ordered(rows, key)
+
+
+@given(LISTS, st.sampled_from(DRAWN))
+def test_the_best_comes_first(rows: list[Row], key: str) -> None:
+    values = known(ordered(rows, key), key)
+    assert values == sorted(values, reverse=FIGURES[key].high)
+
+
+def test_what_is_better() -> None:
+    high = {name for name, figure in FIGURES.items() if figure.high}
+    assert {"best", "final", "median", "migrations"} <= high
+    assert not {"loss", "traffic", "seconds", "discrepancy", "epsilon"} & high
+
+
+@given(LISTS)
+def test_the_newest_comes_first(rows: list[Row]) -> None:
+    times = [row.when for row in by_time(rows)]
+    assert times == sorted(times, reverse=True)
+    assert [row.when for row in ordered(rows, "when")] == times
