@@ -3,13 +3,12 @@
 from flexcfl.data.arrays import from_arrays
 from flexcfl.data.catalogue import DATASETS, Dataset, dataset_named, load_federation
 from flexcfl.data.client_lists import IndexLists, MadeLists
+from flexcfl.data.dataset_objects import from_dataset, from_partitions
 from flexcfl.data.federation import Federation
-from flexcfl.data.huggingface import from_partitions
 from flexcfl.data.leaf import from_leaf
 from flexcfl.data.npz import from_folder
 from flexcfl.data.options import PARTITIONS, ByClasses, Dirichlet, Iid, Partition, PartitionEntry
 from flexcfl.data.partition import by_classes, by_owner, dirichlet, iid, split
-from flexcfl.data.torch_datasets import from_dataset
 
 __all__ = [
     "DATASETS",

@@ -1,0 +1,302 @@
+"""A federation from dataset objects: of PyTorch's kind, of Hugging Face, or of flwr-datasets.
+
+Those of PyTorch's kind have a length and give pairs by index. None of the packages is imported
+here: whoever has such objects has them (``flexcfl[datasets]`` for those of Hugging Face).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from flexcfl.data.arrays import Owners, Subject, from_arrays, label_of, stacked
+from flexcfl.data.federation import Federation
+from flexcfl.data.user_data import Division, Examples, Holding, federation_of_clients
+from flexcfl.errors import DataError, reason
+from flexcfl.extensions import RAISED, in_short
+from flexcfl.settings import keywords, shown, validated
+
+__all__ = ["PairedDataset", "from_dataset", "from_partitions"]
+
+Columns: TypeAlias = str | Sequence[str]
+
+# The types of columns that hold examples.
+ARRAYS = ("Image", "Array2D", "Array3D", "Array4D", "Array5D", "List", "LargeList", "Sequence")
+
+
+class PairedDataset(Protocol):
+    """A map-style ``torch.utils.data.Dataset`` of examples and labels, or whatever is like it."""
+
+    def __getitem__(self, index: int, /) -> Any:
+        """Return the pair (example, label) of an index."""
+
+
+Datasets: TypeAlias = Mapping[Any, PairedDataset] | Sequence[PairedDataset]
+
+
+@keywords()
+def from_dataset(
+    dataset: PairedDataset | Datasets,
+    owner: ArrayLike | None = None,
+    *,
+    name: str = "mine",
+    test: ArrayLike | Datasets | None = None,
+    test_share: float = 0.2,
+    seed: int = 0,
+    classes: int | None = None,
+) -> Federation:
+    """Return a federation of one dataset whose examples have owners, or of one for each client.
+
+    Every example is read once, with the transforms that the dataset has, and kept. Images of
+    Pillow become numbers from 0 to 1 with their channels first.
+
+    Args:
+        dataset: A map-style ``Dataset`` of pairs (example, label) with an ``owner`` for each; or,
+            without ``owner``, a mapping from clients' names to such datasets, or a list of these.
+        owner: A number or a text for each example of the one dataset: whose it is.
+        name: What the federation is called.
+        test: With ``owner`` a flag for each example, as for ``from_arrays``; else the datasets to
+            test with, given as ``dataset`` is. Without it, examples are divided at random.
+        test_share: The share of a client's examples that is drawn to test with.
+        seed: The seed of that draw.
+        classes: The number of classes; by default the largest label plus one.
+
+    """
+    if owner is not None:
+        owners = Owners(name, owner)
+        owners.demand(_length(dataset, f"'{name}'"), "examples")
+        x, y = _read(dataset, owners.subject)
+        drawing: dict[str, Any] = {"test": test, "test_share": test_share, "seed": seed}
+        return from_arrays(x, y, owner, name=name, classes=classes, **drawing)
+    division = validated(Division, {"test_share": test_share, "seed": seed}, "from_dataset")
+    train = _by_client(dataset, name, "or one dataset with owner=")
+    tests = None if test is None else _by_client(test, name, "as those to train with")
+    stranger = next((client for client in tests or () if client not in train), None)
+    if stranger is not None:
+        raise DataError(
+            f"Client {shown(stranger)} of '{name}' is in test= alone: give it a dataset to train "
+            "with, or leave the client out."
+        )
+    return federation_of_clients(name, dict(_holdings(train, tests, name)), division, classes)
+
+
+@keywords()
+def from_partitions(
+    partitions: Any,
+    *,
+    features: Columns | None = None,
+    label: str | None = None,
+    test: Any = None,
+    name: str = "mine",
+    test_share: float = 0.2,
+    seed: int = 0,
+    classes: int | None = None,
+) -> Federation:
+    """Return a federation of ``datasets.Dataset`` objects, a partition for each client.
+
+    Images become numbers from 0 to 1 with their channels first. The owners of a
+    ``NaturalIdPartitioner`` become the names of the clients.
+
+    Args:
+        partitions: A mapping from clients' names to datasets, a list of datasets, a ``Partitioner``
+            of flwr-datasets that has its dataset, or a ``FederatedDataset`` with one partitioner.
+        features: The column of the examples, or several columns of numbers, of which each example
+            is put together; by default the one column of images or arrays.
+        label: The column of the labels; by default the one of type ``ClassLabel``.
+        test: Partitions to test with, given in any of these ways, for the same clients. Without
+            it, each client's examples are divided at random.
+        name: What the federation is called.
+        test_share: The share of a client's examples that is drawn to test with.
+        seed: The seed of that draw.
+        classes: The number of classes; by default that of the ``ClassLabel``, or else the largest
+            label plus one.
+
+    """
+    train = dict(_partitions(partitions, name))
+    tests = None if test is None else dict(_partitions(test, name))
+    first = next(iter(train.values()))
+    types = {column: type(each).__name__ for column, each in _features(first, name).items()}
+    if label is None:
+        label = _only(types, ("ClassLabel",), "label", "of type ClassLabel", name)
+    if features is None:
+        features = _only(types, ARRAYS, "features", "of images or arrays", name)
+    if classes is None:
+        classes = getattr(first.features.get(label), "num_classes", None)
+
+    def pairs(datasets: Mapping[Any, Any]) -> dict[Any, _Pairs]:
+        return {
+            client: _Pairs(each, features, label, client, name) for client, each in datasets.items()
+        }
+
+    return from_dataset(
+        pairs(train),
+        test=None if tests is None else pairs(tests),
+        name=name,
+        test_share=test_share,
+        seed=seed,
+        classes=classes,
+    )
+
+
+def _by_client(datasets: Any, name: str, instead: str) -> Mapping[Any, Any]:
+    """Return datasets by what their clients are called, or by their numbers."""
+    if isinstance(datasets, Mapping):
+        found: Mapping[Any, Any] = datasets
+    elif isinstance(datasets, list | tuple):
+        found = dict(enumerate(datasets))
+    else:
+        raise DataError(
+            f"The clients of '{name}' must be a mapping or a list of datasets, one for each, not "
+            f"{type(datasets).__name__}: give that, {instead}."
+        )
+    if not found:
+        raise DataError(f"'{name}' has no clients: give a dataset for at least one.")
+    return found
+
+
+def _holdings(
+    train: Mapping[Any, Any], tests: Mapping[Any, Any] | None, name: str
+) -> Iterator[tuple[Any, Holding]]:
+    for client, dataset in train.items():
+        own = _examples(f"Client {shown(client)} of '{name}'", dataset)
+        if tests is None:
+            yield client, Holding(own, whole=True)
+        elif client not in tests:
+            yield client, Holding(own)
+        else:
+            where = f"The test set of client {shown(client)} of '{name}'"
+            yield client, Holding(own, _examples(where, tests[client]))
+
+
+def _examples(where: str, dataset: Any) -> Examples:
+    return Examples(where, *_read(dataset, lambda index: where))
+
+
+def _read(dataset: Any, subject: Subject) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Return all examples and labels of a dataset, in arrays."""
+    number = _length(dataset, subject(0))
+    labels = np.zeros(number, dtype=np.int64)
+
+    def examples() -> Iterator[Any]:
+        for index in range(number):
+            example, label = _pair(dataset, index, subject)
+            labels[index] = label_of(label, index, subject)
+            yield example
+
+    return stacked(examples(), number, subject), labels
+
+
+def _length(dataset: Any, subject: str) -> int:
+    try:
+        return len(dataset)
+    except RAISED as error:
+        raise DataError(
+            f"{subject} has a dataset of type {type(dataset).__name__} without a length "
+            f"({in_short(error)}): give a map-style dataset, which has len() and []."
+        ) from error
+
+
+def _pair(dataset: Any, index: int, subject: Subject) -> tuple[Any, Any]:
+    try:
+        item = dataset[index]
+    except RAISED as error:
+        raise DataError(
+            f"{subject(index)} has the example {index}, which cannot be read "
+            f"({in_short(error)}): mend the dataset, or leave it out."
+        ) from error
+    if not isinstance(item, tuple | list) or len(item) != 2:
+        raise DataError(
+            f"{subject(index)} has for the example {index} no pair of example and label but "
+            f"{shown(type(item).__name__)}: let the dataset return such pairs."
+        )
+    return item[0], item[1]
+
+
+def _partitions(partitions: Any, name: str) -> Iterator[tuple[Any, Any]]:
+    if type(partitions).__name__ == "DatasetDict":
+        raise DataError(
+            f"The clients of '{name}' are a DatasetDict, whose splits are not clients: give one of "
+            "its splits to a partitioner, or a plain dict of datasets by client."
+        )
+    if not hasattr(partitions, "load_partition"):
+        yield from _by_client(partitions, name, "or a partitioner of flwr-datasets").items()
+        return
+    partitioner, partition = _partitioner(partitions, name), 0
+    try:
+        number = partitioner.num_partitions
+        clients = getattr(partitioner, "partition_id_to_natural_id", None) or range(number)
+        for partition in range(number):
+            yield clients[partition], partitioner.load_partition(partition)
+    except Exception as error:  # of code that is not ours, which says what it wants
+        raise DataError(
+            f"The {type(partitioner).__name__} of '{name}' cannot give its partition {partition} "
+            f"({reason(error)}): change its settings."
+        ) from error
+
+
+def _partitioner(given: Any, name: str) -> Any:
+    """Return a partitioner that has its dataset."""
+    several = getattr(given, "partitioners", None)
+    if several is not None and len(several) != 1:
+        raise DataError(
+            f"'{name}' is a FederatedDataset with partitioners for {', '.join(several)}: give one "
+            "of its partitioners, and another as test= if you like."
+        )
+    partitioner = given if several is None else next(iter(several.values()))
+    if not partitioner.is_dataset_assigned():
+        raise DataError(
+            f"The {type(partitioner).__name__} of '{name}' has no dataset yet: give it one, "
+            "partitioner.dataset = ..., before its partitions are asked for."
+        )
+    return partitioner
+
+
+def _features(dataset: Any, name: str) -> Mapping[str, Any]:
+    features = getattr(dataset, "features", None)
+    if not isinstance(features, Mapping):
+        raise DataError(
+            f"The partitions of '{name}' must be datasets.Dataset objects, not "
+            f"{type(dataset).__name__}: for datasets of PyTorch there is from_dataset."
+        )
+    return features
+
+
+def _only(
+    types: Mapping[str, str], kinds: Sequence[str], argument: str, what: str, name: str
+) -> str:
+    found = [column for column, kind in types.items() if kind in kinds]
+    if len(found) != 1:
+        raise DataError(
+            f"'{name}' has {len(found)} columns {what} among {', '.join(types)}: choose with "
+            f"{argument}=."
+        )
+    return found[0]
+
+
+class _Pairs:
+    """A dataset of pairs, of the chosen columns alone; several ``features`` make one example."""
+
+    def __init__(self, dataset: Any, features: Columns, label: str, client: Any, name: str) -> None:
+        has = _features(dataset, name)
+        several = [features] if isinstance(features, str) else features
+        chosen = [*dict.fromkeys([*several, label])]
+        for column in chosen:
+            if column not in has:
+                raise DataError(
+                    f"Client {shown(client)} of '{name}' has no column {shown(column)} among "
+                    f"{', '.join(has)}: rename one, or choose others with features= and label=."
+                )
+        # The user's own transform may need columns that were not chosen.
+        plain = dataset.format["type"] != "custom"
+        self.dataset = dataset.select_columns(chosen) if plain else dataset
+        self.features, self.label = features, label
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, index: int) -> tuple[Any, Any]:
+        row = self.dataset[index]
+        if isinstance(self.features, str):
+            return row[self.features], row[self.label]
+        return np.asarray([row[column] for column in self.features]), row[self.label]
