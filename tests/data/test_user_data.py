@@ -241,7 +241,7 @@ DATASETS: list[tuple[Any, str]] = [
         "has for the example 2 no pair of example and label but 'ndarray': let",
     ),
     ([*PAIRS, (1, 2, 3)], "has for the example 2 no pair of example and label but 'tuple': let"),
-    ({0: PAIRS[0], 2: PAIRS[1]}, "has the example 1, which cannot be read (KeyError: 1): mend the"),
+    ({0: PAIRS[0], 2: PAIRS[1]}, "has the example 1, which cannot be read (KeyError: 1): correct"),
     (
         [(Image.new("F", (2, 2)), 0)],
         "has the example 0, which is no array of numbers (it is an image",

@@ -1,4 +1,4 @@
-"""The datasets by name: what each is, what it can be told, and how it is loaded."""
+"""The datasets by name: what each is, which settings it has, and how it is loaded."""
 
 import dataclasses
 from collections.abc import Callable
@@ -91,7 +91,7 @@ def _called(
         raise
     except RAISED as error:
         raise DataError(
-            f"'{name}', which makes the dataset, failed ({in_short(error)}): mend it."
+            f"'{name}', which makes the dataset, failed ({in_short(error)}): correct it."
         ) from error
     if not isinstance(made, Federation):
         raise DataError(

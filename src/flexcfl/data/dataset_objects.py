@@ -1,7 +1,7 @@
 """A federation from dataset objects: of PyTorch's kind, of Hugging Face, or of flwr-datasets.
 
 Those of PyTorch's kind have a length and give pairs by index. None of the packages is imported
-here: whoever has such objects has them (``flexcfl[datasets]`` for those of Hugging Face).
+here: a user with such objects has them (those of Hugging Face by ``flexcfl[datasets]``).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -203,7 +203,7 @@ def _pair(dataset: Any, index: int, subject: Subject) -> tuple[Any, Any]:
     except RAISED as error:
         raise DataError(
             f"{subject(index)} has the example {index}, which cannot be read "
-            f"({in_short(error)}): mend the dataset, or leave it out."
+            f"({in_short(error)}): correct the dataset, or leave it out."
         ) from error
     if not isinstance(item, tuple | list) or len(item) != 2:
         raise DataError(

@@ -68,7 +68,7 @@ def label_counts(
 def picture(labels: NDArray[np.int64], columns: int, rows: int) -> Picture:
     """Sample clients and classes from label counts so that they fit into a picture.
 
-    Clients are arranged, and classes are the most frequent ones that anybody has.
+    Clients are arranged, and classes are the most frequent ones that any client has.
     """
     clients = arranged(labels, columns)
     shares = _shares(labels)
@@ -111,7 +111,7 @@ class LabelSkew:
 
     @property
     def known(self) -> bool:
-        """Whether there is anything to tell."""
+        """Whether any counts are known."""
         return len(self.client) > 0
 
     @property

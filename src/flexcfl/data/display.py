@@ -75,7 +75,7 @@ class Listing:
     rows: Sequence[Row]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Draw a table, or put below each other what does not fit beside each other."""
+        """Draw a table where it fits, else lines for each dataset."""
         if options.max_width >= TABLE_WIDTH:
             yield from _table(self.rows, options.max_width)
             return

@@ -36,19 +36,18 @@ VARIABLE = "FLEXCFL_DATA"
 UNREADABLE = (OSError, EOFError, zlib.error)
 GZIP = b"\x1f\x8b"
 
-# As sha256sum prints them.
-MNIST_SHA256 = """
-ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db  train-images-idx3-ubyte
-65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5  train-labels-idx1-ubyte
-0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7  t10k-images-idx3-ubyte
-ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2  t10k-labels-idx1-ubyte
-"""
-FASHION_MNIST_SHA256 = """
-c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888  train-images-idx3-ubyte
-bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9  train-labels-idx1-ubyte
-5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b  t10k-images-idx3-ubyte
-0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34  t10k-labels-idx1-ubyte
-"""
+MNIST_SHA256 = {
+    "train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+    "train-labels-idx1-ubyte": "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+    "t10k-images-idx3-ubyte": "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+    "t10k-labels-idx1-ubyte": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+}
+FASHION_MNIST_SHA256 = {
+    "train-images-idx3-ubyte": "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+    "train-labels-idx1-ubyte": "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+    "t10k-images-idx3-ubyte": "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+    "t10k-labels-idx1-ubyte": "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+}
 
 
 @dataclass(frozen=True)
@@ -68,16 +67,11 @@ class Source:
     installed: tuple[Path, ...] = ()
 
 
-def _listed(text: str) -> Mapping[str, str]:
-    """Return checksums by the names of their files."""
-    return {name: sha256 for sha256, name in map(str.split, text.split("\n")[1:-1])}
-
-
 SOURCES: Mapping[str, Source] = MappingProxyType(
     {
         "mnist": Source(
             folder="mnist",
-            sha256=_listed(MNIST_SHA256),
+            sha256=MNIST_SHA256,
             mirrors=(
                 "https://ossci-datasets.s3.amazonaws.com/mnist/",
                 "https://storage.googleapis.com/cvdf-datasets/mnist/",
@@ -101,7 +95,7 @@ SOURCES: Mapping[str, Source] = MappingProxyType(
         ),
         "fashion-mnist": Source(
             folder="fashion-mnist",
-            sha256=_listed(FASHION_MNIST_SHA256),
+            sha256=FASHION_MNIST_SHA256,
             mirrors=(
                 "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
                 "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/",
@@ -151,7 +145,7 @@ def located(source: Source, looked: list[Path]) -> dict[str, Path] | None:
 def files_in(place: Path, source: Source) -> dict[str, Path]:
     """Return the paths of those files that a folder holds.
 
-    A compressed file goes before a plain one: it is the one that ``fetch`` brings and mends.
+    A compressed file goes before a plain one: ``fetch`` brings and repairs that one.
     """
     if barred(place):
         return {}
@@ -172,10 +166,8 @@ def barred(place: Path) -> bool:
 
 def is_file(path: Path) -> bool:
     """Tell whether there is a file: a pipe or a device could keep its reader waiting for ever."""
-    try:
-        return path.is_file()
-    except (OSError, ValueError):  # a name that is too long, or that no file can have
-        return False
+    # Unlike pathlib's, it has an answer for a name that is too long, or that no file can have.
+    return os.path.isfile(path)  # noqa: PTH113
 
 
 def forbidden(path: Path) -> DataError:
@@ -199,10 +191,7 @@ def opened(path: Path) -> Iterator[BufferedIOBase]:
 
 
 def _is_folder(path: Path) -> bool:
-    try:
-        return barred(path) or path.is_dir()
-    except (OSError, ValueError):  # as above
-        return False
+    return barred(path) or os.path.isdir(path)  # noqa: PTH112  (as above)
 
 
 def _missing(name: str, source: Source, looked: list[Path]) -> str:

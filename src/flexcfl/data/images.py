@@ -31,6 +31,7 @@ __all__ = [
 Bytes: TypeAlias = NDArray[np.uint8]
 Figures: TypeAlias = NDArray[np.float64]
 
+SIDE = 28  # pixels
 UNSIGNED_BYTE = 8
 BYTES_AT_ONCE = 2**20
 # Deflate cannot do better, so a header that promises more than this is broken.
@@ -57,15 +58,15 @@ def read_idx(path: Path, dimensions: int) -> Bytes:
 
 
 def read_images_and_labels(
-    images_path: Path, labels_path: Path, classes: int, shape: tuple[int, int] = (28, 28)
+    images_path: Path, labels_path: Path, classes: int
 ) -> tuple[Bytes, Bytes]:
     """Return images and their labels, checked against each other and what is expected of them."""
     images, labels = read_idx(images_path, 3), read_idx(labels_path, 1)
-    if images.shape[1:] != shape:
-        height, width = images.shape[1:]
+    height, width = images.shape[1:]
+    if (height, width) != (SIDE, SIDE):
         raise DataError(
-            f"'{images_path}' holds images of {height} x {width} pixels where "
-            f"{shape[0]} x {shape[1]} are expected: is it the right file?"
+            f"'{images_path}' holds images of {height} x {width} pixels where {SIDE} x {SIDE} are "
+            "expected: is it the right file?"
         )
     if len(images) != len(labels) or len(images) == 0:
         raise DataError(

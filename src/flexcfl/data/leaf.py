@@ -95,7 +95,7 @@ def _read_users(folder: Path, shape: Shape | None) -> dict[str, Examples]:
 
 def _refused(where: str, problem: str) -> DataError:
     """Return the sentence on a user of a file."""
-    return DataError(f"{where} {problem}: mend the file, or leave the user out.")
+    return DataError(f"{where} {problem}: correct the file, or leave the user out.")
 
 
 def _files(folder: Path) -> list[Path]:
@@ -115,7 +115,7 @@ def _users_of(file: Path, shape: Shape | None) -> dict[str, Examples]:
             f"'{file}' needs a list 'users' and a table 'user_data': see LEAF's format."
         )
     if not all(isinstance(name, str | int) for name in names):
-        raise DataError(f"'{file}' has in 'users' something other than names: mend the file.")
+        raise DataError(f"'{file}' has in 'users' something other than names: correct the file.")
     times = Counter(map(str, names))
     where = {name: f"User {shown(name)} in '{file}'" for name in [*times, *data]}
     for name in where:

@@ -76,7 +76,7 @@ def count_npz(options: NpzOptions) -> int | None:
     """Return how many clients there are, without reading their files, if that can be seen."""
     try:
         return len(_files(options.root()))
-    except DataError:  # which is told when they are to be read
+    except DataError:  # it is raised again when they are to be read
         return None
 
 

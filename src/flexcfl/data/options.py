@@ -148,7 +148,7 @@ class PoolOptions:
     """A partition of a labelled pool and what it takes.
 
     ``published`` is the partition known from the literature; ``classes``, ``dirichlet`` and ``iid``
-    divide the same pool anew, as does one's own, ``package.module:Class``, which is told its
+    divide the same pool anew, as does one's own, ``package.module:Class``, which takes its
     ``options``. Of the other settings, those that the partition takes have the defaults that
     ``defaults`` gives for it; those that it does not take are None, and giving one is refused.
     """
@@ -178,10 +178,10 @@ class PoolOptions:
             elif name not in takes:
                 raise ValueError(_does_not_apply(name, self.partition, self.defaults))
         if self.options is not None:
-            self.made()  # so that what it cannot be told is refused now
+            self.made()  # so that options that it does not have are refused now
 
     def taken(self) -> dict[str, Any]:
-        """Return the settings that the chosen partition takes, beside the seed."""
+        """Return the settings that the chosen partition takes, apart from the seed."""
         return {name: getattr(self, name) for name in self.takes(self.partition)}
 
     def made(self) -> Partition:

@@ -80,7 +80,7 @@ def published_mnist(
 def _mnist_shares(
     available: Indices, classes_per_client: int, rng: np.random.RandomState
 ) -> Indices:
-    """Return how many images each client (row) has of each of its classes, beside the first few."""
+    """Return how many images each client (row) has of each of its classes, after the first few."""
     drawn = rng.lognormal(0, 2.0, (CLASSES, MNIST_CLIENTS // CLASSES, classes_per_client))
     shares = drawn / drawn.sum((1, 2), keepdims=True)
     counts = (available[:, None, None] * shares).astype(np.int64)
