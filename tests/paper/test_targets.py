@@ -1,6 +1,7 @@
 """Everything that can be reproduced: complete, without doubles, and made of whatever is there."""
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,12 @@ from flexcfl.algorithms import ALGORITHMS
 from flexcfl.errors import SettingsError
 from flexcfl.paper.catalogue import CLASSES, ROWS, SHIFTS, named
 from flexcfl.paper.cells import CHOICES, Cell, Part
+from flexcfl.paper.comparison_table import ComparisonTable
 from flexcfl.paper.conduct import Request
 from flexcfl.paper.own_tables import CHOICES_MEASURED
 from flexcfl.paper.published import ACCURACY, UNDER_SHIFT
-from flexcfl.paper.results import finished
-from flexcfl.paper.targets import TARGETS, Found, Made, target_named
+from flexcfl.paper.results import Result, finished
+from flexcfl.paper.targets import TARGETS, Found, target_named
 from tests.paper.constructed import leave, result
 
 RUN = [name for name, target in TARGETS.items() if target.parts(ROWS[target.rows[0]])]
@@ -28,6 +30,12 @@ def parts(name: str) -> list[Part]:
 
 def names(target: str, row: str) -> list[tuple[str, str]]:
     return [(part.method.name, part.shift) for part in TARGETS[target].parts(ROWS[row])]
+
+
+def table_of(name: str, results: Sequence[Result]) -> ComparisonTable:
+    table = TARGETS[name].make(Found((), None, results)).table
+    assert table
+    return table
 
 
 @each_target
@@ -211,20 +219,18 @@ def test_beyond_holds_our_configuration_against_the_best_of_the_same_rounds(
         high = {"ours": 0.75, "ifca": 0.5, "ifca-groups20": 0.875}.get(part.method.name, 0.25)
         leave(tmp_path, Cell(part, 0, 4), high)
     results = list(finished(tmp_path, several))
-    made = TARGETS["beyond"].make(Found(ALL, None, results))
-    assert made.table
-    margins = [entry for entry in made.table.entries if entry.column == "margin"]
+    entries = table_of("beyond", results).entries
+    margins = [entry for entry in entries if entry.column == "margin"]
     assert len(margins) == 4
     assert {entry.ours.mean for entry in margins} == {25.0}
     assert all(entry.block[-1] == "best: IFCA" for entry in margins)
-    controls = [entry for entry in made.table.entries if entry.column == "IFCA 20 groups"]
+    controls = [entry for entry in entries if entry.column == "IFCA 20 groups"]
     assert [entry.ours.mean for entry in controls] == [87.5] * 4  # and none is "best of the tables"
 
 
 def test_table_1_has_the_papers_figures_beside_ours() -> None:
-    made = TARGETS["table1"].make(Found((), None, [result(part) for part in parts("table1")]))
-    assert made.table
-    found = {(entry.block[0], entry.column): entry for entry in made.table.entries}
+    entries = table_of("table1", [result(part) for part in parts("table1")]).entries
+    found = {(entry.block[0], entry.column): entry for entry in entries}
     assert len(found) == 20
     alike = found["10 classes (IID)", "rounds to 85 %"]
     assert (alike.ours.mean, alike.paper, alike.shown("ours")) == (7, 4, "7")
@@ -234,19 +240,10 @@ def test_table_1_has_the_papers_figures_beside_ours() -> None:
 
 def test_the_table_of_overhead_has_transfers_and_accuracies() -> None:
     results = [result(part) for part in TARGETS["figure-overhead"].parts(ROWS["mnist-mclr"])]
-    made = TARGETS["figure-overhead"].make(Found((), None, results))
-    assert made.table
-    found = {entry.column: entry for entry in made.table.entries}
+    found = {entry.column: entry for entry in table_of("figure-overhead", results).entries}
     assert found["FlexCFL"].paper == 1.26
     assert found["IFCA-MIG"].shown("difference") == "-4.23"
     assert found["FedAvg"].line("accuracy, best") == 50
-
-
-def choices_of(made: Made) -> dict[tuple[str, str, str], tuple[float | None, float | None]]:
-    assert made.table
-    return {(entry.block[0], entry.block[1], entry.column):
-            (entry.ours.mean, entry.beside["default"].mean)
-            for entry in made.table.entries}  # fmt: skip
 
 
 def test_a_choice_is_held_against_its_default_with_the_same_seeds_and_rounds() -> None:
@@ -260,7 +257,8 @@ def test_a_choice_is_held_against_its_default_with_the_same_seeds_and_rounds() -
         result(other, 0, rounds=6, best=0.75),
         result(usual, 0, rounds=9, best=0.3),
     ]
-    found = choices_of(TARGETS["choices"].make(Found((), None, results)))
+    found = {(*entry.block[:2], entry.column): (entry.ours.mean, entry.beside["default"].mean)
+             for entry in table_of("choices", results).entries}  # fmt: skip
     whole, short = "Synthetic(1,1)-MCLR, 2 seeds", "Synthetic(1,1)-MCLR, 1 seed, only 6 rounds"
     assert found == {
         ("l2=code", "FedAvg", whole): (25, 50),

@@ -10,13 +10,18 @@ from rich.console import Console
 from rich.table import Table
 
 from flexcfl.lines import show
-from flexcfl.record import csv_lines as tables
+from flexcfl.record import csv_lines
 from flexcfl.record.metrics import Figure
 
-__all__ = ["ComparisonTable", "Entry"]
+__all__ = ["ComparisonTable", "Entry", "less"]
 
 OURS, SPREAD, PAPER, DIFFERENCE = "ours", "spread", "paper", "difference"
 UNKNOWN = "-"
+
+
+def less(one: float | None, other: float | None) -> float | None:
+    """Return how much more one is than the other, if both are known."""
+    return None if one is None or other is None else one - other
 
 
 @dataclass(frozen=True)
@@ -37,8 +42,7 @@ class Entry:
     @property
     def difference(self) -> float | None:
         """How much more ours is than the paper's."""
-        known = self.paper is not None and self.ours.mean is not None
-        return self.ours.mean - self.paper if known else None  # type: ignore[operator]
+        return less(self.ours.mean, self.paper)
 
     def line(self, what: str) -> float | None:
         """Return the figure of a line, by its name."""
@@ -123,7 +127,7 @@ class ComparisonTable:
             for what in self._figures(entry.block)
             if entry.line(what) is not None
         ]
-        return tables.written([head, *figures])
+        return csv_lines.written([head, *figures])
 
     def _named(self, what: str) -> str:
         return self.ours if what == OURS else what

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from flexcfl.paper import published
-from flexcfl.paper.catalogue import METHODS, SHIFTS, Method, Row, sharing
+from flexcfl.paper.catalogue import METHODS, SHIFTS, Row, sharing
 from flexcfl.paper.cells import Part
 from flexcfl.paper.comparison_table import ComparisonTable, Entry
 from flexcfl.paper.drawing import LOOKS, Panel, curve, grid, legend, limit_to_late
@@ -27,6 +27,7 @@ __all__ = [
 
 COMPARED = ("fedavg", "fedprox", "ifca", "fesem", "flexcfl", "flexcfl-eta0.1")
 RATES = (0.1, 1.0, 5.0, 10.0)  # the paper draws several without naming them, 0.1 and 5 among them
+EVERY_RATE = (METHODS["flexcfl"], *map(sharing, RATES))
 SHARING: Mapping[str, str] = {"mnist-mlp": "none", "femnist-mlp": "swap-part"}
 COSTLY: Mapping[str, str] = {
     "mnist-mclr": "swap-all",
@@ -48,20 +49,16 @@ def _title(results: Sequence[Result]) -> str:
     return ", ".join(heading(results))
 
 
-def _rates() -> list[Method]:
-    return [METHODS["flexcfl"], *map(sharing, RATES)]
-
-
 def accuracy_parts(row: Row) -> list[Part]:
     """Return what is compared on MNIST, and on the MLP several rates of sharing."""
-    more = _rates() if row.name in SHARING else []
-    methods = [METHODS[name] for name in COMPARED] + more
-    return [Part(row, method) for method in dict.fromkeys(methods)]
+    more = EVERY_RATE if row.name in SHARING else ()
+    methods = dict.fromkeys([*(METHODS[name] for name in COMPARED), *more])
+    return [Part(row, method) for method in methods]
 
 
 def eta_parts(row: Row) -> list[Part]:
     """Return FlexCFL with several rates of inter-group aggregation."""
-    return [Part(row, method, SHARING[row.name]) for method in _rates()]
+    return [Part(row, method, SHARING[row.name]) for method in EVERY_RATE]
 
 
 def overhead_parts(row: Row) -> list[Part]:
@@ -89,7 +86,7 @@ def motivation(results: Sequence[Result]) -> "Figure":
 def accuracy(results: Sequence[Result]) -> "Figure":
     """Draw accuracy, loss and discrepancy on MNIST; the rates of sharing in a column of theirs."""
     settings = by_setting(results)
-    rates = {method.name for method in _rates()}
+    rates = {method.name for method in EVERY_RATE}
     columns = [_of(found, set(COMPARED)) for found in settings]
     columns += [_of(found, rates) for found in settings if found[0].cell.part.row.name in SHARING]
     return _columns([found for found in columns if found])

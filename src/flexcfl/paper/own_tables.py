@@ -3,25 +3,14 @@
 How that configuration was found, on which seeds, and what else was tried is in docs/replication.md.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from flexcfl.paper import published
+from flexcfl.paper import published, tables
 from flexcfl.paper.catalogue import METHODS, NO_SHIFT, ROUNDS, SHIFTS, Method, Row
 from flexcfl.paper.cells import CHOICES, Part
-from flexcfl.paper.comparison_table import ComparisonTable, Entry
+from flexcfl.paper.comparison_table import ComparisonTable, Entry, less
 from flexcfl.paper.results import Result, grouped
-from flexcfl.paper.tables import (
-    READING,
-    accuracies,
-    by_method,
-    by_setting,
-    counted,
-    heading,
-    published_figure,
-    score,
-    table3_parts,
-    table4_parts,
-)
+from flexcfl.paper.tables import READING, score
 from flexcfl.record.metrics import Figure
 
 __all__ = [
@@ -112,10 +101,10 @@ def _choices_of(row: Row, results: Sequence[Result]) -> Iterator[Entry]:
         if seeds:
             shift = "no shift" if usual.shift == NO_SHIFT else usual.shift
             block = (f"{choice}={value}", usual.method.label, shift)
-            column = ", ".join([row.label, *counted(mine)])
+            column = ", ".join([row.label, *tables.counted(mine)])
             beside = {"default": score(default, "best"), "final": score(mine, "final")}
             beside["default, final"] = score(default, "final")
-            yield Entry(block, column, score(mine, "best"), published_figure(usual), beside)
+            yield Entry(block, column, score(mine, "best"), tables.published_figure(usual), beside)
 
 
 def algorithms_parts(row: Row) -> list[Part]:
@@ -129,7 +118,7 @@ def algorithms_parts(row: Row) -> list[Part]:
 
 def algorithms(results: Sequence[Result]) -> ComparisonTable:
     """Return the accuracy of every algorithm, with the paper's where it has one."""
-    title, entries = "Every algorithm on the same cohorts", accuracies(results)
+    title, entries = "Every algorithm on the same cohorts", tables.accuracies(results)
     return ComparisonTable(title, entries, (READING, COHORTS), scores=True)
 
 
@@ -137,39 +126,33 @@ def beyond_parts(row: Row) -> list[Part]:
     """Return a row of both tables, and beside them our configuration and its controls."""
     shifts = (NO_SHIFT, *SHIFTS)
     beside = [Part(row, method, shift) for method in (OURS, *CONTROLS) for shift in shifts]
-    return [*table3_parts(row), *table4_parts(row), *beside]
+    return [*tables.table3_parts(row), *tables.table4_parts(row), *beside]
 
 
 def beyond(results: Sequence[Result]) -> ComparisonTable:
     """Return our configuration beside the best of the tables, row by row."""
-    entries = [entry for found in by_setting(results) for entry in _beyond(found)]
+    entries = [entry for found in tables.by_setting(results) for entry in _beyond(found)]
     title = "Beyond the paper: one configuration in every row"
     return ComparisonTable(title, entries, (BEYOND,), ours="best")
 
 
 def _beyond(results: Sequence[Result]) -> Iterator[Entry]:
     """Yield nothing where our configuration has not run, or no other."""
-    methods = {mine[0].cell.part.method: mine for mine in by_method(results)}
+    methods = {mine[0].cell.part.method: mine for mine in tables.by_method(results)}
     beside = {method: methods.pop(method, []) for method in (OURS, *CONTROLS)}
     if not methods or not beside[OURS]:
         return
     most = max(methods, key=lambda method: score(methods[method], "best").mean or 0.0)
-    block = (*heading(results), f"best: {most.label}")
+    block = (*tables.heading(results), f"best: {most.label}")
 
-    def entry(column: str, best: Figure, final: Figure) -> Entry:
-        return Entry(block, column, best, None, {"final": final})
+    def entry(column: str, scored: Mapping[str, Figure]) -> Entry:
+        return Entry(block, column, scored["best"], None, {"final": scored["final"]})
 
-    def scored(column: str, found: Sequence[Result]) -> Entry:
-        return entry(column, score(found, "best"), score(found, "final"))
-
-    tables, ours = scored("best of the tables", methods[most]), scored(OURS.label, beside[OURS])
-    yield from (tables, ours)
-    final = _less(ours.beside["final"], tables.beside["final"])
-    yield entry("margin", _less(ours.ours, tables.ours), final)
-    yield from (scored(each.label, beside[each]) for each in CONTROLS if beside[each])
+    best, ours = _scores(methods[most]), _scores(beside[OURS])
+    margin = {name: Figure(less(ours[name].mean, best[name].mean), None) for name in ours}
+    yield from (entry("best of the tables", best), entry(OURS.label, ours), entry("margin", margin))
+    yield from (entry(each.label, _scores(beside[each])) for each in CONTROLS if beside[each])
 
 
-def _less(ours: Figure, other: Figure) -> Figure:
-    """Return how much more ours is, in the mean."""
-    known = ours.mean is not None and other.mean is not None
-    return Figure(ours.mean - other.mean if known else None, None)  # type: ignore[operator]
+def _scores(results: Sequence[Result]) -> Mapping[str, Figure]:
+    return {name: score(results, name) for name in ("best", "final")}

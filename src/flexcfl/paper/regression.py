@@ -91,12 +91,10 @@ def _steps(members: Sequence[Examples], model: Numbers, rate: float, epochs: int
 
 
 def _deltas(members: Sequence[Examples], points: Numbers) -> Numbers:
-    largest, shares = np.zeros(len(members)), shares_of(members)
-    for point in points:
-        gradients = _gradients(point, members)
-        apart = np.linalg.norm(gradients - shares @ gradients, axis=1)
-        largest = np.maximum(largest, apart)
-    return largest
+    shares, gradients = shares_of(members), (_gradients(point, members) for point in points)
+    apart = [np.linalg.norm(each - shares @ each, axis=1) for each in gradients]
+    deltas: Numbers = np.max(apart, axis=0)
+    return deltas
 
 
 def _gradients(model: Numbers, members: Sequence[Examples]) -> Numbers:
