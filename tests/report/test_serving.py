@@ -53,7 +53,8 @@ class Visitor:
 @contextmanager
 def visited(folders: Sequence[Path], host: str = "127.0.0.1", port: int = 0) -> Iterator[Visitor]:
     with served(folders, host, port) as serving:
-        yield Visitor(str(serving.server_address[0]), serving.server_port)
+        name, free_port = serving.server_address[:2]
+        yield Visitor(str(name), free_port)
 
 
 @pytest.fixture(scope="session")
