@@ -181,16 +181,16 @@ def kill_client_app(federation: Federation) -> int | None:
 
 def kill_superlink(federation: Federation) -> int | None:
     """Kill the SuperLink while the second round goes on."""
-    return _kill_pillar(federation, SUPERLINK)
+    return _kill_service(federation, SUPERLINK)
 
 
 def kill_warm(federation: Federation) -> int | None:
     """Kill the process of which all but the SuperLink are forks while the second round goes on."""
-    return _kill_pillar(federation, WARM)
+    return _kill_service(federation, WARM)
 
 
-def _kill_pillar(federation: Federation, name: str) -> int | None:
-    return killed(federation.pillars[name].pid) if done(federation.plan.folder) == 1 else None
+def _kill_service(federation: Federation, name: str) -> int | None:
+    return killed(federation.services[name].pid) if done(federation.plan.folder) == 1 else None
 
 
 def kill_server(federation: Federation) -> int | None:

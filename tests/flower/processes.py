@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -25,12 +24,6 @@ QUIET = {
     "COLUMNS": "200",  # so that no sentence is broken
     "NO_COLOR": "1",
 }
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,11 +18,12 @@ pytest.importorskip("flwr")
 from flexcfl.data.federation import stand_in
 from flexcfl.errors import DataError, SettingsError
 from flexcfl.flower import certificates
+from flexcfl.flower.local.commands import free_port
 from flexcfl.flower.node_clients import NodeSettings
 from flexcfl.flower.own_data import own_federation
 from flexcfl.flower.server import serve
 from tests.flower.inprocess import InProcessGrid, shards
-from tests.flower.processes import Program, Programs, free_port
+from tests.flower.processes import Program, Programs
 
 PAGE = Path(__file__).parents[2] / "docs" / "flower.md"
 STEP = re.compile(r"<!-- step: ([a-z ]+) -->\n```[a-z]+\n(.*?)```", re.DOTALL)

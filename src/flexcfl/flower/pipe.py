@@ -1,7 +1,7 @@
-"""What a ``ServerApp`` tells the command that started it, beside the rounds in the run's folder.
+"""What a ``ServerApp`` reports to the command that started it, beside the run's folder.
 
 The command makes a named pipe and puts its path into the environment. What comes through it are
-lines of JSON, each a pair of what it is and its text.
+lines of JSON, each a pair of an event and a text.
 """
 
 import json
@@ -9,70 +9,79 @@ import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr
+from enum import StrEnum
 from io import FileIO, TextIOBase
 from pathlib import Path
 
 from flexcfl.errors import FlexcflError
 from flexcfl.runner.callbacks import Beginning, Callback
 
-__all__ = ["BEGUN", "DONE", "GONE", "MISTAKE", "PID", "REMARK", "VARIABLE", "Listener", "reporting"]
+__all__ = ["VARIABLE", "Event", "PipeReader", "reporting"]
 
 VARIABLE = "FLEXCFL_PIPE"
-# Who tells, after how many rounds the run begins, what a person should know, and how it ended.
-PID, BEGUN, REMARK, DONE, MISTAKE = "pid", "begun", "remark", "done", "mistake"
-GONE = "gone"  # what is heard when the other end has ended, however it did
 PIECE = 2**16
+
+
+class Event(StrEnum):
+    """What is reported of a ``ServerApp``; each event comes with a text."""
+
+    PID = "pid"  # the number of its process
+    BEGUN = "begun"  # after how many rounds the run begins
+    REMARK = "remark"  # what a person should know
+    DONE = "done"
+    MISTAKE = "mistake"  # the sentence of the error that ended the run
+    GONE = "gone"  # only read: the other end has ended, however it did
 
 
 @contextmanager
 def reporting(environment: Mapping[str, str] = os.environ) -> Iterator[list[Callback]]:
-    """Tell how the block ends, and hand out who is to accompany the run in it.
+    """Report how the block ends, and hand out the callbacks of the run in it.
 
-    Where no command listens, nothing is told.
+    Where no command reads, nothing is reported.
     """
-    _tell_in_a_sentence()
+    _shorten_errors_in_log()
     path = environment.get(VARIABLE)
     if path is None:
         yield []
         return
     with FileIO(path, "w") as pipe:
-        teller = _Teller(pipe)
-        teller.say(PID, str(os.getpid()))
+        writer = _Writer(pipe)
+        writer.say(Event.PID, str(os.getpid()))
         try:
-            with redirect_stderr(teller):
-                yield [_Accompanying(teller)]
+            with redirect_stderr(writer):
+                yield [_BeginReporter(writer)]
         except FlexcflError as error:
-            teller.say(MISTAKE, str(error))
+            writer.say(Event.MISTAKE, str(error))
             raise
-        teller.say(DONE, "")
+        writer.say(Event.DONE, "")
 
 
-class _Teller(TextIOBase):
-    """Speaks through a pipe; as a file, it takes remarks."""
+class _Writer(TextIOBase):
+    """Writes into a pipe; as a file, it takes remarks."""
 
     def __init__(self, pipe: FileIO) -> None:
         self._pipe = pipe
 
-    def say(self, what: str, text: str) -> None:
-        self._pipe.write(f"{json.dumps([what, text])}\n".encode())
+    def say(self, event: Event, text: str) -> None:
+        self._pipe.write(f"{json.dumps([event, text])}\n".encode())
 
     def write(self, text: str) -> int:
         if text:
-            self.say(REMARK, text)
+            self.say(Event.REMARK, text)
         return len(text)
 
 
-class _Accompanying(Callback):
-    """Tells that a run begins or goes on."""
+class _BeginReporter(Callback):
+    """Reports that a run begins or goes on."""
 
-    def __init__(self, teller: _Teller) -> None:
-        self._teller = teller
+    def __init__(self, writer: _Writer) -> None:
+        self._writer = writer
 
     def begin(self, beginning: Beginning) -> None:
-        self._teller.say(BEGUN, str(beginning.before))
+        self._writer.say(Event.BEGUN, str(beginning.before))
 
 
-class Listener:
+class PipeReader:
     """The command's end of a new pipe at ``path``, for one ``ServerApp`` at a time."""
 
     def __init__(self, path: Path) -> None:
@@ -84,42 +93,42 @@ class Listener:
         self._pipe = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK)
         self._rest, self._connected = b"", False
 
-    def heard(self) -> Iterator[tuple[str, str]]:
-        """Yield what was told since this was asked, and what it is."""
+    def read(self) -> Iterator[tuple[Event, str]]:
+        """Yield the event and the text of what has come since the last call."""
         while True:
             try:
                 text = os.read(self._pipe, PIECE)
-            except BlockingIOError:  # somebody is there, and silent
+            except BlockingIOError:  # the other end is there, and silent
                 return
             if not text:
                 break
             self._connected = True
             *lines, self._rest = (self._rest + text).split(b"\n")
             for line in lines:
-                what, said = json.loads(line)
-                yield what, said
+                event, content = json.loads(line)
+                yield Event(event), content
         if self._connected:
             self._rest, self._connected = b"", False
-            yield GONE, ""
+            yield Event.GONE, ""
 
-    def hang_up(self) -> None:
-        """Forget who is at the other end, and what it has told."""
+    def reset(self) -> None:
+        """Forget the process at the other end, and what it has written."""
         self.close()
         self._open()
 
     def close(self) -> None:
-        """Listen no more."""
+        """Read no more."""
         os.close(self._pipe)
 
 
-def _tell_in_a_sentence() -> None:
-    """Let Flower's log tell a person's mistake by its sentence, without the way that led to it."""
+def _shorten_errors_in_log() -> None:
+    """Let Flower's log show a person's mistake by its sentence, without a traceback."""
     logger = logging.getLogger("flwr")
-    if _sentence not in logger.filters:  # for good: Flower tells of it when the block has ended
-        logger.addFilter(_sentence)
+    if _without_traceback not in logger.filters:  # for good: Flower logs the error after the block
+        logger.addFilter(_without_traceback)
 
 
-def _sentence(record: logging.LogRecord) -> bool:
+def _without_traceback(record: logging.LogRecord) -> bool:
     error = record.exc_info[1] if record.exc_info else None
     if isinstance(error, FlexcflError):
         record.msg, record.args, record.exc_info = str(error), (), None

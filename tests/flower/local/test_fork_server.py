@@ -14,8 +14,7 @@ from flower_faults import processes
 
 pytest.importorskip("flwr")
 
-from flexcfl.flower.local.commands import FORKED, WARM, Programs
-from tests.flower.processes import free_port
+from flexcfl.flower.local.commands import FORKED, WARM, Programs, free_port
 from tests.waiting import PATIENCE, until
 
 pytestmark = [

@@ -13,17 +13,7 @@ import pytest
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.layers import Layer
 from flexcfl.experiment.resolve import resolve
-from flexcfl.flower.pipe import (
-    BEGUN,
-    DONE,
-    GONE,
-    MISTAKE,
-    PID,
-    REMARK,
-    VARIABLE,
-    Listener,
-    reporting,
-)
+from flexcfl.flower.pipe import VARIABLE, Event, PipeReader, reporting
 from flexcfl.runner.callbacks import Beginning, Callback, remark
 from tests.waiting import until
 
@@ -31,8 +21,8 @@ Act = Callable[[Sequence[Callback]], None]
 
 
 @pytest.fixture
-def listener(tmp_path: Path) -> Iterator[Listener]:
-    with closing(Listener(tmp_path / "pipe")) as made:
+def reader(tmp_path: Path) -> Iterator[PipeReader]:
+    with closing(PipeReader(tmp_path / "pipe")) as made:
         yield made
 
 
@@ -41,15 +31,15 @@ def told(path: Path, act: Act) -> None:
         act(company)
 
 
-def heard(listener: Listener, path: Path, act: Act) -> list[tuple[str, str]]:
+def heard(reader: PipeReader, path: Path, act: Act) -> list[tuple[str, str]]:
     """Return what is heard of who acts so, until the other end is gone."""
     said: list[tuple[str, str]] = []
     speaker = Thread(target=told, args=(path, act))
     speaker.start()
 
     def gone() -> bool:
-        said.extend(listener.heard())
-        return bool(said) and said[-1][0] == GONE
+        said.extend(reader.read())
+        return bool(said) and said[-1][0] == Event.GONE
 
     until(gone)
     speaker.join()
@@ -60,56 +50,56 @@ def nothing(_: Sequence[Callback]) -> None:
     pass
 
 
-def test_who_tells_is_known_and_how_it_ended(tmp_path: Path, listener: Listener) -> None:
-    assert not list(listener.heard())  # as nobody is there yet
-    said = heard(listener, tmp_path / "pipe", nothing)
-    assert said == [(PID, str(os.getpid())), (DONE, ""), (GONE, "")]
-    assert not list(listener.heard())
+def test_who_tells_is_known_and_how_it_ended(tmp_path: Path, reader: PipeReader) -> None:
+    assert not list(reader.read())  # as nobody is there yet
+    said = heard(reader, tmp_path / "pipe", nothing)
+    assert said == [(Event.PID, str(os.getpid())), (Event.DONE, ""), (Event.GONE, "")]
+    assert not list(reader.read())
 
 
-def test_remarks_arrive_in_one_piece(tmp_path: Path, listener: Listener) -> None:
+def test_remarks_arrive_in_one_piece(tmp_path: Path, reader: PipeReader) -> None:
     sentence = f"Node 3 is left out: {'größer ' * 2000}."  # more than a pipe takes at once
 
     def act(_: Sequence[Callback]) -> None:
         print("a remark", file=sys.stderr)  # noqa: T201
         remark(sentence)
 
-    said = heard(listener, tmp_path / "pipe", act)
-    text = "".join(each for what, each in said if what == REMARK)
+    said = heard(reader, tmp_path / "pipe", act)
+    text = "".join(each for what, each in said if what == Event.REMARK)
     assert text == f"a remark\n{sentence}\n"
 
 
 @pytest.mark.parametrize("before", [0, 7])
-def test_that_a_run_begins_is_told(tmp_path: Path, listener: Listener, before: int) -> None:
+def test_that_a_run_begins_is_told(tmp_path: Path, reader: PipeReader, before: int) -> None:
     experiment = resolve([Layer("given", {})]).experiment
 
     def act(company: Sequence[Callback]) -> None:
         (each,) = company
         each.begin(Beginning(experiment, rounds=[None] * before))  # type: ignore[list-item]
 
-    assert (BEGUN, str(before)) in heard(listener, tmp_path / "pipe", act)
+    assert (Event.BEGUN, str(before)) in heard(reader, tmp_path / "pipe", act)
 
 
-def test_a_mistake_arrives_as_its_sentence(tmp_path: Path, listener: Listener) -> None:
+def test_a_mistake_arrives_as_its_sentence(tmp_path: Path, reader: PipeReader) -> None:
     def act(_: Sequence[Callback]) -> None:
         raise SettingsError("It is wrong: mend it.")
 
-    said = heard(listener, tmp_path / "pipe", act)
-    assert said[-2:] == [(MISTAKE, "It is wrong: mend it."), (GONE, "")]
+    said = heard(reader, tmp_path / "pipe", act)
+    assert said[-2:] == [(Event.MISTAKE, "It is wrong: mend it."), (Event.GONE, "")]
 
 
-def test_who_fails_otherwise_is_gone_without_a_word(tmp_path: Path, listener: Listener) -> None:
+def test_who_fails_otherwise_is_gone_without_a_word(tmp_path: Path, reader: PipeReader) -> None:
     def act(_: Sequence[Callback]) -> None:
         raise ConnectionError("the SuperLink is gone")
 
-    assert [what for what, _ in heard(listener, tmp_path / "pipe", act)] == [PID, GONE]
+    assert [what for what, _ in heard(reader, tmp_path / "pipe", act)] == [Event.PID, Event.GONE]
 
 
-def test_of_two_the_later_one_is_heard(tmp_path: Path, listener: Listener) -> None:
+def test_of_two_the_later_one_is_heard(tmp_path: Path, reader: PipeReader) -> None:
     told(tmp_path / "pipe", lambda _: remark("of the first one"))
-    listener.hang_up()
-    said = heard(listener, tmp_path / "pipe", nothing)
-    assert [what for what, _ in said] == [PID, DONE, GONE]
+    reader.reset()
+    said = heard(reader, tmp_path / "pipe", nothing)
+    assert [what for what, _ in said] == [Event.PID, Event.DONE, Event.GONE]
 
 
 def test_where_no_command_listens_remarks_are_on_the_own_output(

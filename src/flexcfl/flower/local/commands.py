@@ -7,7 +7,6 @@ import socket
 import sys
 import sysconfig
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from flexcfl.flower.certificates import Certificates
 
 __all__ = [
-    *("FORKED", "HOST", "WARM", "Programs", "check_free_port", "environment", "free_ports"),
+    *("FORKED", "HOST", "WARM", "Programs", "check_free_port", "environment", "free_port"),
     "is_open",
 ]
 
@@ -156,15 +155,11 @@ def _path(home: Path) -> str:
     return os.pathsep.join([*own, os.environ.get("PATH", os.defpath)])
 
 
-def free_ports(number: int) -> list[int]:
-    """Return so many different ports that are free at this moment."""
-    with ExitStack() as held:
-        ports = []
-        for _ in range(number):
-            each = held.enter_context(socket.socket())
-            each.bind((HOST, 0))
-            ports.append(int(each.getsockname()[1]))
-        return ports
+def free_port() -> int:
+    """Return a port that is free at this moment."""
+    with socket.socket() as tried:
+        tried.bind((HOST, 0))
+        return int(tried.getsockname()[1])
 
 
 def check_free_port(port: int) -> None:

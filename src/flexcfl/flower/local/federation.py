@@ -13,10 +13,10 @@ from typing import Any
 
 from flexcfl.errors import FlexcflError, TrainingError
 from flexcfl.flower import APP
-from flexcfl.flower.local.commands import HOST, WARM, Programs, environment, free_ports, is_open
+from flexcfl.flower.local.commands import HOST, WARM, Programs, environment, free_port, is_open
 from flexcfl.flower.local.processes import Process, Processes
 from flexcfl.flower.local.progress import REGISTER, RunProgress
-from flexcfl.flower.pipe import BEGUN, DONE, GONE, MISTAKE, PID, REMARK, VARIABLE, Listener
+from flexcfl.flower.pipe import VARIABLE, Event, PipeReader
 from flexcfl.record import places
 from flexcfl.record.tables import RoundFigures
 
@@ -27,7 +27,7 @@ STARTING = 120.0  # seconds within which a program has started, on whatever mach
 LONG = 70  # bytes of a folder's name, of which with a socket's own about 100 are possible
 RESTARTS = 5  # of one process without a finished round in between
 FORKS = sys.platform == "linux"  # elsewhere libraries of the system may not be forked
-SUPERLINK, SERVER = "superlink", "server"  # who passes messages on, and who starts the ServerApp
+SUPERLINK, SERVER = "superlink", "server"  # what passes messages on and starts the ServerApp
 LEASE = 62.0  # seconds after which the SuperLink lets a node that had a key come back
 
 Tick = Callable[["Federation"], None]
@@ -53,16 +53,16 @@ class Plan:
 
 @dataclass(eq=False)
 class Federation:
-    """The processes of a plan; ``remark`` is told what a person should know.
+    """The processes of a plan; ``remark`` is given what a person should know.
 
-    ``nodes`` are those that run, and ``pillars``, by name, the processes without which they cannot.
+    ``nodes`` are those that run, ``services`` by name the processes that they cannot run without.
     ``server`` is the number of the process of the ``ServerApp``, None until it is there.
     """
 
     plan: Plan
     remark: Callable[[str], None]
     nodes: dict[int, Process] = field(init=False, default_factory=dict)
-    pillars: dict[str, Process] = field(init=False, default_factory=dict)
+    services: dict[str, Process] = field(init=False, default_factory=dict)
     server: int | None = field(init=False, default=None)
     _progress: RunProgress = field(init=False)
     _stack: ExitStack = field(init=False, default_factory=ExitStack)
@@ -79,10 +79,10 @@ class Federation:
             logs.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
             self._home = Path(stack.enter_context(_private()))
-            pipe = self._home / "told"
-            self._listener = stack.enter_context(closing(Listener(pipe)))
-            told = environment(self._home, {VARIABLE: str(pipe)})
-            self._processes = stack.enter_context(Processes(told, logs, self._home))
+            pipe = self._home / "pipe"
+            self._pipe = stack.enter_context(closing(PipeReader(pipe)))
+            variables = environment(self._home, {VARIABLE: str(pipe)})
+            self._processes = stack.enter_context(Processes(variables, logs, self._home))
             self._certificates = self._certified() if self.plan.tls else None
             self._stack = stack.pop_all()
         return self
@@ -125,7 +125,7 @@ class Federation:
         """Start the node of a part of the clients, which may be one more."""
         part = {"partition-id": node, "num-partitions": self.plan.nodes}
         config = {**part, "memory": str(self._progress.nodes), **self.plan.settings}
-        command = self._programs.supernode(node, free_ports(1)[0], config)
+        command = self._programs.supernode(node, free_port(), config)
         self.nodes[node] = self._processes.start(f"node-{node}", command)
 
     def _further(self) -> Sequence[RoundFigures]:
@@ -133,33 +133,33 @@ class Federation:
         return [] if self._before is None else self._progress.further()
 
     def _look(self) -> None:
-        """Hear what the ``ServerApp`` has told in a moment, and start again what has ended."""
+        """Handle what the ``ServerApp`` has reported, and start again what has ended."""
         time.sleep(TICK)
-        for what, text in self._listener.heard():
-            self._hear(what, text)
+        for event, text in self._pipe.read():
+            self._handle(event, text)
             if self._over:
                 return
         self._watch()
 
-    def _hear(self, what: str, text: str) -> None:
-        if what == PID:
+    def _handle(self, event: Event, text: str) -> None:
+        if event == Event.PID:
             self.server = int(text)
-        elif what == BEGUN:
+        elif event == Event.BEGUN:
             self._before = int(text)
             self._progress.skip(self._before)
-        elif what == REMARK:
+        elif event == Event.REMARK:
             self.remark(text)
-        elif what == MISTAKE:
+        elif event == Event.MISTAKE:
             raise FlexcflError(text)
-        elif what == DONE or self._progress.finished:  # which may have been its last words
+        elif event == Event.DONE or self._progress.finished:  # which may have been its last words
             self._over = True
         else:
-            assert what == GONE
+            assert event == Event.GONE
             self._start_again(SERVER, "before the run was done")
 
     def _watch(self) -> None:
         """Start again what has ended."""
-        for name, process in self.pillars.items():
+        for name, process in self.services.items():
             if process.end is not None:
                 self._start_again(name, process.end)
                 return
@@ -173,7 +173,7 @@ class Federation:
         for node, process in list(self.nodes.items()):
             if process.end is not None:
                 again = f"after {LEASE:g} s" if self.plan.tls else "now"
-                self._count(process.name, process.end, f"it is started again {again}")
+                self._report_end(process.name, process.end, f"it is started again {again}")
                 self._processes.end(process)  # what it had started may still be there
                 del self.nodes[node]
                 self._due[node] = now + (LEASE if self.plan.tls else 0.0)
@@ -183,34 +183,34 @@ class Federation:
 
     def _start_again(self, name: str, why: str) -> None:
         then = "goes on from its checkpoint" if self._progress.begun else "begins anew"
-        self._count(name, why, f"all is started again, and the run {then}")
+        self._report_end(name, why, f"all is started again, and the run {then}")
         there = {*self.nodes, *self._due}
         self._processes.end_all()
-        self._listener.hang_up()
+        self._pipe.reset()
         self._progress.tidy()
         self._start(there)
 
-    def _count(self, name: str, why: str, then: str) -> None:
+    def _report_end(self, name: str, why: str, then: str) -> None:
         """Say that something has ended, or raise if it does so again and again."""
         self._restarts[name] += 1
         if self._restarts[name] > RESTARTS:
             raise TrainingError(
-                f"The {_spelt(name)} has ended {self._restarts[name]} times without a finished "
+                f"The {_shown(name)} has ended {self._restarts[name]} times without a finished "
                 f"round ({why}): see what it says in '{self._progress.logs}', then try again."
             )
-        self.remark(f"The {_spelt(name)} has ended ({why}): {then}.\n")
+        self.remark(f"The {_shown(name)} has ended ({why}): {then}.\n")
 
     def _start(self, nodes: set[int] | None = None) -> None:
-        port = free_ports(1)[0] if self.plan.port is None else self.plan.port
+        port = free_port() if self.plan.port is None else self.plan.port
         self._programs = Programs(self._home, port, self._certificates)
-        self.server, self._before, self._due, self.nodes, self.pillars = None, None, {}, {}, {}
+        self.server, self._before, self._due, self.nodes, self.services = None, None, {}, {}, {}
         self._programs.connect()
         if self.plan.warm:
-            self._put_up(WARM, self._programs.warm())
-        self._put_up(SUPERLINK, self._programs.superlink())
+            self._start_service(WARM, self._programs.warm())
+        self._start_service(SUPERLINK, self._programs.superlink())
         self._wait(lambda: is_open(port))
         self._wait(lambda: not self.plan.warm or self._programs.door.exists())
-        self._put_up(SERVER, self._programs.superexec())
+        self._start_service(SERVER, self._programs.superexec())
         if self._certificates is not None:
             self._register()
         for node in sorted(nodes or range(self.plan.nodes)):
@@ -218,13 +218,13 @@ class Federation:
         self._submit()
         self._since = time.monotonic()
 
-    def _put_up(self, pillar: str, command: list[str]) -> None:
-        self.pillars[pillar] = self._processes.start(pillar, command)
+    def _start_service(self, name: str, command: list[str]) -> None:
+        self.services[name] = self._processes.start(name, command)
 
     @property
-    def _stands(self) -> bool:
-        """Whether everything is there without which nothing else can be."""
-        return all(each.end is None for each in self.pillars.values())
+    def _all_up(self) -> bool:
+        """Whether all services that were started still run."""
+        return all(each.end is None for each in self.services.values())
 
     def _submit(self) -> None:
         config = self.plan.config
@@ -244,16 +244,16 @@ class Federation:
         failed = any(each.end != "exit code 0" for each in started)
         for each in started:
             self._processes.end(each)
-        if failed and self._stands:
+        if failed and self._all_up:
             raise TrainingError(
                 f"Flower does not take what is to {name}: see what it says in "
                 f"'{self._progress.logs}/{name}.log'."
             )
 
     def _wait(self, there: Callable[[], bool]) -> None:
-        """Wait for something, as long as what it needs is there; that it is not is seen later."""
+        """Wait for something as long as all services run; if one does not, that is seen later."""
         end = time.monotonic() + STARTING
-        while not there() and self._stands and time.monotonic() < end:
+        while not there() and self._all_up and time.monotonic() < end:
             time.sleep(TICK / 4)
 
     def _certified(self) -> Any:
@@ -270,6 +270,6 @@ def _private() -> "tempfile.TemporaryDirectory[str]":
     return tempfile.TemporaryDirectory(prefix="flexcfl-", dir=folder, ignore_cleanup_errors=True)
 
 
-def _spelt(name: str) -> str:
+def _shown(name: str) -> str:
     words = {SUPERLINK: "SuperLink", SERVER: "ServerApp", WARM: "process behind all programs"}
     return words.get(name, name.replace("-", " "))
