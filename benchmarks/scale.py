@@ -29,7 +29,7 @@ from flexcfl.experiment.layers import spoken
 from flexcfl.experiment.objects import UserObjects
 from flexcfl.experiment.resolve import resolve
 from flexcfl.protocol import CheckDrift, Ids, Settle
-from flexcfl.record.round import Round
+from flexcfl.record.tables import Round
 from flexcfl.runner.loop import train
 from flexcfl.runner.prepare import prepare
 from flexcfl.shifts import SwapAll, Timeline

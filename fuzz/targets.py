@@ -25,7 +25,7 @@ from flexcfl.errors import DataError, SettingsError
 from flexcfl.experiment import toml
 from flexcfl.experiment.layers import Layer, spoken
 from flexcfl.experiment.resolve import resolve
-from flexcfl.record import csv_lines as tables
+from flexcfl.record import csv_tables as tables
 from flexcfl.record import reading
 from flexcfl.record.checkpoints import UnfitError, flattened, layout, rebuilt
 from flexcfl.record.folder import Extent

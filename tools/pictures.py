@@ -186,7 +186,7 @@ def moves(figure: Figure) -> None:
     """Draw every client's group over time, without and with migration."""
     panels = figure.subplots(1, 2, sharey=True)
     for axes, name in zip(panels, ("fedgroup", "flexcfl"), strict=True):
-        record = _swapped(name, 0).record
+        record = _swapped(name, 0)
         groups = group_matrix(record)
         order = np.lexsort(groups[:, :0:-1].T)  # by the first group, then by those that followed
         colours = ListedColormap(["#FFFFFF", *(of_group(group) for group in range(5))])

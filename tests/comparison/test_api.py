@@ -15,7 +15,7 @@ import flexcfl
 from flexcfl.comparison import Comparison, api, pool
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.objects import user_objects
-from flexcfl.record.round import Round
+from flexcfl.record.tables import Round
 from flexcfl.runner import Beginning
 from flexcfl.runner.tracking import TensorBoard
 from tests.comparison.here import all_done_here, federation

@@ -19,7 +19,7 @@ from flexcfl.experiment.experiment import Experiment
 from flexcfl.experiment.layers import spoken
 from flexcfl.experiment.objects import UserObjects
 from flexcfl.record.lock import locked
-from flexcfl.record.round import Round
+from flexcfl.record.tables import Round
 from flexcfl.runner.prepare import Prepared, prepare
 from flexcfl.runner.stopping import StoppedError
 from flexcfl.runner.tracking import TRACKERS

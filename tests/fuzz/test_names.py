@@ -12,7 +12,7 @@ from flexcfl.comparison.plan import planned
 from flexcfl.errors import FlexcflError
 from flexcfl.experiment.layers import Layer
 from flexcfl.experiment.resolve import resolve
-from flexcfl.record import claim, places
+from flexcfl.record import lifecycle, places
 from fuzz.strategies import STRANGE_NAMES
 
 EXPERIMENT = resolve([]).experiment
@@ -49,8 +49,9 @@ def test_folders_of_runs_and_comparisons_stay_below_theirs(
     base.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(base)
-        with claim.claimed(None, experiment) as run, folder.claimed(None, experiment) as compared:
-            assert has_one_name(run, claim.ROOT)
+        runs, comparisons = lifecycle.claimed(None, experiment), folder.claimed(None, experiment)
+        with runs as run, comparisons as compared:
+            assert has_one_name(run, lifecycle.ROOT)
             assert has_one_name(compared, folder.ROOT)
             made = {each.relative_to(base).parts[0] for each in base.rglob("*")}
         assert made == {"runs", "comparisons"}

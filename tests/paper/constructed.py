@@ -11,7 +11,7 @@ from flexcfl.experiment import toml
 from flexcfl.paper.catalogue import METHODS, ROUNDS, ROWS
 from flexcfl.paper.cells import Cell, Part
 from flexcfl.paper.results import Result
-from flexcfl.record import csv_lines as tables
+from flexcfl.record import csv_tables as tables
 from flexcfl.record.tables import RoundFigures
 
 NOWHERE = Path("nowhere")
@@ -24,7 +24,7 @@ def part(row: str = "synthetic-mclr", method: str = "flexcfl", shift: str = "non
 
 def summary(cell: Cell, best: float | None = 0.5) -> Any:
     """Return the summary of a cell with this accuracy; that of the last rounds is 0.1 less."""
-    final = None if best is None else best - 0.1
+    final = None if best is None else max(best - 0.1, 0.0)
     return {
         "algorithm": cell.part.method.algorithm,
         "dataset": cell.part.row.dataset,

@@ -156,7 +156,8 @@ def test_what_has_no_summary_yet_is_not_finished(tmp_path: Path) -> None:
 
 def test_a_result_has_the_figures_of_its_rounds(tmp_path: Path) -> None:
     path = leave(tmp_path, Cell(part(), 0, 4), best=0.8)
-    (path / "groups.csv").write_text("round,group,clients\n3,0,9\n4,0,2\n4,1,7\n")
+    head = "round,group,accuracy,loss,clients,discrepancy"
+    (path / "groups.csv").write_text(f"{head}\n3,0,,,9,\n4,0,,,2,\n4,1,,,7,\n")
     (found,) = finished(tmp_path, [part()])
     expected = [np.nan, 0.4, 0.6, 0.8]
     assert np.allclose(found.rounds["accuracy"], expected, equal_nan=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import flexcfl
-from flexcfl.record.runs import read
+from flexcfl.record.reading import read
 from flexcfl.report.history import details
 
 BEFORE = Path(__file__).with_name("before")
@@ -27,7 +27,7 @@ def test_a_finished_run_is_read(algorithm: str) -> None:
         line["accuracy"] or "nan" for line in rounds(folder)
     ]
     assert told.row.figures["final"] == run.accuracy.final
-    assert page.record.done == len(rounds(folder)) == 6
+    assert page.done == len(rounds(folder)) == 6
     assert run.model(1)
 
 

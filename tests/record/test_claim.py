@@ -13,7 +13,7 @@ from flexcfl.experiment.experiment import Experiment
 from flexcfl.experiment.layers import Layer
 from flexcfl.experiment.resolve import resolve
 from flexcfl.record import places
-from flexcfl.record.claim import claimed
+from flexcfl.record.lifecycle import claimed
 from flexcfl.record.places import check_free
 
 EXPERIMENT = resolve([]).experiment

@@ -13,7 +13,6 @@ import pytest
 from flexcfl.errors import DiskError
 from flexcfl.protocol import Serving
 from flexcfl.record.folder import RunFolder
-from flexcfl.record.round import Round
 from flexcfl.record.tables import (
     TABLES,
     GroupFigures,
@@ -21,6 +20,7 @@ from flexcfl.record.tables import (
     Membership,
     Messages,
     Missing,
+    Round,
     RoundFigures,
     Shifted,
     Timing,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.objects import NO_OBJECTS
-from flexcfl.record.runs import FILES, found, read
+from flexcfl.record.reading import FILES, found, read
 from flexcfl.record.tables import TABLES
 from flexcfl.report.page import Report, html
 from tests.record.checkpoints.interrupted import resumed
@@ -55,9 +55,8 @@ def test_a_finished_run(folder: Path) -> None:
     run = read(folder)
     assert run.summary == json.loads((folder / "summary.json").read_text())
     assert run.text == (folder / "experiment.toml").read_text()
-    record = run.record
-    assert (record.method, record.seed, record.total, record.done) == ("flexcfl", 0, ROUNDS, ROUNDS)
-    assert (record.clients, record.group_count) == (CLIENTS, 2)
+    assert (run.method, run.seed, run.total, run.done) == ("flexcfl", 0, ROUNDS, ROUNDS)
+    assert (run.clients, run.group_count) == (CLIENTS, 2)
     assert {name for name in FILES if not (folder / name).exists()} == NEVER_THERE
 
 
@@ -65,7 +64,7 @@ def test_a_run_that_was_broken_off_and_one_that_was_resumed(
     folder: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     stopped = broken_off(tmp_path_factory, 3)
-    assert (read(stopped).summary, read(stopped).record.done) == (None, 3)
+    assert (read(stopped).summary, read(stopped).done) == (None, 3)
     assert not Report.of([stopped]).finished
     again = copied(stopped, tmp_path)
     resumed(again, NO_OBJECTS)
@@ -89,7 +88,7 @@ def test_a_table_cut_at_any_byte_is_shown_as_far_as_its_lines_are_whole(
         everything(spare)
         if name == "rounds.csv":
             whole = content[:length].count(b"\n")
-            assert read(spare).record.done == max(whole - 1, 0)
+            assert read(spare).done == max(whole - 1, 0)
 
     try:
         check()
@@ -255,15 +254,25 @@ def test_any_byte_of_any_file_changed_is_shown_or_refused(data: st.DataObject, s
         (spare / name).write_bytes(content)
 
 
-@pytest.mark.parametrize(
-    "summary", [{}, {"versions": 5, "parameters": "x"}, {"versions": {"a": [[1]]}}]
-)
+@pytest.mark.parametrize("summary", [{}, {"versions": {"a": "1"}, "parameters": 5}])
 def test_a_summary_that_says_little_is_taken_as_it_is(
     summary: dict[str, Any], folder: Path, tmp_path: Path
 ) -> None:
     path = copied(folder, tmp_path)
     (path / "summary.json").write_text(json.dumps(summary))
     everything(path)
+    assert read(path).summary == summary
+
+
+@pytest.mark.parametrize(
+    "summary", [{"versions": 5}, {"parameters": "x"}, {"versions": {"a": [[1]]}}, {"accuracy": {}}]
+)
+def test_a_summary_of_other_kinds_of_values_is_told(
+    summary: dict[str, Any], folder: Path, tmp_path: Path
+) -> None:
+    path = copied(folder, tmp_path)
+    (path / "summary.json").write_text(json.dumps(summary))
+    assert f"another version ({min(summary)} in summary.json)" in refusal(path)
 
 
 def test_a_run_over_a_network_knows_neither_labels_nor_who_changed(
@@ -320,7 +329,7 @@ def test_a_run_that_has_only_begun_is_there_without_charts(folder: Path, tmp_pat
     everything(path)
     report = Report.of([path])
     assert [report.chapter(name) for name in report.chapters()] == [[], []]
-    assert report.runs[0].record.clients == CLIENTS
+    assert report.runs[0].clients == CLIENTS
 
 
 def test_files_of_another_version_are_told(folder: Path, tmp_path: Path) -> None:

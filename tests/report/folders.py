@@ -10,7 +10,7 @@ import numpy as np
 import tomli_w
 
 from flexcfl.protocol import spans
-from flexcfl.record import csv_lines as tables
+from flexcfl.record import csv_tables as tables
 from flexcfl.record.tables import GroupFigures, Membership, RoundFigures, Shifted
 
 __all__ = ["construct"]

@@ -23,10 +23,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def named(report: Report) -> dict[str, list[tuple[str, int]]]:
-    return {
-        each.name: [(run.record.method, run.record.seed) for run in each.runs]
-        for each in report.settings
-    }
+    return {each.name: [(run.method, run.seed) for run in each.runs] for each in report.settings}
 
 
 def test_methods_stand_in_the_order_in_which_they_were_named_and_seeds_ascend(report: Any) -> None:

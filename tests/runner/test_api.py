@@ -22,6 +22,7 @@ from flexcfl.algorithms import ALGORITHMS, AlgorithmEntry
 from flexcfl.data import Federation, IndexLists
 from flexcfl.errors import ModelError, SettingsError, TrainingError
 from flexcfl.protocol import NO_GROUP
+from flexcfl.record.record import Record
 from flexcfl.report.charts import chart
 from tests.runner.parity import Parity
 
@@ -440,8 +441,8 @@ def test_a_run_tells_what_it_is(blobs: Federation) -> None:
         f"Round(3, {final})",
         f"Serving(models 1 x {len(run.models[0])}, clients placed {clients} of {clients})",
     )
-    assert repr(run.record) == f"Record(fedavg, seed 0, rounds 3 of 3, clients {clients})"
-    assert repr(chart("accuracy", [run.record])) == "Chart(accuracy: Accuracy over rounds)"
+    assert Record.__repr__(run) == f"Record(fedavg, seed 0, rounds 3 of 3, clients {clients})"
+    assert repr(chart("accuracy", [run])) == "Chart(accuracy: Accuracy over rounds)"
 
 
 def test_the_package_offers_what_it_says() -> None:

@@ -11,7 +11,7 @@ import pytest
 import flexcfl
 from flexcfl.data import Federation
 from flexcfl.errors import SettingsError
-from flexcfl.record.round import Round
+from flexcfl.record.tables import Round
 from flexcfl.runner import Beginning, Run
 from tests.record.checkpoints.interrupted import content
 

@@ -11,8 +11,7 @@ from flexcfl.algorithms import ALGORITHMS
 from flexcfl.experiment.experiment import RunSettings
 from flexcfl.protocol import Executor, Ids, Local
 from flexcfl.protocol.cohorts import Cohorts
-from flexcfl.record.round import Round
-from flexcfl.record.tables import LEDGER, MEMBERSHIP, Membership
+from flexcfl.record.tables import LEDGER, MEMBERSHIP, Membership, Round
 from flexcfl.runner.loop import train
 from flexcfl.testing.parabolas import Parabolas
 

@@ -10,7 +10,7 @@ import pytest
 
 from flexcfl.errors import FlexcflError, TrainingError
 from flexcfl.record.folder import RunFolder
-from flexcfl.record.round import Round
+from flexcfl.record.tables import Round
 from flexcfl.runner.execute import execute
 from flexcfl.runner.stopping import Stop, StoppedError
 from tests.record.checkpoints.interrupted import CrashError, crashed, prepared, resumed, stopped

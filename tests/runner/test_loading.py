@@ -62,7 +62,7 @@ def check_same(one: flexcfl.Run, other: flexcfl.Run) -> None:
         if each.name == "engine":
             continue
         mine, theirs = getattr(one, each.name), getattr(other, each.name)
-        if each.name in ("models", "clustering", "newcomer", "auxiliary", "group_of"):
+        if each.name in ("models", "newcomer", "auxiliary", "group_of"):
             mine = tuple(mine) if isinstance(mine, list) else mine
             theirs = tuple(theirs) if isinstance(theirs, list) else theirs
             check_values(mine, theirs)
@@ -70,10 +70,11 @@ def check_same(one: flexcfl.Run, other: flexcfl.Run) -> None:
             assert mine.keys() == theirs.keys()
             for name in mine:
                 check_table(mine[name], theirs[name], name)
-        elif each.name == "labels":
+        elif each.name in ("labels", "founders"):
             check_table(mine, theirs, each.name)
         else:
             assert mine == theirs, each.name
+    check_values(one.clustering, other.clustering)
 
 
 @pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))

@@ -29,8 +29,7 @@ from flexcfl.protocol import (
     of_those,
 )
 from flexcfl.protocol.cohorts import Cohorts
-from flexcfl.record.round import Round
-from flexcfl.record.tables import LEDGER, MESSAGES, MISSING, TIMINGS, Messages, Missing
+from flexcfl.record.tables import LEDGER, MESSAGES, MISSING, TIMINGS, Messages, Missing, Round
 from flexcfl.runner.evaluation import drawn
 from flexcfl.runner.loop import train
 from tests.runner.parity import FOUNDERS, Ones, Parity, zeros

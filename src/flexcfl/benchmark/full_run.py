@@ -9,7 +9,7 @@ from typing import Any
 from flexcfl.benchmark.machine import peak_memory
 from flexcfl.experiment.layers import spoken
 from flexcfl.experiment.resolve import resolve
-from flexcfl.record.round import Round
+from flexcfl.record.tables import Round
 from flexcfl.runner.execute import execute
 from flexcfl.runner.prepare import Prepared, prepare
 

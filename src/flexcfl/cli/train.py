@@ -238,7 +238,7 @@ def _go_on_with_run(
     from flexcfl.experiment.layers import spoken
     from flexcfl.flower.local.conduct import forget, is_local
     from flexcfl.flower.local.conduct import resume as go_on_over_nodes
-    from flexcfl.record.state import is_finished, tidy
+    from flexcfl.record.lifecycle import is_finished, tidy
     from flexcfl.runner.conduct import resume as go_on
     from flexcfl.runner.tracking import trackers
 

@@ -12,9 +12,9 @@ from flexcfl.data import Federation
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.experiment import Experiment
 from flexcfl.record import places
-from flexcfl.record.finished import is_finished
 from flexcfl.record.folder import write
 from flexcfl.record.lock import LOCK, locked
+from flexcfl.record.reading import is_finished
 from flexcfl.runner.stopping import StoppedError
 
 __all__ = ["claimed", "entered", "finished", "is_comparison", "within"]

@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeAlias
 
 from flexcfl.errors import FlexcflError
 from flexcfl.experiment.experiment import Experiment
-from flexcfl.record.finished import FinishedRun
+from flexcfl.record.record import Record
 from flexcfl.record.summary import Summary
 
 __all__ = [
@@ -85,9 +85,11 @@ class Done:
     before: bool = False
 
     @classmethod
-    def earlier(cls, run: FinishedRun) -> "Done":
-        """Return the message for a run that an earlier call has finished."""
-        return cls(run.summary, run.accuracy, run.honest, before=True)
+    def of(cls, run: Record, before: bool = False) -> "Done":
+        """Return the message for a finished run, which an earlier call may have finished."""
+        assert run.summary is not None
+        rounds = run.rounds
+        return cls(run.summary, rounds["accuracy"], rounds["honest_accuracy"], before)
 
 
 @dataclass(frozen=True)

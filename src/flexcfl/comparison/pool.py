@@ -27,7 +27,7 @@ from flexcfl.comparison.messages import (
 )
 from flexcfl.data import Federation
 from flexcfl.errors import SettingsError, TrainingError
-from flexcfl.record.finished import is_finished, read_back
+from flexcfl.record.reading import is_finished, read_back
 from flexcfl.runner.stopping import Stop
 
 __all__ = ["Process", "carried_out", "cores", "parcel", "process_environment"]
@@ -83,7 +83,7 @@ def carried_out(
     for run in runs:
         path = folder / run.folder if folder else None
         if path and is_finished(path):
-            yield run, Done.earlier(read_back(path, run.experiment))
+            yield run, Done.of(read_back(path, run.experiment), before=True)
         else:
             waiting.append((run, Task(run.experiment, path, tuple(track))))
     stop, processes = stop or Stop(), list[Process]()

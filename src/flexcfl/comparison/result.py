@@ -16,6 +16,7 @@ from flexcfl.protocol import Flags
 from flexcfl.record.metrics import measured_by_all
 from flexcfl.record.record import Record
 from flexcfl.record.summary import Summary
+from flexcfl.record.tables import ROUNDS
 from flexcfl.report.charts import OF_METHODS
 from flexcfl.report.page import Report
 from flexcfl.runner.result import figure
@@ -103,7 +104,11 @@ class Comparison:
         if self._paths:
             return Report.of(self._paths).settings[0].records
         return [
-            Record(name, seed, len(curve), 0, {"round": np.arange(1, len(curve) + 1), chart: curve})
+            Record(
+                settings={"run": {"seed": seed, "rounds": len(curve)}},
+                tables={ROUNDS: {"round": np.arange(1, len(curve) + 1), chart: curve}},
+                label=name,
+            )
             for name, curves in self.curves.items()
             for seed, curve in enumerate(curves)
         ]

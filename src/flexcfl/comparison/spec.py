@@ -16,7 +16,7 @@ from flexcfl.errors import SettingsError
 from flexcfl.experiment import toml
 from flexcfl.experiment.experiment import Experiment, Tables
 from flexcfl.experiment.layers import Layer
-from flexcfl.record.same import difference as first_difference
+from flexcfl.record.checks import difference as first_difference
 from flexcfl.runner.origin import Fingerprint
 from flexcfl.settings import validated
 

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from flexcfl.comparison.messages import Done
 from flexcfl.protocol import Flags
-from flexcfl.record import csv_lines
+from flexcfl.record import csv_tables
 from flexcfl.record.metrics import Figure, over
 from flexcfl.record.summary import Summary, accuracy_of
 
@@ -98,7 +98,7 @@ def row(algorithm: str, summaries: Sequence[Summary]) -> Row:
 
 def csv(summaries: Iterable[Summary]) -> str:
     """Return a line for each run."""
-    return csv_lines.written(
+    return csv_tables.written(
         [list(CSV_COLUMNS), *([_value(each, name) for name in CSV_COLUMNS] for each in summaries)]
     )
 

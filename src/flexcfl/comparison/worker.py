@@ -37,14 +37,12 @@ from flexcfl.errors import (
 )
 from flexcfl.experiment.experiment import Data, Experiment
 from flexcfl.experiment.objects import UserObjects
-from flexcfl.record.claim import claimed
-from flexcfl.record.finished import is_finished, read_back
 from flexcfl.record.folder import EXPERIMENT, LABELS, RunFolder, told
+from flexcfl.record.lifecycle import claimed, done_with
 from flexcfl.record.lock import LOCK, locked
 from flexcfl.record.places import CHECKPOINTS
-from flexcfl.record.round import Round
-from flexcfl.record.state import done_with
-from flexcfl.record.tables import ROUNDS
+from flexcfl.record.reading import is_finished, read_back
+from flexcfl.record.tables import ROUNDS, Round
 from flexcfl.runner.callbacks import Callback
 from flexcfl.runner.execute import execute
 from flexcfl.runner.origin import Origin
@@ -92,7 +90,7 @@ class RunWorker:
         """
         self.begun = bool(task.folder and is_finished(task.folder))
         if task.folder and self.begun:
-            send(Done.earlier(read_back(task.folder, task.experiment)))
+            send(Done.of(read_back(task.folder, task.experiment), before=True))
             return
 
         def tell(sentence: str) -> None:
@@ -111,7 +109,7 @@ class RunWorker:
                 _report_restored(found, send)
             view = partial(self._sent, send, stoppable=folder is not None)
             run = execute(prepared, view, folder, stop, found, callbacks=callbacks, tell=tell)
-        send(Done(run.summary, run.rounds["accuracy"], run.rounds["honest_accuracy"]))
+        send(Done.of(run))
         if stop.asked is not None:  # in the last round, when there was nothing left to stop
             raise KeyboardInterrupt
 

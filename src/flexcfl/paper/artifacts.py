@@ -16,7 +16,7 @@ from flexcfl.paper.cells import Chosen
 from flexcfl.paper.drawing import STYLE
 from flexcfl.paper.results import Result, grouped
 from flexcfl.paper.targets import Made
-from flexcfl.record import csv_lines
+from flexcfl.record import csv_tables
 from flexcfl.record.metrics import rounds_to
 from flexcfl.record.summary import Summary
 from flexcfl.report.page import Report, Table, html
@@ -72,7 +72,7 @@ def _pictures(draw: "Callable[[], Figure]", title: str, by: str) -> Iterator[tup
 def runs_csv(results: Sequence[Result]) -> str:
     """Return a line for each run."""
     lines = [_figures(result) for result in results]
-    return csv_lines.written([list(lines[0]), *(list(line.values()) for line in lines)])
+    return csv_tables.written([list(lines[0]), *(list(line.values()) for line in lines)])
 
 
 def _figures(run: Result) -> dict[str, object]:

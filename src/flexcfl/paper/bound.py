@@ -16,7 +16,7 @@ from flexcfl.paper.comparison_table import ComparisonTable, Entry
 from flexcfl.paper.divergence import PROVED, Divergence, kept, measure
 from flexcfl.paper.drawing import STYLE
 from flexcfl.paper.regression import Examples, Numbers
-from flexcfl.record import csv_lines
+from flexcfl.record import csv_tables
 from flexcfl.record.metrics import Figure
 from flexcfl.report.charts.palette import COLOURS
 from flexcfl.runner import Run, run
@@ -147,7 +147,7 @@ def _row(found: Divergence, group: int, epoch: int) -> Row:
 def csv(found: Measured) -> str:
     """Return the rows as CSV."""
     lines = rows(found)
-    return csv_lines.written([list(lines[0]), *(list(line.values()) for line in lines)])
+    return csv_tables.written([list(lines[0]), *(list(line.values()) for line in lines)])
 
 
 def table(found: Measured) -> ComparisonTable:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from flexcfl.lines import show
-from flexcfl.record import csv_lines
+from flexcfl.record import csv_tables
 from flexcfl.record.metrics import Figure
 
 __all__ = ["ComparisonTable", "Entry", "less"]
@@ -127,7 +127,7 @@ class ComparisonTable:
             for what in self._figures(entry.block)
             if entry.line(what) is not None
         ]
-        return csv_lines.written([head, *figures])
+        return csv_tables.written([head, *figures])
 
     def _named(self, what: str) -> str:
         return self.ours if what == OURS else what

@@ -24,9 +24,9 @@ from flexcfl.paper.progress import progress_of, shown
 from flexcfl.paper.results import Result, compared, finished
 from flexcfl.paper.targets import Found, target_named
 from flexcfl.record import places
-from flexcfl.record.finished import is_finished
 from flexcfl.record.folder import write
 from flexcfl.record.lock import locked
+from flexcfl.record.reading import is_finished
 from flexcfl.runner.conduct import loading
 from flexcfl.runner.stopping import StoppedError, limited, listening
 

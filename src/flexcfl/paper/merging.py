@@ -15,9 +15,9 @@ from flexcfl.paper.records import record_file, written
 from flexcfl.paper.results import Result, check_same, finished, grouped
 from flexcfl.paper.targets import TARGETS
 from flexcfl.record import places
-from flexcfl.record.finished import is_finished
 from flexcfl.record.folder import write
 from flexcfl.record.lock import locked
+from flexcfl.record.reading import is_finished
 from flexcfl.runner.conduct import loading
 
 __all__ = ["merge"]

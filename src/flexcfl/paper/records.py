@@ -17,8 +17,7 @@ from pydantic import Field, TypeAdapter
 from flexcfl import disk
 from flexcfl.errors import SettingsError
 from flexcfl.paper.cells import RUNS, Cell
-from flexcfl.record.finished import checked_summary
-from flexcfl.record.same import difference, without_free
+from flexcfl.record.checks import check_finished, difference, without_free
 from flexcfl.record.summary import Summary
 
 __all__ = ["CURVES", "Record", "record_file", "recorded", "written"]
@@ -68,7 +67,7 @@ class Record:
                 "same): take its line out."
             )
         try:
-            checked_summary(json.dumps(self.summary).encode(), cell.experiment)
+            check_finished(self.summary, cell.experiment.tables())
             if set(self.curves) != set(CURVES):
                 raise ValueError(self.curves.keys())
             if any(len(curve) != cell.rounds for curve in self.curves.values()):

@@ -1,6 +1,5 @@
 """Finished cells: read from run folders and records, and compared over the same rounds."""
 
-import csv
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -16,10 +15,12 @@ from flexcfl.paper.catalogue import ROUNDS
 from flexcfl.paper.cells import RUNS, Cell, Part
 from flexcfl.paper.records import Record, record_file, recorded
 from flexcfl.protocol import Flags
-from flexcfl.record.finished import curves, is_finished, read_back
 from flexcfl.record.metrics import Accuracy, measured_by_all
+from flexcfl.record.reading import is_finished, read_back
+from flexcfl.record.record import Record as RunRecord
 from flexcfl.record.summary import Summary
 from flexcfl.record.tables import GROUPS
+from flexcfl.record.tables import ROUNDS as CURVES
 
 __all__ = ["Result", "check_same", "compared", "finished", "grouped"]
 
@@ -107,9 +108,8 @@ def _of_folders(folder: Path, part: Part) -> Iterator[Result]:
         seed = re.fullmatch(rf"{re.escape(part.name)}-seed(\d+)", path.name)
         if setting and seed and is_finished(path):
             cell = Cell(part, int(seed[1]), int(setting[1] or ROUNDS))
-            summary = read_back(path, cell.experiment).summary
-            rounds = curves(path, cell.rounds)
-            yield Result(cell, summary, rounds, _largest_group(path / GROUPS, cell), path)
+            run = read_back(path, cell.experiment, (CURVES, GROUPS))
+            yield Result(cell, cast(Summary, run.summary), run.rounds, _largest_group(run), path)
 
 
 def _of_record(folder: Path, part: Part, record: Record) -> Result:
@@ -119,12 +119,9 @@ def _of_record(folder: Path, part: Part, record: Record) -> Result:
     return Result(cell, cast(Summary, record.summary), rounds, record.largest_group)
 
 
-def _largest_group(file: Path, cell: Cell) -> int | None:
-    if not file.is_file():
-        return None
-    with file.open(newline="", encoding="utf-8") as content:
-        rows = [row for row in csv.DictReader(content) if row["round"] == f"{cell.rounds}"]
-    return max((int(row["clients"]) for row in rows), default=None)
+def _largest_group(run: RunRecord) -> int | None:
+    clients = run.groups["clients"][run.groups["round"] == run.total]
+    return int(clients.max()) if len(clients) else None
 
 
 def compared(results: Iterable[Result]) -> list[Result]:

@@ -16,10 +16,9 @@ from typing import Any
 
 from flexcfl import disk
 from flexcfl.errors import DiskError
-from flexcfl.record import csv_lines as tables
-from flexcfl.record.round import Round
+from flexcfl.record import csv_tables as tables
 from flexcfl.record.summary import Summary
-from flexcfl.record.tables import TABLES, Rows
+from flexcfl.record.tables import TABLES, Round, Rows
 
 __all__ = [
     *("CLIENTS", "EXPERIMENT", "EXPORT", "FOUNDERS", "LABELS", "MODELS", "NEWCOMER", "SUMMARY"),

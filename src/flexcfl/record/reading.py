@@ -1,38 +1,186 @@
-"""The tables of a run read back: as far as a checkpoint knows them, or as far as they go."""
+"""The one reader of run folders, finished or not; of what is damaged nothing is believed.
+
+Whoever needs a run takes its ``Record`` from here: lists and pages of runs (``read``, ``outline``),
+comparisons and reproductions (``read_back``), ``flexcfl.load`` (``contents``), and ``resume`` the
+rows that a checkpoint knows of (``rows``).
+"""
 
 import csv
-import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
-from math import isfinite
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from flexcfl import disk
+from flexcfl.errors import SettingsError
+from flexcfl.experiment import toml
+from flexcfl.experiment.experiment import Experiment
+from flexcfl.protocol import NO_GROUP, Ids, numbers
+from flexcfl.record import lifecycle
 from flexcfl.record.checkpoints import UnfitError
-from flexcfl.record.folder import Extent
-from flexcfl.record.tables import ROUNDS, TABLES
+from flexcfl.record.checks import (
+    MOST_CLIENTS,
+    check_finished,
+    check_numbers,
+    check_settings,
+    check_table,
+    difference,
+)
+from flexcfl.record.csv_tables import columns_in, rows_in
+from flexcfl.record.folder import CLIENTS, EXPERIMENT, FOUNDERS, LABELS, SUMMARY, Extent
+from flexcfl.record.record import Record, no_columns
+from flexcfl.record.summary import Summary, check_summary
+from flexcfl.record.tables import MEMBERSHIP, ROUNDS, SHIFTS, TABLES, Columns, columns
+from flexcfl.settings import excess
 
-__all__ = ["rows", "so_far", "whole"]
+__all__ = [
+    *("FILES", "DamageError", "contents", "damage_told", "found", "is_finished", "outline", "read"),
+    *("read_back", "rows", "so_far"),
+]
 
-LARGEST = 2**53  # beyond it not every whole number is a float
+DEPTH = 3  # a reproduction's runs are so far below its folder
+MOST_BYTES, LONGEST = 2**20, 2**30  # of the summary, and of a table
+# Tables that are written whole, with their columns of whole numbers that there must be.
+WHOLE: Mapping[str, tuple[str, ...]] = {
+    CLIENTS: ("client",),
+    LABELS: ("client", "label", "train", "test"),
+    FOUNDERS: ("client", "group"),
+}
+FILES = (EXPERIMENT, *TABLES, *WHOLE, SUMMARY)  # all that is read
+# What reading damaged files ends with; nesting without end is the last.
+TROUBLES = (OSError, ValueError, KeyError, csv.Error, RecursionError)
+
+
+class DamageError(ValueError):
+    """A file of a run is not what it should be."""
+
+    def __init__(self, file: str, reason: object) -> None:
+        super().__init__(str(reason))
+        self.file = file
+
+
+def contents(path: Path, names: Iterable[str] = FILES) -> Record:
+    """Return what is known of a run so far: its settings, its summary, and tables of these names.
+
+    ``DamageError`` if a file is not what it should be, or a sentence where it is the settings that
+    are not TOML.
+    """
+    with _damage(EXPERIMENT):
+        content = disk.read(path / EXPERIMENT, toml.MOST_BYTES + 1)
+        settings = toml.parsed(content, str(path / EXPERIMENT))
+        check_settings(settings)
+    with _damage(SUMMARY):  # before the tables: once it is there, they are complete
+        summary = _summary(path / SUMMARY)
+    tables = {name: _table(path / name) for name in (*TABLES, *WHOLE) if name in names}
+    called = tuple(tables.get(CLIENTS, {}).get("name", np.empty(0)).tolist())
+    return Record(
+        settings=settings,
+        text=content.decode("utf-8-sig"),
+        tables={name: table for name, table in tables.items() if name in TABLES},
+        labels=tables.get(LABELS, no_columns(*WHOLE[LABELS])),
+        founders=tables.get(FOUNDERS, no_columns(*WHOLE[FOUNDERS])),
+        group_of=_group_of(tables),
+        summary=summary,
+        folder=path,
+        names=called if any(called) else (),
+    )
+
+
+@contextmanager
+def _damage(file: str) -> Iterator[None]:
+    try:
+        yield
+    except TROUBLES as error:
+        raise DamageError(file, error) from None
+
+
+def _summary(file: Path) -> Summary | None:
+    try:
+        content = disk.read(file, MOST_BYTES + 1)
+    except FileNotFoundError:
+        return None
+    found = json.loads(content, parse_constant=_no_number) if len(content) <= MOST_BYTES else None
+    if not isinstance(found, dict) or excess(found):
+        raise ValueError(SUMMARY)
+    check_summary(found)
+    return cast(Summary, found)
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} in {SUMMARY}")
+
+
+def _table(path: Path) -> Columns:
+    with _damage(path.name):
+        size = path.lstat().st_size if path.is_symlink() or path.exists() else 0
+        if size > LONGEST:
+            raise ValueError(f"{path.name} of {size:,} bytes")
+        table = columns(path.name, so_far(path)) if path.name in TABLES else _whole(path)
+        check_table(path.name, table)
+        return table
+
+
+def so_far(path: Path) -> list[Any]:
+    """Return the rows of a table that a run, which may be going on, has written down so far.
+
+    The last round may not be in all tables yet. ``ValueError`` if the file is no table of a run.
+    """
+    try:
+        text = disk.read(path)
+    except FileNotFoundError:
+        return []
+    whole = text[: text.rfind(b"\n") + 1]  # somebody may be writing the last line
+    try:
+        return rows_in(whole, TABLES[path.name].row) if whole else []
+    except (ValueError, csv.Error):
+        raise ValueError(path.name) from None
+
+
+def _whole(path: Path) -> Columns:
+    """Return a table that is written whole, without lines as if it were not there."""
+    needed = WHOLE[path.name]
+    try:
+        table = columns_in(disk.read(path), needed)
+    except FileNotFoundError:
+        table = {}
+    except (ValueError, KeyError, csv.Error):
+        raise ValueError(path.name) from None
+    return table if any(map(len, table.values())) else no_columns(*needed)
+
+
+def _group_of(tables: Mapping[str, Columns]) -> Ids:
+    """Return the group of every client, so far, as many of them as any table knows."""
+    named = [tables[name]["client"] for name in (*WHOLE, MEMBERSHIP) if name in tables]
+    with _damage(SHIFTS):
+        shifts = tables.get(SHIFTS, {}).get("clients", ())
+        named += [numbers(str(clients)) for clients in shifts]
+        most = max((int(clients.max(initial=-1)) for clients in named), default=-1)
+        check_numbers("client", np.array([most]), -1, MOST_CLIENTS - 1)
+    if len(tables.get(CLIENTS, {}).get("client", ())) not in (0, most + 1):
+        raise DamageError(CLIENTS, CLIENTS)
+    group_of = np.full(most + 1, NO_GROUP, dtype=np.int64)
+    for name in (MEMBERSHIP, CLIENTS):  # the last of which is there in the end
+        table = tables.get(name, {})
+        if "group" in table:
+            groups = np.asarray(table["group"], dtype=np.float64)
+            group_of[table["client"]] = np.where(np.isnan(groups), NO_GROUP, groups)
+    return group_of
 
 
 def rows(folder: Path, extents: Mapping[str, Extent], rounds: int) -> Mapping[str, list[Any]]:
     """Return the rows of all tables up to their extents, or raise ``UnfitError``."""
-    found = {name: _table(folder / name, table.row, extents) for name, table in TABLES.items()}
-    numbers = [each.round for each in found[ROUNDS]]
+    found = {name: _known(folder / name, extents.get(name, Extent())) for name in TABLES}
+    given = [each.round for each in found[ROUNDS]]
     # By their number first: who says how many there are may say anything.
-    if len(numbers) != rounds or numbers != list(range(1, rounds + 1)):
+    if len(given) != rounds or given != list(range(1, rounds + 1)):
         raise UnfitError(f"'{ROUNDS}' does not have the rounds 1 to {rounds}")
     return found
 
 
-def _table(path: Path, kind: type[Any], extents: Mapping[str, Extent]) -> list[Any]:
-    extent = extents.get(path.name, Extent())
+def _known(path: Path, extent: Extent) -> list[Any]:
     if extent == Extent():
         return []
     try:
@@ -42,96 +190,99 @@ def _table(path: Path, kind: type[Any], extents: Mapping[str, Extent]) -> list[A
     if Extent().plus(text) != extent:
         raise UnfitError(f"'{path.name}' is not as it was when the checkpoint was made")
     try:
-        return _understood(kind, text)
+        return rows_in(text, TABLES[path.name].row)
     except (ValueError, csv.Error):
         raise UnfitError(f"'{path.name}' is not a table of a run") from None
 
 
-def so_far(folder: Path, names: Iterable[str] = TABLES) -> Mapping[str, list[Any]]:
-    """Return the rows of tables that a run, which may be going on, has written down so far.
+def found(paths: Iterable[Path]) -> list[Path]:
+    """Return the folders of runs that are named, or lie within folders that are named."""
+    folders = [folder for path in paths for folder in _within(path)]
+    # By where they lead, as one may be named twice, or by a link beside it.
+    return list({folder.resolve(): folder for folder in reversed(folders)}.values())[::-1]
 
-    The last round may not be in all of them yet. ``ValueError`` if a file is no table of a run.
+
+def _within(path: Path) -> list[Path]:
+    if not path.is_dir():
+        raise SettingsError(
+            f"'{path}' is not a folder: name the folder of a run, or one with runs in it."
+        )
+    patterns = ["/".join(["*"] * depth + [EXPERIMENT]) for depth in range(DEPTH + 1)]
+    files = [file for pattern in patterns for file in sorted(path.glob(pattern))]
+    begun = [file.parent for file in files if _begun(file)]
+    if not begun:
+        raise SettingsError(
+            f"There is no run in '{path}': name a folder that 'flexcfl run', 'compare' or "
+            "'reproduce' printed."
+        )
+    return begun
+
+
+def _begun(file: Path) -> bool:
+    """Whether a run has begun: an empty file claims a folder for one that has not."""
+    try:
+        return file.stat().st_size > 0
+    except OSError:  # it has gone meanwhile, or leads nowhere
+        return False
+
+
+def read(path: Path) -> Record:
+    """Return what is known of a run so far, to be shown."""
+    with damage_told(path):
+        return contents(path)
+
+
+def outline(path: Path) -> Record:
+    """Return a run as a list shows it: settings and summary, and its rounds if it has no summary.
+
+    It takes a tenth of the time of reading it all.
     """
-    return {name: _grown(folder / name, TABLES[name].row) for name in names}
+    with damage_told(path):
+        run = contents(path, [])
+        return contents(path, [ROUNDS]) if run.summary is None else run
 
 
-def _grown(path: Path, kind: type[Any]) -> list[Any]:
+@contextmanager
+def damage_told(path: Path) -> Iterator[None]:
+    """Say in a sentence that the files of a run are not what they should be."""
     try:
-        text = disk.read(path)
-    except FileNotFoundError:
-        return []
-    whole = text[: text.rfind(b"\n") + 1]  # somebody may be writing the last line
+        yield
+    except TROUBLES as error:
+        raise SettingsError(
+            f"The run in '{path}' cannot be shown, for its files are damaged or of another version "
+            f"({error!s:.200}): leave it out, or run it again."
+        ) from None
+
+
+def is_finished(path: Path) -> bool:
+    """Whether the run in a folder is done; what a link leads to is not ours to look into."""
+    if path.is_symlink():
+        raise SettingsError(f"'{path}' is a link and not the folder of a run: move it away.")
+    return lifecycle.is_finished(path)
+
+
+def read_back(path: Path, experiment: Experiment, names: Iterable[str] = (ROUNDS,)) -> Record:
+    """Return a finished run with these tables, whose folder must be one of this very experiment."""
     try:
-        return _understood(kind, whole) if whole else []
-    except (ValueError, csv.Error):
-        raise ValueError(path.name) from None
-
-
-def whole(path: Path, needed: Iterable[str]) -> dict[str, NDArray[Any]]:
-    """Return a table that is written whole, without lines as if it were not there."""
+        run = contents(path, names)
+    except (DamageError, SettingsError) as error:
+        raise _damaged(path, getattr(error, "file", EXPERIMENT)) from None
+    other = difference(run.settings, experiment.tables())
+    if other:
+        raise SettingsError(
+            f"The run in '{path}' is another one ({other} is not the same): move its folder away."
+        )
     try:
-        text = disk.read(path).decode("utf-8")
-    except FileNotFoundError:
-        return {}
-    if not text.endswith("\n"):
-        raise ValueError(path.name)
-    head, *lines = csv.reader(io.StringIO(text, newline=""))
-    cells = zip(*lines, strict=True) if lines else [()] * len(head)
-    table = {name: _column(name, column) for name, column in zip(head, cells, strict=True)}
-    if any(table[name].dtype != np.int64 for name in needed):
-        raise ValueError(path.name)
-    return table if lines else {}
+        check_finished(run.summary or {}, run.settings)
+    except ValueError:
+        raise _damaged(path, SUMMARY) from None
+    if run.done != run.total:
+        raise _damaged(path, ROUNDS)
+    lifecycle.tidy(path)
+    return run
 
 
-def _column(name: str, cells: Iterable[str]) -> Any:
-    """Return a column of numbers; whole ones stay so, but for those of points."""
-    if name == "name":
-        return np.array(list(cells), dtype=np.object_)
-    values = np.array([float(cell) if cell else np.nan for cell in cells])
-    integral = (np.abs(values) < LARGEST).all() and (values == np.round(values)).all()
-    return values.astype(np.int64) if integral and not name.startswith("x") else values
-
-
-def _understood(kind: type[Any], text: bytes) -> list[Any]:
-    head, *lines = map(_cells, text.decode("ascii").removesuffix("\n").split("\n"))
-    return _parsed(kind, head, lines)
-
-
-def _cells(line: str) -> list[str]:
-    """Return the cells of a line, of which spans of very many clients are too long for ``csv``."""
-    return next(csv.reader([line])) if '"' in line else line.split(",")
-
-
-def _parsed(kind: type[Any], head: Sequence[str], lines: Sequence[Sequence[str]]) -> list[Any]:
-    hints = get_type_hints(kind)
-    readers = {each.name: _reader(hints[each.name]) for each in fields(kind)}
-    if list(head) != list(readers):
-        raise ValueError(head)
-    return [
-        kind(*(read(cell) for read, cell in zip(readers.values(), line, strict=True)))
-        for line in lines
-    ]
-
-
-def _reader(hint: Any) -> Callable[[str], Any]:
-    if hint in READERS:
-        return READERS[hint]
-    inner = READERS[next(each for each in hint.__args__ if each is not type(None))]
-    return lambda cell: inner(cell) if cell else None
-
-
-def _whole(cell: str) -> int:
-    number = int(cell)
-    if abs(number) >= 2**63:
-        raise ValueError(cell)
-    return number
-
-
-def _figure(cell: str) -> float:
-    number = float(cell)
-    if not isfinite(number):
-        raise ValueError(cell)
-    return number
-
-
-READERS: Mapping[type[Any], Callable[[str], Any]] = {int: _whole, float: _figure, str: str}
+def _damaged(path: Path, file: str) -> SettingsError:
+    return SettingsError(
+        f"'{path / file}' is damaged: move the folder '{path}' away to have that run done again."
+    )

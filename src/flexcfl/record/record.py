@@ -1,69 +1,142 @@
-"""The record of one run: its tables as columns, whether it is finished or still goes on."""
+"""The record of one run: its settings, tables and figures, just made or read from its folder."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.protocol import NO_GROUP, Flags, Ids, numbers
+from flexcfl.experiment.experiment import Tables as Settings
+from flexcfl.protocol import NO_GROUP, Clustering, Flags, Ids, numbers
 from flexcfl.record.metrics import Accuracy, measured_by_all
-from flexcfl.record.tables import Columns
+from flexcfl.record.summary import RoundsSummary, Summary, of_rounds
+from flexcfl.record.tables import (
+    GROUPS,
+    LEDGER,
+    MEMBERSHIP,
+    MESSAGES,
+    MISSING,
+    ROUNDS,
+    SHIFTS,
+    TIMINGS,
+    Columns,
+    columns,
+)
 
 __all__ = [
-    "Changes",
-    "Record",
-    "by_method",
-    "changes_of",
-    "group_matrix",
-    "measured",
-    "shift_marks",
+    *("Changes", "Record", "by_method", "changes_of", "founders_of", "group_matrix", "measured"),
+    *("no_columns", "shift_marks"),
 ]
 
 
-@dataclass(frozen=True, eq=False)
-class Record:
-    """The figures of one run so far; a table that it does not have is empty.
+def no_columns(*names: str) -> Columns:
+    """Return a table without any row."""
+    return {name: np.empty(0, dtype=np.int64) for name in names}
 
-    ``method`` is what the run is called where several are compared, the same for all seeds.
-    ``total`` is how many rounds it will have. ``founders`` are the clients that were clustered,
-    with their groups and points; ``names`` are what clients are called where they have names.
+
+class _TableOf:
+    """The table of a run with this file name, as an attribute of its record."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, record: "Record", _kind: object = None) -> Columns:
+        """Return its columns, empty where there is no such table."""
+        return record.tables.get(self.name) or columns(self.name, [])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Record:
+    """The record of a run, which may still go on; a table that it does not have has no rows.
+
+    ``settings`` are the tables of ``experiment.toml``, and ``text`` is all of that file, where it
+    was read. ``rounds``, ``groups``, ``ledger``, ``membership``, ``timings``, ``missing`` (who did
+    not answer), ``messages`` (over a network), ``shifts`` (whose data changed), ``labels`` (what
+    clients had before) and ``founders`` (the clients that were clustered, with their points) hold
+    one array per column of the files of these names, NaN where there is no figure; ``tables`` has
+    the first eight by the names of their files. ``group_of`` is every client's group so far (-1:
+    none). ``summary`` is ``summary.json``, None while the run is not finished, ``folder`` is None
+    where nothing was written, and ``names`` are what clients are called, where they have names.
+    ``label`` is what the run is called where several are compared, by default its algorithm.
     """
 
-    method: str
-    seed: int
-    total: int
-    clients: int
-    rounds: Columns
-    groups: Columns = field(default_factory=dict)
-    membership: Columns = field(default_factory=dict)
-    shifts: Columns = field(default_factory=dict)
-    labels: Columns = field(default_factory=dict)
-    founders: Columns = field(default_factory=dict)
+    settings: Settings
+    text: str = ""
+    tables: Mapping[str, Columns] = field(default_factory=dict)
+    labels: Columns = field(default_factory=lambda: no_columns("client", "label", "train", "test"))
+    founders: Columns = field(default_factory=lambda: no_columns("client", "group"))
+    group_of: Ids = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    summary: Summary | None = None
+    folder: Path | None = None
     names: Sequence[str] = ()
+    label: str = ""
+
+    rounds, groups, ledger = _TableOf(ROUNDS), _TableOf(GROUPS), _TableOf(LEDGER)
+    membership, timings = _TableOf(MEMBERSHIP), _TableOf(TIMINGS)
+    missing, messages, shifts = _TableOf(MISSING), _TableOf(MESSAGES), _TableOf(SHIFTS)
 
     def __repr__(self) -> str:
         rounds = f"rounds {self.done:,} of {self.total:,}"
         return f"Record({self.method}, seed {self.seed}, {rounds}, clients {self.clients:,})"
 
     @property
+    def method(self) -> str:
+        """What the run is called where several are compared, the same for all seeds."""
+        return self.label or str(self.settings["algorithm"]["name"])
+
+    @property
+    def path(self) -> Path:
+        """Its folder, which every run has that was read."""
+        assert self.folder is not None
+        return self.folder
+
+    @property
+    def seed(self) -> int:
+        """The seed from which all its random numbers derive."""
+        return int(self.settings["run"]["seed"])
+
+    @property
+    def total(self) -> int:
+        """How many rounds it will have."""
+        return int(self.settings["run"]["rounds"])
+
+    @property
     def done(self) -> int:
         """How many rounds are done."""
         return len(self.rounds["round"])
+
+    @property
+    def clients(self) -> int:
+        """How many clients there are, as far as is known."""
+        return len(self.group_of)
+
+    @property
+    def so_far(self) -> RoundsSummary:
+        """What the rounds so far tell, as the summary will have it."""
+        return of_rounds(self.rounds, self.settings["run"]["cohort"])
+
+    @property
+    def group_count(self) -> int:
+        """How many groups there have been so far."""
+        return int(self.groups["group"].max(initial=-1)) + 1
 
     def scored(self, rounds: Flags | None = None) -> Accuracy:
         """Return its best and final accuracy so far, over all rounds or over these alone."""
         return Accuracy.of(self.rounds["accuracy"], rounds)
 
-    @property
-    def group_count(self) -> int:
-        """How many groups there have been so far."""
-        return int(self.groups["group"].max()) + 1 if self.groups else 0
-
     def name_of(self, client: int) -> str:
         """Return what a client is called."""
         name = self.names[client] if client < len(self.names) else ""
         return f"{client} ({name})" if name not in ("", str(client)) else str(client)
+
+
+def founders_of(clustering: Clustering | None) -> Columns:
+    """Return the clients that were clustered, with their groups and points."""
+    if clustering is None:
+        return no_columns("client", "group")
+    points = {f"x{axis}": column for axis, column in enumerate(clustering.embedding.T)}
+    return {"client": clustering.clients, "group": clustering.group_of, **points}
 
 
 def by_method(records: Iterable[Record]) -> dict[str, list[Record]]:
@@ -101,15 +174,13 @@ class Changes:
 def changes_of(record: Record) -> Changes:
     """Return all changes of groups up to the last round that is done."""
     table = record.membership
-    if not table:
-        return Changes(*[np.empty(0, np.int64)] * 4)
     # A round that is being written may have told of members before it tells of itself.
     told = np.flatnonzero(table["round"] <= record.done)
     number, client, group = (table[name][told] for name in ("round", "client", "group"))
     order = np.lexsort((number, client))
     number, client = number[order], client[order]
     after = np.where(np.isnan(group), NO_GROUP, group).astype(np.int64)[order]
-    same = np.append(False, client[1:] == client[:-1])
+    same = np.append(False, client[1:] == client[:-1])[: len(client)]
     before = np.where(same, np.roll(after, 1), NO_GROUP)
     real = before != after
     return Changes(number[real], client[real], before[real], after[real])
@@ -134,8 +205,7 @@ def group_matrix(record: Record, clients: Ids | None = None) -> Ids:
 def shift_marks(record: Record) -> list[Ids]:
     """Return the clients whose data changed before each round; nothing changes at the start."""
     marks: list[Ids] = [np.empty(0, np.int64) for _ in range(record.done + 1)]
-    if record.shifts:
-        for number, clients in zip(record.shifts["round"], record.shifts["clients"], strict=True):
-            if number <= record.done:
-                marks[int(number)] = numbers(str(clients))
+    for number, clients in zip(record.shifts["round"], record.shifts["clients"], strict=True):
+        if number <= record.done:
+            marks[int(number)] = numbers(str(clients))
     return marks

@@ -1,92 +1,105 @@
-"""What the rounds of a run, all of them or those so far, tell in a few figures."""
+"""``summary.json``: its types, what rounds tell of it, and its figures by short names."""
 
-from collections.abc import Sequence
-from dataclasses import asdict
-from typing import NotRequired, TypedDict, cast
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import Annotated, Any, NotRequired, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, TypeAdapter, ValidationError
+from typing_extensions import TypedDict  # Python's own has types that pydantic reads from 3.12 on
 
 from flexcfl.protocol import Flags
 from flexcfl.record import metrics
-from flexcfl.record.tables import RoundFigures
+from flexcfl.record.tables import Columns
 from flexcfl.trust.guards import REASONS
 
 __all__ = [
-    *("AccuracySummary", "AttackSummary", "ClusteringSummary", "DiscrepancySummary"),
-    *("PrivacySummary", "RoundsSummary", "Summary", "TrafficSummary", "accuracy_of", "of_rounds"),
+    *("FIGURES", "AccuracySummary", "AttackSummary", "ClusteringSummary", "DiscrepancySummary"),
+    *("Figure", "PrivacySummary", "RoundsSummary", "Summary", "TrafficSummary", "accuracy_of"),
+    *("check_summary", "figures_in", "of_rounds"),
 ]
 
 HOPELESS = 10.0  # a mean loss: to guess is better, be it among twenty thousand classes
+
+Count: TypeAlias = Annotated[int, Field(ge=0, le=2**53)]
+Size: TypeAlias = Annotated[int, Field(ge=1, le=2**31)]
+Number: TypeAlias = Annotated[float, Field(ge=-1e300, le=1e300)]
+Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
+MISSING = ("missing", 1)  # what pydantic calls a key that is not there, and how deep
 
 
 class AccuracySummary(TypedDict):
     """Best, final (the mean of the last ten rounds) and median accuracy; None: not measured."""
 
-    best: float | None
-    final: float | None
-    median: float | None
-    first_round: NotRequired[int | None]  # which earlier versions do not tell
+    best: Share | None
+    final: Share | None
+    median: Share | None
+    first_round: NotRequired[Count | None]  # which earlier versions do not tell
 
 
 class DiscrepancySummary(TypedDict):
     """Mean and variance of the discrepancy over the rounds."""
 
-    mean: float | None
-    variance: float | None
+    mean: Number | None
+    variance: Number | None
 
 
 class TrafficSummary(TypedDict):
     """What a run sent, in model transfers as the paper counts them and in bytes."""
 
-    transfers: int
-    relative_to_fedavg: float | None
-    down_bytes: int
-    up_bytes: int
+    transfers: Count
+    relative_to_fedavg: Number | None
+    down_bytes: Count
+    up_bytes: Count
 
 
 class AttackSummary(TypedDict):
     """An attack, and how many clients take part in it."""
 
     name: str
-    clients: int
+    clients: Count
 
 
 class PrivacySummary(TypedDict):
     """What the updates of one client may have told, at most."""
 
     level: str
-    epsilon: float
-    delta: float
-    releases: int
+    epsilon: Number
+    delta: Number
+    releases: Count
 
 
 class ClusteringSummary(TypedDict):
     """How groups were found, and how clear they are."""
 
-    founders: int
-    groups: int
-    within: float | None
-    silhouette: float | None
+    founders: Count
+    groups: Count
+    within: Number
+    silhouette: Number | None
 
 
 class RoundsSummary(TypedDict):
     """What the rounds alone tell, all of them or those so far."""
 
-    rounds: int
+    rounds: Count
     accuracy: AccuracySummary
     honest: AccuracySummary | None
     newcomers: AccuracySummary | None
     auxiliary: AccuracySummary | None
-    rounds_to: dict[str, int | None]
+    rounds_to: dict[str, Count | None]
     discrepancy: DiscrepancySummary
-    loss: float | None
-    diverged: NotRequired[int]  # which earlier versions do not tell
+    loss: Number | None
+    diverged: NotRequired[Count]  # which earlier versions do not tell
     traffic: TrafficSummary
-    shifted: int | None
-    detected: int
-    placed_again: int
-    migrations: int
-    rejected: dict[str, int]
-    clipped: int
-    placed: int
+    shifted: Count | None
+    detected: Count
+    placed_again: Count
+    migrations: Count
+    rejected: dict[str, Count]
+    clipped: Count
+    placed: Count
 
 
 class Summary(RoundsSummary):
@@ -97,55 +110,132 @@ class Summary(RoundsSummary):
     model: str
     shift: str | None
     seed: int
-    clients: int
-    shape: list[int]
-    classes: int
+    clients: Size
+    shape: Annotated[list[Size], Field(max_length=8)]
+    classes: Size
     own: list[str]
-    parameters: int
-    network: dict[str, float] | None
+    parameters: Count
+    network: dict[str, Number] | None
     aggregation: str
     attack: AttackSummary | None
     privacy: PrivacySummary | None
-    groups: int
-    waiting: int
+    groups: Size
+    waiting: Count
     clustering: ClusteringSummary | None
-    adjusted_rand_index: float | None
-    seconds: float
+    adjusted_rand_index: Number | None
+    seconds: Number
     versions: dict[str, str]
     processor: NotRequired[str]  # which earlier versions do not tell
 
 
-def of_rounds(rounds: Sequence[RoundFigures], cohort: int) -> RoundsSummary:
-    """Return what the rounds alone tell, all of them or those so far, as the summary has it."""
-    accuracy = [figures.accuracy for figures in rounds]
+@cache
+def _adapter() -> TypeAdapter[Summary]:
+    return TypeAdapter(Summary)
+
+
+def check_summary(summary: Mapping[str, Any]) -> None:
+    """Raise ``ValueError`` if a figure is not of its kind; one that is missing is no matter."""
+    try:
+        _adapter().validate_python(summary, strict=True)
+    except ValidationError as error:
+        wrong = [
+            each["loc"] for each in error.errors() if (each["type"], len(each["loc"])) != MISSING
+        ]
+        if wrong:
+            raise ValueError(f"{wrong[0][0]} in summary.json") from None
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Where a summary has a figure; ``high`` is whether more is better, or comes first.
+
+    A ``share`` is between 0 and 1 and shown in percent.
+    """
+
+    place: tuple[str, ...]
+    high: bool = False
+    share: bool = False
+
+
+FIGURES: Mapping[str, Figure] = {
+    "final": Figure(("accuracy", "final"), high=True, share=True),
+    "best": Figure(("accuracy", "best"), high=True, share=True),
+    "median": Figure(("accuracy", "median"), high=True, share=True),
+    "honest": Figure(("honest", "final"), high=True, share=True),
+    "newcomers": Figure(("newcomers", "final"), high=True, share=True),
+    "auxiliary": Figure(("auxiliary", "final"), high=True, share=True),
+    "loss": Figure(("loss",)),
+    "discrepancy": Figure(("discrepancy", "mean")),
+    "traffic": Figure(("traffic", "relative_to_fedavg")),
+    "transfers": Figure(("traffic", "transfers")),
+    "down_bytes": Figure(("traffic", "down_bytes")),
+    "up_bytes": Figure(("traffic", "up_bytes")),
+    "migrations": Figure(("migrations",), high=True),
+    "shifted": Figure(("shifted",), high=True),
+    "detected": Figure(("detected",), high=True),
+    "placed_again": Figure(("placed_again",), high=True),
+    "done": Figure(("rounds",), high=True),
+    "clients": Figure(("clients",), high=True),
+    "parameters": Figure(("parameters",)),
+    "group_count": Figure(("groups",), high=True),
+    "adjusted_rand_index": Figure(("adjusted_rand_index",), high=True),
+    "silhouette": Figure(("clustering", "silhouette"), high=True),
+    "epsilon": Figure(("privacy", "epsilon")),
+    "seconds": Figure(("seconds",)),
+}
+
+
+def figures_in(summary: Mapping[str, Any]) -> dict[str, float | int | None]:
+    """Return all figures of a summary, None where it has none."""
+    return {name: _at(summary, figure.place) for name, figure in FIGURES.items()}
+
+
+def _at(summary: Mapping[str, Any], place: Sequence[str]) -> Any:
+    value: Any = summary
+    for part in place:
+        value = None if value is None else value.get(part)
+    return value
+
+
+def of_rounds(rounds: Columns, cohort: int) -> RoundsSummary:
+    """Return what the rounds alone tell, all of them or those so far, as the summary has it.
+
+    ``shifted`` is how often clients' data changed, or None where only they know.
+    """
+    only_they_know = bool(np.isnan(rounds["shifted"]).any())
     return {
-        "rounds": len(rounds),
-        "accuracy": accuracy_of(accuracy),
-        "honest": _accuracy([figures.honest_accuracy for figures in rounds]),
-        "newcomers": _accuracy([figures.newcomers_accuracy for figures in rounds]),
-        "auxiliary": _accuracy([figures.auxiliary_accuracy for figures in rounds]),
-        "rounds_to": dict(metrics.rounds_to(accuracy)),
-        "discrepancy": _spread([figures.discrepancy for figures in rounds]),
-        "loss": metrics.final([figures.loss for figures in rounds]),
-        "diverged": sum(map(_diverged, rounds)),
+        "rounds": len(rounds["round"]),
+        "accuracy": accuracy_of(rounds["accuracy"]),
+        "honest": _accuracy(rounds["honest_accuracy"]),
+        "newcomers": _accuracy(rounds["newcomers_accuracy"]),
+        "auxiliary": _accuracy(rounds["auxiliary_accuracy"]),
+        "rounds_to": dict(metrics.rounds_to(rounds["accuracy"])),
+        "discrepancy": cast(DiscrepancySummary, asdict(metrics.Spread.of(rounds["discrepancy"]))),
+        "loss": metrics.final(rounds["loss"]),
+        "diverged": _diverged(rounds),
         "traffic": _traffic(rounds, cohort),
-        "shifted": _shifted([figures.shifted for figures in rounds]),
-        "detected": sum(figures.detected for figures in rounds),
-        "placed_again": sum(figures.placed_again for figures in rounds),
-        "migrations": sum(figures.migrated for figures in rounds),
-        "rejected": {
-            reason: sum(getattr(figures, f"rejected_{reason}") for figures in rounds)
-            for reason in REASONS
-        },
-        "clipped": sum(figures.clipped for figures in rounds),
-        "placed": rounds[-1].placed if rounds else 0,
+        "shifted": None if only_they_know else _sum(rounds["shifted"]),
+        "detected": _sum(rounds["detected"]),
+        "placed_again": _sum(rounds["placed_again"]),
+        "migrations": _sum(rounds["migrated"]),
+        "rejected": {reason: _sum(rounds[f"rejected_{reason}"]) for reason in REASONS},
+        "clipped": _sum(rounds["clipped"]),
+        "placed": _sum(rounds["placed"][-1:]),
     }
 
 
-def _diverged(figures: RoundFigures) -> bool:
-    """Whether training came to nothing for at least half of a cohort, or made all of it useless."""
-    lost = min(figures.rejected_not_finite, figures.cohort - figures.trained)
-    return 2 * lost >= max(figures.cohort, 1) or (figures.loss or 0.0) > HOPELESS
+def _sum(column: NDArray[Any]) -> int:
+    return int(sum(column.tolist()))  # of Python's whole numbers, which have no largest one
+
+
+def _diverged(rounds: Columns) -> int:
+    """Return in how many rounds training came to nothing for at least half of a cohort.
+
+    Those count as well in which it made all of the cohort useless.
+    """
+    lost = np.minimum(rounds["rejected_not_finite"], rounds["cohort"] - rounds["trained"])
+    half = 2 * lost >= np.maximum(rounds["cohort"], 1)
+    return int(np.count_nonzero(half | (rounds["loss"] > HOPELESS)))
 
 
 def accuracy_of(curve: metrics.Curve, rounds: Flags | None = None) -> AccuracySummary:
@@ -159,22 +249,12 @@ def _accuracy(curve: metrics.Curve) -> AccuracySummary | None:
     return None if summed["best"] is None else summed
 
 
-def _spread(curve: metrics.Curve) -> DiscrepancySummary:
-    return cast(DiscrepancySummary, asdict(metrics.Spread.of(curve)))
-
-
-def _shifted(numbers: Sequence[int | None]) -> int | None:
-    """Return how often clients' data changed, or None where only they know."""
-    known = [number for number in numbers if number is not None]
-    return sum(known) if len(known) == len(numbers) else None
-
-
-def _traffic(rounds: Sequence[RoundFigures], cohort: int) -> TrafficSummary:
+def _traffic(rounds: Columns, cohort: int) -> TrafficSummary:
     """Sum up what the run sent; FedAvg sends each client of a cohort a model and gets one back."""
-    transfers = sum(figures.transfers for figures in rounds)
+    transfers, number = _sum(rounds["transfers"]), len(rounds["round"])
     return {
         "transfers": transfers,
-        "relative_to_fedavg": transfers / (2 * cohort * len(rounds)) if rounds else None,
-        "down_bytes": sum(figures.down_bytes for figures in rounds),
-        "up_bytes": sum(figures.up_bytes for figures in rounds),
+        "relative_to_fedavg": transfers / (2 * cohort * number) if number else None,
+        "down_bytes": _sum(rounds["down_bytes"]),
+        "up_bytes": _sum(rounds["up_bytes"]),
     }

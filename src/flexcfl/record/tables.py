@@ -11,14 +11,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.protocol import NO_GROUP, Ids, spans
+from flexcfl.protocol import NO_GROUP, Ids, Serving, spans
 from flexcfl.record.metrics import PURPOSES, Cost, Ledger, Trainees
 
 __all__ = [
     *("GROUPS", "LEDGER", "MEMBERSHIP", "MESSAGES", "MISSING", "ROUNDS", "SHIFTS", "TABLES"),
     *("Columns", "Evaluation", "GroupFigures", "LedgerEntry", "Membership", "Messages", "Missing"),
-    *("RoundFacts", "RoundFigures", "Rows", "Shifted", "Table", "Timing", "TIMINGS"),
-    *("HasTables", "columns", "memberships", "rows_of", "tabled"),
+    *("Round", "RoundFacts", "RoundFigures", "Rows", "Shifted", "Table", "Timing", "TIMINGS"),
+    *("columns", "memberships", "rows_of", "tabled"),
 ]
 
 Columns: TypeAlias = Mapping[str, NDArray[Any]]
@@ -284,24 +284,33 @@ TABLES: Mapping[str, Table] = {
 }
 
 
-class TableOf:
-    """The table of a run with this file name, as an attribute of the run."""
+@dataclass(frozen=True, eq=False)
+class Round:
+    """One finished round: its rows in all tables, the models in service, the algorithm's state.
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    ``present`` counts the clients that have arrived.
+    """
 
-    def __get__(self, run: "HasTables", _kind: object = None) -> Columns:
-        """Return its columns."""
-        return run.tables[self.name]
+    rows: Rows
+    present: int
+    serving: Serving
+    state: Any
 
+    @property
+    def figures(self) -> RoundFigures:
+        """What the round showed."""
+        found: RoundFigures = self.rows[ROUNDS][0]
+        return found
 
-class HasTables:
-    """What has ``tables``, by the names of their files, has each of them as an attribute too."""
+    @property
+    def groups(self) -> Sequence[GroupFigures]:
+        """What the round showed of each group."""
+        return self.rows[GROUPS]
 
-    tables: Mapping[str, Columns]
-    rounds, groups, ledger = TableOf(ROUNDS), TableOf(GROUPS), TableOf(LEDGER)
-    membership, timings = TableOf(MEMBERSHIP), TableOf(TIMINGS)
-    missing, messages, shifts = TableOf(MISSING), TableOf(MESSAGES), TableOf(SHIFTS)
+    def __repr__(self) -> str:
+        known = {"accuracy": self.figures.accuracy, "loss": self.figures.loss}
+        words = [f"{name} {value:.4g}" for name, value in known.items() if value is not None]
+        return f"Round({', '.join([str(self.figures.round), *words])})"
 
 
 def rows_of(

@@ -12,8 +12,7 @@ from flexcfl import lines
 from flexcfl.errors import DiskError, FlexcflError, SettingsError
 from flexcfl.experiment.experiment import Experiment
 from flexcfl.extensions import in_short
-from flexcfl.record.round import Round
-from flexcfl.record.tables import GroupFigures, RoundFigures
+from flexcfl.record.tables import GroupFigures, Round, RoundFigures
 from flexcfl.runner.result import Run
 
 __all__ = [

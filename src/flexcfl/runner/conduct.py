@@ -15,11 +15,10 @@ from flexcfl.experiment.layers import Layer
 from flexcfl.experiment.objects import NO_OBJECTS, UserObjects
 from flexcfl.experiment.resolve import Resolved, resolve
 from flexcfl.lines import tell
-from flexcfl.record.claim import claimed
 from flexcfl.record.folder import EXPERIMENT, RunFolder
+from flexcfl.record.lifecycle import check_run, claimed, is_finished
 from flexcfl.record.lock import locked
 from flexcfl.record.places import check_free, command
-from flexcfl.record.state import check_run, is_finished
 from flexcfl.record.tables import ROUNDS
 from flexcfl.report.terminal.progress import shown
 from flexcfl.report.terminal.results import results

@@ -7,12 +7,13 @@ from time import perf_counter
 from typing import Any
 
 from flexcfl.data.describe import LabelSkew
+from flexcfl.experiment import toml
 from flexcfl.experiment.experiment import Experiment
 from flexcfl.protocol import Serving
 from flexcfl.record.folder import RunFolder
-from flexcfl.record.round import Round
-from flexcfl.record.state import done_with
-from flexcfl.record.tables import GROUPS, ROUNDS, TABLES, tabled
+from flexcfl.record.lifecycle import done_with
+from flexcfl.record.record import founders_of
+from flexcfl.record.tables import GROUPS, ROUNDS, TABLES, Round, tabled
 from flexcfl.runner import leaving
 from flexcfl.runner.callbacks import Beginning, Callback, Tell, View, accompanied, remark
 from flexcfl.runner.hosting import SIMULATED, Hosting
@@ -93,23 +94,26 @@ def _finished(
     """Return what came of a run whose rounds are over, once all of it is written."""
     serving, newcomer = kept.last, leaving.newcomer(prepared.algorithm, kept.state)
     seconds = perf_counter() - started
-    summary = summarised(prepared, kept.rows, serving, releases, seconds)
+    tables = tabled(kept.rows)
+    summary = summarised(prepared, tables, serving, releases, seconds)
     if folder:
         folder.finish(leaving.files(prepared, serving, newcomer, summary), summary)
         done_with(folder)
     return Run(
-        experiment=prepared.experiment,
-        tables=tabled(kept.rows),
+        settings=prepared.experiment.tables(),
+        text=toml.written(prepared.experiment, prepared.remarks),
+        tables=tables,
         labels=labels.columns,
+        founders=founders_of(serving.clustering),
+        group_of=serving.model_of,
         summary=summary,
+        folder=folder.path if folder else None,
+        names=prepared.federation.names,
+        experiment=prepared.experiment,
         models=list(serving.models),
         auxiliary=serving.auxiliary,
-        group_of=serving.model_of,
-        clustering=serving.clustering,
-        folder=folder.path if folder else None,
         engine=prepared.engine,
         waiting=serving.waiting,
-        names=prepared.federation.names,
         newcomer=newcomer,
     )
 

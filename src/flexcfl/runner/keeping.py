@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from flexcfl.data.describe import LabelSkew
 from flexcfl.experiment import toml
-from flexcfl.record import csv_lines as tables
+from flexcfl.record import csv_tables as tables
 from flexcfl.record.checkpoints import Checkpoint, Saver, Store, flattened
 from flexcfl.record.folder import LABELS, RunFolder, told
 from flexcfl.record.places import CHECKPOINTS
-from flexcfl.record.round import Round
+from flexcfl.record.tables import Round
 from flexcfl.runner.origin import Origin
 from flexcfl.runner.prepare import Prepared
 from flexcfl.runner.restoring import About, Restored, Table
@@ -53,7 +53,9 @@ def keeping(folder: RunFolder, run: Running, restored: Restored | None) -> Itera
         if restored is None:
             folder.begin(
                 toml.written(run.prepared.experiment, run.prepared.remarks),
-                [(LABELS, tables.labels(run.labels).encode())] if run.labels.known else [],
+                [(LABELS, tables.of_columns(run.labels.columns).encode())]
+                if run.labels.known
+                else [],
             )
             saver.insist(0, keeper.beginning)
         else:

@@ -14,9 +14,10 @@ from safetensors.numpy import save
 
 from flexcfl.protocol import Algorithm, Serving, Vector, Welcoming
 from flexcfl.record import checkpoints
-from flexcfl.record import csv_lines as tables
+from flexcfl.record import csv_tables as tables
 from flexcfl.record.checkpoints import Checkpoint, flattened
 from flexcfl.record.folder import CLIENTS, FOUNDERS, MODELS, NEWCOMER
+from flexcfl.record.record import founders_of
 from flexcfl.record.summary import Summary
 from flexcfl.runner.prepare import Prepared
 
@@ -42,7 +43,7 @@ def files(
     arrival = prepared.cohorts.arrival
     yield CLIENTS, tables.clients(serving.model_of, arrival, structure, names).encode()
     if serving.clustering is not None:
-        yield FOUNDERS, tables.founders(serving.clustering).encode()
+        yield FOUNDERS, tables.of_columns(founders_of(serving.clustering)).encode()
     for name, content in models(prepared.engine, serving.models, serving.auxiliary, summary):
         yield f"{MODELS}/{name}", content
     for name, content in checkpoints.files(_checkpoint(serving, newcomer, summary["rounds"])):

@@ -26,12 +26,12 @@ from flexcfl.protocol import (
 from flexcfl.protocol.cohorts import Attendance
 from flexcfl.record.checkpoints import misfit
 from flexcfl.record.metrics import Ledger, Trainees
-from flexcfl.record.round import Round
 from flexcfl.record.tables import (
     Evaluation,
     Membership,
     Messages,
     Missing,
+    Round,
     RoundFacts,
     memberships,
     rows_of,

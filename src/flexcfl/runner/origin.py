@@ -16,7 +16,7 @@ from flexcfl.algorithms import legacy_options
 from flexcfl.data import Federation, IndexLists
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.experiment import Experiment
-from flexcfl.record.same import FREE
+from flexcfl.record.checks import FREE
 from flexcfl.runner.prepare import Prepared
 
 __all__ = ["Fingerprint", "Origin", "processor", "versions"]

@@ -1,6 +1,6 @@
 """What a run gives back: its figures and its models."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.experiment import Experiment
-from flexcfl.protocol import Clustering, Ids, Vector
+from flexcfl.protocol import Clustering, Vector
 from flexcfl.record.metrics import Accuracy
 from flexcfl.record.record import Record
 from flexcfl.record.summary import Summary
-from flexcfl.record.tables import Columns, HasTables
 from flexcfl.report.charts import Chart
 from flexcfl.report.charts import chart as drawn
 from flexcfl.settings import shown
@@ -30,36 +29,42 @@ if TYPE_CHECKING:
 __all__ = ["Run", "figure"]
 
 
-@dataclass(frozen=True, eq=False)
-class Run(HasTables):
-    """A finished run.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Run(Record):
+    """A finished run: its record, and what came of it.
 
     ``rounds``, ``groups``, ``ledger``, ``membership``, ``timings``, ``missing`` (who did not
-    answer), ``messages`` (over a network), ``shifts`` (whose data changed) and ``labels`` (what
-    clients had before) hold one array per column of the files of these names, NaN where there is no
-    figure and empty where there is no file; ``tables`` has all but ``labels`` by the names of their
-    files. ``summary`` is ``summary.json``. ``models`` are flat vectors, one per group,
-    ``auxiliary`` the one for everybody beside them, and ``group_of`` is every client's
-    group (-1: none). ``clustering`` is how the groups were found, with the points to draw; it is
-    None, like ``auxiliary``, where the algorithm has none. ``folder`` is None where nothing was
-    written. ``waiting`` are the numbers of models that are no groups: they serve clients that were
-    away when a group was divided, and have not followed yet. ``names`` are what clients are called,
-    where they have names. ``newcomer`` is what the algorithm knows when another client comes.
+    answer), ``messages`` (over a network), ``shifts`` (whose data changed), ``labels`` (what
+    clients had before) and ``founders`` (who was clustered to find the groups) hold one array per
+    column of the files of these names, NaN where there is no figure and empty where there is no
+    file; ``tables`` has the first eight by the names of their files. ``summary`` is
+    ``summary.json``. ``models`` are flat vectors, one per group, ``auxiliary`` the one for
+    everybody beside them, None where the algorithm has none, and ``group_of`` is every client's
+    group (-1: none). ``folder`` is None where nothing was written. ``waiting`` are the numbers of
+    models that are no groups: they serve clients that were away when a group was divided, and have
+    not followed yet. ``names`` are what clients are called, where they have names. ``newcomer`` is
+    what the algorithm knows when another client comes.
     """
 
-    experiment: Experiment
-    tables: Mapping[str, Columns]
-    labels: Mapping[str, NDArray[Any]]
     summary: Summary
+    experiment: Experiment
     models: Sequence[Vector]
     auxiliary: Vector | None
-    group_of: Ids
-    clustering: Clustering | None
-    folder: Path | None
     engine: "Engine"
     waiting: tuple[int, ...] = ()
-    names: tuple[str, ...] = ()
     newcomer: Any = None
+
+    @property
+    def clustering(self) -> Clustering | None:
+        """How the groups were found, with the points to draw; None where the algorithm has none."""
+        found = self.summary["clustering"]
+        if found is None:
+            return None
+        client, group, *points = self.founders.values()
+        embedding = np.stack(points, axis=1).astype(np.float64)
+        return Clustering(
+            client, group, found["groups"], embedding, found["within"], found["silhouette"]
+        )
 
     @property
     def accuracy(self) -> Accuracy:
@@ -131,23 +136,6 @@ class Run(HasTables):
 
         return export(self, None if folder is None else Path(folder), force)
 
-    @property
-    def record(self) -> Record:
-        """What charts know of the run."""
-        return Record(
-            method=self.summary["algorithm"],
-            seed=self.summary["seed"],
-            total=self.summary["rounds"],
-            clients=len(self.group_of),
-            rounds=self.rounds,
-            groups=_unless_empty(self.groups),
-            membership=_unless_empty(self.membership),
-            shifts=_unless_empty(self.shifts),
-            labels=_unless_empty(self.labels),
-            founders=_founders(self.clustering),
-            names=self.names,
-        )
-
     def plot(self, chart: str = "accuracy") -> "Figure":
         """Return a chart as a Plotly figure, to show in a notebook, to change or to save.
 
@@ -163,7 +151,7 @@ class Run(HasTables):
             'Who moved where and when'
 
         """
-        return figure(drawn(chart, [self.record]))
+        return figure(drawn(chart, [self]))
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows of the run."""
@@ -183,14 +171,3 @@ def figure(chart: Chart) -> "Figure":
     made = Figure(chart.figure)
     made.update_layout(title={"text": chart.title}, template="plotly_white", margin_t=90)
     return made
-
-
-def _unless_empty(table: Columns) -> Columns:
-    return table if any(len(column) for column in table.values()) else {}
-
-
-def _founders(clustering: Clustering | None) -> Columns:
-    if clustering is None:
-        return {}
-    points = {f"x{axis}": column for axis, column in enumerate(clustering.embedding.T)}
-    return {"client": clustering.clients, "group": clustering.group_of, **points}

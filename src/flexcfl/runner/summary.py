@@ -1,7 +1,7 @@
 """``summary.json``: a run in a few figures, with what made them."""
 
-from collections.abc import Sequence
-from dataclasses import fields
+from collections.abc import Mapping
+from typing import cast
 
 import numpy as np
 
@@ -15,17 +15,27 @@ from flexcfl.record.summary import (
     Summary,
     of_rounds,
 )
-from flexcfl.record.tables import MESSAGES, ROUNDS, Messages, Rows
+from flexcfl.record.tables import MESSAGES, ROUNDS, Columns
 from flexcfl.runner.origin import processor, versions
 from flexcfl.runner.prepare import Prepared
 from flexcfl.trust.privacy import epsilon
 
 __all__ = ["summarised"]
 
+# In this order the file has them; what rounds tell alone stands among the rest.
+ORDER = (
+    *("algorithm", "dataset", "model", "shift", "seed", "rounds", "clients", "shape", "classes"),
+    *("own", "parameters", "accuracy", "honest", "newcomers", "auxiliary", "rounds_to"),
+    *("discrepancy", "loss", "diverged", "traffic", "network", "shifted", "detected"),
+    *("placed_again", "migrations", "aggregation", "attack", "rejected", "clipped", "privacy"),
+    *("groups", "placed", "waiting", "clustering", "adjusted_rand_index", "seconds", "versions"),
+    "processor",
+)
+
 
 def summarised(
     prepared: Prepared,
-    rows: Rows,
+    tables: Mapping[str, Columns],
     serving: Serving,
     releases: int,
     seconds: float,
@@ -36,41 +46,24 @@ def summarised(
     ``releases`` is how many updates left the client of which most did.
     """
     experiment, federation = prepared.experiment, prepared.federation
-    known = of_rounds(rows[ROUNDS], experiment.run.cohort)
     waiting = np.isin(serving.model_of, serving.waiting)
-    return {
+    made: Summary = {
+        **of_rounds(tables[ROUNDS], experiment.run.cohort),
         "algorithm": experiment.algorithm.name,
         "dataset": experiment.data.name,
         "model": experiment.model.name,
         "shift": "+".join(experiment.shift) or None,
         "seed": experiment.run.seed,
-        "rounds": known["rounds"],
         "clients": int(np.count_nonzero(prepared.cohorts.arrival != NEVER)),
         "shape": list(federation.shape),
         "classes": federation.classes,
         "own": list(prepared.own),
         "parameters": prepared.engine.parameters,
-        "accuracy": known["accuracy"],
-        "honest": known["honest"],
-        "newcomers": known["newcomers"],
-        "auxiliary": known["auxiliary"],
-        "rounds_to": known["rounds_to"],
-        "discrepancy": known["discrepancy"],
-        "loss": known["loss"],
-        "diverged": known["diverged"],
-        "traffic": known["traffic"],
-        "network": _network(rows[MESSAGES]),
-        "shifted": known["shifted"],
-        "detected": known["detected"],
-        "placed_again": known["placed_again"],
-        "migrations": known["migrations"],
+        "network": _network(tables[MESSAGES]),
         "aggregation": experiment.aggregation.name,
         "attack": _attack(prepared),
-        "rejected": known["rejected"],
-        "clipped": known["clipped"],
         "privacy": _privacy(prepared, releases),
         "groups": len(serving.groups),
-        "placed": known["placed"],
         "waiting": int(waiting.sum()),
         "clustering": _clustering(serving.clustering),
         "adjusted_rand_index": metrics.adjusted_rand_index(
@@ -82,6 +75,7 @@ def summarised(
         "versions": versions(),
         "processor": processor(),
     }
+    return cast(Summary, {name: made[name] for name in ORDER})  # type: ignore[literal-required]
 
 
 def _attack(prepared: Prepared) -> AttackSummary | None:
@@ -103,15 +97,15 @@ def _privacy(prepared: Prepared, releases: int) -> PrivacySummary | None:
     }
 
 
-def _network(messages: Sequence[Messages]) -> dict[str, float] | None:
+def _network(messages: Columns) -> dict[str, float] | None:
     """Sum up what went over a network, or return None without one.
 
     ``framing`` is by what share the bytes sent exceed those of the arrays in them.
     """
-    if not messages:
+    if not len(messages["round"]):
         return None
-    names = [each.name for each in fields(Messages) if each.name not in ("round", "order")]
-    sums = {name: sum(getattr(each, name) for each in messages) for name in names}
+    names = [name for name in messages if name not in ("round", "order")]
+    sums = {name: int(messages[name].sum()) for name in names}
     wire = sums["wire_down_bytes"] + sums["wire_up_bytes"]
     sent = sums["sent_down_bytes"] + sums["sent_up_bytes"]
     return {**sums, "framing": round(sent / wire - 1, 6) if wire else 0.0}

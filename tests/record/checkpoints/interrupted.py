@@ -15,7 +15,7 @@ from flexcfl.experiment.layers import spoken
 from flexcfl.experiment.objects import UserObjects
 from flexcfl.experiment.resolve import resolve
 from flexcfl.record.folder import RunFolder
-from flexcfl.record.round import Round
+from flexcfl.record.tables import Round
 from flexcfl.runner import conduct
 from flexcfl.runner.execute import execute
 from flexcfl.runner.origin import Origin

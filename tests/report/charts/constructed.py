@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from flexcfl.protocol import NO_GROUP
 from flexcfl.record.record import Record
 
 NONE = float("nan")
+GROWING = {"groups", "membership", "shifts"}
 
 
 def table(**columns: Sequence[Any]) -> dict[str, Any]:
@@ -32,8 +34,14 @@ def record(
         **{name: np.zeros(len(rounds), np.int64) for name in ("shifted", "detected", "migrated")},
         **more.pop("figures", {}),
     }
-    return Record(**{"total": 10, "rounds": figures, **more},
-                  method=method, seed=seed, clients=clients)  # fmt: skip
+    tables = {f"{name}.csv": more.pop(name) for name in GROWING & more.keys()}
+    return Record(
+        settings={"run": {"seed": seed, "rounds": more.pop("total", 10)}},
+        tables={"rounds.csv": figures, **tables},
+        group_of=np.full(clients, NO_GROUP),
+        label=method,
+        **more,
+    )
 
 
 def members(*rows: tuple[int, int, int]) -> dict[str, Any]:

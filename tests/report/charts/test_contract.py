@@ -11,8 +11,8 @@ import pytest
 
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.errors import SettingsError
+from flexcfl.record.reading import read
 from flexcfl.record.record import Record
-from flexcfl.record.runs import read
 from flexcfl.report.charts import NEEDED, OF_METHODS, OF_RUN, Chart, chart, of_run
 from flexcfl.report.charts.palette import (
     COLOURS,
@@ -33,7 +33,7 @@ LIGHT = {colour.lower() for colour in DARK}
 
 @pytest.fixture(params=sorted(ALGORITHMS))
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Record:
-    return read(made(tmp_path_factory, request.param)).record
+    return read(made(tmp_path_factory, request.param))
 
 
 def drawn(run: Record) -> list[Chart]:
@@ -77,7 +77,7 @@ def test_charts_are_known_by_their_names(run: Record) -> None:
 
 
 def test_a_real_run_has_all_charts(tmp_path_factory: pytest.TempPathFactory) -> None:
-    run = read(made(tmp_path_factory, "flexcfl")).record
+    run = read(made(tmp_path_factory, "flexcfl"))
     assert [each.name for each in of_run(run)] == list(OF_RUN)
     assert next(colours(of_run(run)[0].figure))  # so that looking for colours finds any
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flexcfl.protocol import spans
+from flexcfl.record.reading import read
 from flexcfl.record.record import Record, group_matrix, shift_marks
-from flexcfl.record.runs import read
 from flexcfl.report.charts import Chart, chart
 from flexcfl.report.charts.moves import MOST
 from tests.report.charts.constructed import NONE, members, record, table
@@ -22,7 +22,7 @@ from tests.report.runs import CLIENTS, ROUNDS
 
 @pytest.fixture(scope="session")
 def run(folder: Path) -> Record:
-    return read(folder).record
+    return read(folder)
 
 
 def rows(folder: Path, name: str) -> list[dict[str, str]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from flexcfl.record.figures import FIGURES
+from flexcfl.record.summary import FIGURES
 from flexcfl.report.history import Row
 
 NAMES = st.sampled_from(["flexcfl", "fedavg", "ifca", "my own", "a=b", "0.5", "[x", "none"])

@@ -11,10 +11,9 @@ import pytest
 
 import flexcfl
 from flexcfl.errors import SettingsError
-from flexcfl.record.figures import FIGURES, figures_in
-from flexcfl.record.runs import read
+from flexcfl.record.reading import read
+from flexcfl.record.summary import FIGURES, figures_in
 from flexcfl.report.history import History, runs
-from flexcfl.report.history.finding import so_far
 from tests.report.folders import construct
 from tests.report.runs import ROUNDS, copied
 
@@ -61,7 +60,7 @@ def test_a_finished_run_is_what_its_files_say(folder: Path) -> None:
 def test_the_figures_of_rounds_are_those_of_the_summary(folder: Path) -> None:
     run = read(folder)
     assert run.summary is not None
-    told = figures_in({**run.summary, **so_far(run.rows["rounds.csv"], run.settings)})
+    told = figures_in({**run.summary, **run.so_far})
     assert told == figures_in(run.summary)
     assert sum(value is not None for value in told.values()) > len(FIGURES) / 2
 

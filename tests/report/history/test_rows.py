@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from flexcfl.errors import SettingsError
-from flexcfl.record.figures import FIGURES
+from flexcfl.record.summary import FIGURES
 from flexcfl.report.history import Row
 from flexcfl.report.history.rows import asked_for, by_time, matching, ordered
 from flexcfl.report.terminal.settings import plain

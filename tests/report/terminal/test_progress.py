@@ -8,8 +8,7 @@ import pytest
 from rich.console import Console
 
 from flexcfl.protocol import Serving
-from flexcfl.record.round import Round
-from flexcfl.record.tables import ROUNDS, RoundFigures
+from flexcfl.record.tables import ROUNDS, Round, RoundFigures
 from flexcfl.report.terminal.progress import shown
 
 

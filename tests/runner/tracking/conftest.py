@@ -14,7 +14,7 @@ os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 import pytest
 
 import flexcfl
-from flexcfl.record.round import Round
+from flexcfl.record.tables import Round
 from flexcfl.runner import Callback, Run
 
 ROUNDS, CHECKPOINT, BROKEN = 5, 3, 5

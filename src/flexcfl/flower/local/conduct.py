@@ -24,10 +24,10 @@ from flexcfl.flower.local.federation import Federation, Plan
 from flexcfl.flower.local.progress import RunProgress
 from flexcfl.lines import tell
 from flexcfl.protocol.cohorts import Attendance
-from flexcfl.record import claim, places
+from flexcfl.record import lifecycle, places
 from flexcfl.record.folder import EXPERIMENT
+from flexcfl.record.lifecycle import is_finished
 from flexcfl.record.lock import locked
-from flexcfl.record.state import is_finished
 from flexcfl.record.tables import RoundFigures
 from flexcfl.report.terminal.progress import shown
 from flexcfl.report.terminal.results import results
@@ -67,7 +67,7 @@ def federate(
     if out is not None:
         places.check_free(out)
     prepared = _prepared(resolved, file, console)
-    path, made = places.made(out, claim.ROOT / claim.name(resolved.experiment))
+    path, made = places.made(out, lifecycle.ROOT / lifecycle.name(resolved.experiment))
     config = {"experiment": toml.written(resolved.experiment), "track": ",".join(track)}
     with _going_on(path, console, made):
         _hold(path, config, prepared, console, port=port, tls=tls)

@@ -9,10 +9,10 @@ from pathlib import Path
 from flexcfl.errors import FlexcflError
 from flexcfl.record import places
 from flexcfl.record.folder import EXPERIMENT
+from flexcfl.record.lifecycle import is_finished
 from flexcfl.record.lock import locked
 from flexcfl.record.places import CHECKPOINTS, LOGS, NODES
 from flexcfl.record.reading import so_far
-from flexcfl.record.state import is_finished
 from flexcfl.record.tables import ROUNDS, TABLES, RoundFigures
 
 __all__ = ["REGISTER", "RunProgress"]
@@ -71,7 +71,7 @@ class RunProgress:
         if size == self._size:
             return []
         self._size = size
-        further = so_far(self.folder, [ROUNDS])[ROUNDS][self._known :]
+        further = so_far(self.folder / ROUNDS)[self._known :]
         self._known += len(further)
         return further
 

@@ -44,14 +44,18 @@ def chart(name: str, records: Sequence[Record]) -> Chart:
         return OF_METHODS[name](records)
     if name not in OF_RUN:
         raise SettingsError(unknown("chart", name, [*OF_METHODS, *OF_RUN]))
-    if name in NEEDED and not getattr(records[0], name):
+    if name in NEEDED and not _has(records[0], name):
         raise SettingsError(f"This run has no chart '{name}': {NEEDED[name]}.")
     return OF_RUN[name](records[0])
 
 
 def of_run(record: Record) -> list[Chart]:
     """Return all charts that there are of a run; of a single group none has moved elsewhere."""
-    there = [name for name in OF_RUN if name not in NEEDED or getattr(record, name)]
+    there = [name for name in OF_RUN if name not in NEEDED or _has(record, name)]
     if record.group_count < 2:
         there.remove("flows")
     return [OF_RUN[name](record) for name in there]
+
+
+def _has(record: Record, table: str) -> bool:
+    return len(getattr(record, table)["client"]) > 0

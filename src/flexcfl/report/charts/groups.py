@@ -71,13 +71,11 @@ def sizes(record: Record) -> Chart:
 
 def _measured(record: Record) -> Columns:
     """Return what was measured: not every round need be, and a line has no gaps for others."""
-    known = ~np.isnan(record.groups["accuracy"]) if record.groups else np.empty(0, np.bool_)
+    known = ~np.isnan(record.groups["accuracy"])
     return {name: column[known] for name, column in record.groups.items()}
 
 
 def _by_group(table: Columns) -> list[tuple[int, Columns]]:
-    if not table:
-        return []
     groups = np.unique(table["group"]).tolist()
     return [
         (group, {name: column[table["group"] == group] for name, column in table.items()})
@@ -112,10 +110,10 @@ def founders(record: Record) -> Chart:
     """Return the points of the clients that were clustered, coloured by group."""
     table = record.founders
     axes = [name for name in table if name.startswith("x")][:2]
-    groups = np.unique(table["group"]).tolist() if table else []
+    groups = np.unique(table["group"]).tolist()
     data = [_points(record, axes, group) for group in groups]
     shown = layout(xaxis=axis("first direction"), yaxis=axis("second direction"))
-    number = len(table["client"]) if table else 0
+    number = len(table["client"])
     text = (
         f"{number} clients were clustered by their updates into {len(groups)} groups; those whose "
         "updates point the same way lie together."

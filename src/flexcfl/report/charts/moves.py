@@ -221,7 +221,9 @@ def _moved(changes: Changes, clients: int) -> str:
 
 def _drawn(record: Record, order: Ids) -> str:
     told = "Colours are groups, one line for each client"
-    marked = "; marks are rounds before which its data changed" if record.shifts else ""
+    marked = (
+        "; marks are rounds before which its data changed" if len(record.shifts["round"]) else ""
+    )
     some = (
         f" ({len(order):,} of {record.clients:,} are drawn)" if len(order) < record.clients else ""
     )

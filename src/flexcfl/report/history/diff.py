@@ -12,7 +12,7 @@ from rich.text import Text
 
 from flexcfl.errors import SettingsError, printable
 from flexcfl.lines import Folded, whole
-from flexcfl.record.figures import FIGURES
+from flexcfl.record.summary import FIGURES
 from flexcfl.report.history.list_view import GAP, UNKNOWN, labelled, table
 from flexcfl.report.history.rows import content_of
 from flexcfl.report.history.run_details import RunDetails

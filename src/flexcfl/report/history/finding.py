@@ -8,14 +8,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from flexcfl.errors import SettingsError
-from flexcfl.experiment.experiment import Tables
 from flexcfl.record.lock import is_held
-from flexcfl.record.runs import damage_told, found, outline
-from flexcfl.record.summary import RoundsSummary, of_rounds
-from flexcfl.record.tables import RoundFigures
+from flexcfl.record.reading import found, outline
 from flexcfl.report.history.rows import Row, by_time, key_of, known_key, matching, ordered, row_of
 
-__all__ = ["History", "folders_of_runs", "readable", "runs", "so_far"]
+__all__ = ["History", "folders_of_runs", "readable", "runs"]
 
 PLACES = (Path("runs"), Path("comparisons"))  # where commands leave runs unless told otherwise
 Read = TypeVar("Read")
@@ -113,20 +110,10 @@ def folders_of_runs(folders: Iterable[str | Path]) -> list[Path]:
     return [each for each in there if _has_runs(each)] or there[:1]
 
 
-def so_far(rounds: Sequence[RoundFigures], tables: Tables) -> RoundsSummary:
-    """Return what a run reached in its rounds so far, as its summary will have it."""
-    cohort = tables["run"]["cohort"]
-    if cohort < 1:
-        raise ValueError(f"[run] cohort {cohort}")
-    return of_rounds(rounds, cohort)
-
-
 def _row(path: Path) -> Row:
     held = is_held(path)  # before it is read: one that is finished meanwhile was not interrupted
     run = outline(path)
-    with damage_told(path):
-        known = so_far(run.rounds, run.settings) if run.summary is None else run.summary
-        return row_of(path, held, run.settings, run.summary, known)
+    return row_of(run, held, run.so_far if run.summary is None else run.summary)
 
 
 def _has_runs(path: Path) -> bool:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from flexcfl.errors import printable
 from flexcfl.lines import Folded, whole
-from flexcfl.record.figures import FIGURES
+from flexcfl.record.summary import FIGURES
 from flexcfl.report.history.rows import Row
 from flexcfl.report.terminal.settings import named, plain
 

@@ -17,10 +17,10 @@ from flexcfl.errors import SettingsError, nearest
 from flexcfl.experiment.choices import NAMED, NONE, spellings
 from flexcfl.experiment.experiment import Tables
 from flexcfl.experiment.options import OPTIONS
-from flexcfl.record.figures import FIGURES, figures_in
 from flexcfl.record.folder import EXPERIMENT, SUMMARY
-from flexcfl.record.state import State, state_of
-from flexcfl.record.summary import Summary
+from flexcfl.record.lifecycle import State, state_of
+from flexcfl.record.record import Record
+from flexcfl.record.summary import FIGURES, Summary, figures_in
 from flexcfl.record.tables import ROUNDS
 from flexcfl.report.terminal.settings import plain
 from flexcfl.settings import assignments, shown
@@ -89,10 +89,10 @@ class Row:
         return {"folder": str(self.folder), "state": self.state, "when": when}
 
 
-def row_of(path: Path, held: bool, tables: Tables, summary: Summary | None, known: Any) -> Row:
+def row_of(run: Record, held: bool, known: Mapping[str, Any]) -> Row:
     """Return the row of a run; ``known`` is its summary, or what takes its place."""
-    state = state_of(summary is not None, held)
-    return Row(path, state, _when(path), flat_settings(tables), figures_in(known), summary)
+    state, settings = state_of(run.summary is not None, held), flat_settings(run.settings)
+    return Row(run.path, state, _when(run.path), settings, figures_in(known), run.summary)
 
 
 def _when(path: Path) -> datetime:

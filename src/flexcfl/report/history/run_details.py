@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -19,14 +19,13 @@ from flexcfl.experiment.layers import Layer
 from flexcfl.experiment.resolve import resolve
 from flexcfl.record import folder as files
 from flexcfl.record import places
-from flexcfl.record.figures import versions_in
 from flexcfl.record.folder import EXPERIMENT
 from flexcfl.record.lock import is_held
 from flexcfl.record.metrics import Cost
-from flexcfl.record.runs import RunRead, damage_told, found, read
+from flexcfl.record.reading import damage_told, found, read
+from flexcfl.record.record import Record
 from flexcfl.record.summary import Summary
-from flexcfl.record.tables import GROUPS, LEDGER, ROUNDS, GroupFigures, LedgerEntry
-from flexcfl.report.history.finding import so_far
+from flexcfl.record.tables import GROUPS, LEDGER, ROUNDS, Columns
 from flexcfl.report.history.rows import Row, content_of, flat_settings, row_of
 
 __all__ = ["Group", "RunDetails", "details"]
@@ -107,19 +106,18 @@ def details(folder: str | Path) -> RunDetails:
     path = _only(Path(folder))
     held = is_held(path)
     run = read(path)
+    summary = cast(Summary, {**(run.summary or {}), **run.so_far})
+    row = row_of(run, held, summary)
     with damage_told(path):
-        reached = so_far(run.rows[ROUNDS], run.settings)
-        summary = cast(Summary, {**(run.summary or {}), **reached})
-        row = row_of(path, held, run.settings, run.summary, summary)
         return RunDetails(
             row=row,
             tables=run.settings,
             defaults=_defaults(run.settings),
             accuracy=run.rounds["accuracy"].astype(np.float64),
-            groups=_groups(run.rows[GROUPS], run.record.done),
-            traffic=_traffic(run.rows[LEDGER]),
+            groups=_groups(run.groups, run.done),
+            traffic=_traffic(run.ledger),
             files=_files(path),
-            versions=versions_in(run.summary),
+            versions=summary.get("versions", {}),
             made=_made(run.text),
             again=_again(run, row.state == "interrupted"),
             summary=summary,
@@ -153,17 +151,21 @@ def _defaults(tables: Tables) -> dict[str, Any]:
     return {name: usual.get(name) for name in own if own[name] != usual.get(name)}
 
 
-def _groups(rows: Sequence[GroupFigures], done: int) -> list[Group]:
+def _groups(table: Columns, done: int) -> list[Group]:
     """Return the groups of the last round; one that is being written may not be ``done`` yet."""
-    last = min(done, max((row.round for row in rows), default=0))
-    return [Group(row.group, row.clients, row.accuracy) for row in rows if row.round == last]
+    last = table["round"] == min(done, int(table["round"].max(initial=0)))
+    columns = (table[name][last].tolist() for name in ("group", "clients", "accuracy"))
+    return [
+        Group(group, clients, None if np.isnan(accuracy) else accuracy)
+        for group, clients, accuracy in zip(*columns, strict=True)
+    ]
 
 
-def _traffic(entries: Iterable[LedgerEntry]) -> dict[str, Cost]:
+def _traffic(table: Columns) -> dict[str, Cost]:
     costs: dict[str, Cost] = {}
-    for entry in entries:
-        cost = Cost(entry.transfers, entry.down_bytes, entry.up_bytes)
-        costs[entry.purpose] = costs.get(entry.purpose, Cost()) + cost
+    columns = (table[name].tolist() for name in ("transfers", "down_bytes", "up_bytes"))
+    for purpose, *sent in zip(table["purpose"].tolist(), *columns, strict=True):
+        costs[purpose] = costs.get(purpose, Cost()) + Cost(*sent)
     return costs
 
 
@@ -184,7 +186,7 @@ def _size(path: Path) -> str:
     return lines.bytes_text(path.stat().st_size)
 
 
-def _again(run: RunRead, unfinished: bool) -> str:
+def _again(run: Record, unfinished: bool) -> str:
     if unfinished:
         return places.command(run.path)
     command = re.search(rf"To run it again: (flexcfl \w+) {EXPERIMENT}$", run.text, re.MULTILINE)

@@ -122,7 +122,7 @@ def state(report: Report, *, live: bool) -> dict[str, Any]:
 
 def _telling(setting: Setting, shown: Sequence[int]) -> int:
     """Return which of the runs shown comes first: of those with groups the most accurate."""
-    runs, measured = [setting.runs[place].record for place in shown], setting.measured
+    runs, measured = [setting.runs[place] for place in shown], setting.measured
     grouped = [place for place, record in enumerate(runs) if record.group_count > 1]
     return max(grouped or [0], key=lambda place: runs[place].scored(measured).final or 0.0)
 

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from flexcfl.experiment.experiment import Tables
 from flexcfl.protocol import Flags
+from flexcfl.record.reading import read
 from flexcfl.record.record import Record, measured
-from flexcfl.record.runs import RunRead, read
 from flexcfl.report.charts import OF_METHODS, of_run
 from flexcfl.report.history.finding import readable
 from flexcfl.report.history.rows import flat_settings
@@ -29,12 +29,12 @@ class Setting:
     """Runs on the same data with the same model, shifts and rounds, which can be compared."""
 
     name: str
-    runs: Sequence[RunRead]
+    runs: Sequence[Record]
 
     @property
     def records(self) -> list[Record]:
         """The figures of all runs."""
-        return [run.record for run in self.runs]
+        return list(self.runs)
 
     @property
     def measured(self) -> Flags:
@@ -42,14 +42,14 @@ class Setting:
         return measured(self.records)
 
     @property
-    def methods(self) -> dict[str, list[RunRead]]:
+    def methods(self) -> dict[str, list[Record]]:
         """The runs of each method, one for each seed."""
-        return _grouped(self.runs, lambda run: run.record.method)
+        return _grouped(self.runs, lambda run: run.method)
 
     @property
     def titles(self) -> list[str]:
         """What each run is called: its folder, too, where one was run twice."""
-        names = [f"{run.record.method}, seed {run.record.seed}" for run in self.runs]
+        names = [f"{run.method}, seed {run.seed}" for run in self.runs]
         return [
             f"{name} ({run.path.name})" if names.count(name) > 1 else name
             for name, run in zip(names, self.runs, strict=True)
@@ -67,13 +67,13 @@ class Report:
     left_out: Sequence[str] = ()
 
     @classmethod
-    def of(cls, paths: Iterable[Path], read: Callable[[Path], RunRead] = read) -> "Report":
+    def of(cls, paths: Iterable[Path], read: Callable[[Path], Record] = read) -> "Report":
         """Return the runs in these folders, or within them, as ``readable`` has them."""
         runs, left_out = readable(paths, read)
         return cls(_settings(runs), left_out)
 
     @property
-    def runs(self) -> list[RunRead]:
+    def runs(self) -> list[Record]:
         """All runs."""
         return [run for setting in self.settings for run in setting.runs]
 
@@ -90,11 +90,11 @@ class Report:
         """
         if len(self.runs) <= MOST_DETAILED:
             return list(range(len(setting.runs)))
-        methods = [run.record.method for run in setting.runs]
+        methods = [run.method for run in setting.runs]
         firsts = [place for place, method in enumerate(methods) if method not in methods[:place]]
         if sum(len(each.methods) for each in self.settings) <= MOST_DETAILED:
             return firsts
-        grouped = [place for place in firsts if setting.runs[place].record.group_count > 1]
+        grouped = [place for place in firsts if setting.runs[place].group_count > 1]
         return (grouped or firsts)[:1]
 
     def chapters(self) -> list[str]:
@@ -112,7 +112,7 @@ class Report:
         if not run:
             begun = [record for record in chosen.records if record.done]
             return [of(begun).content() for of in OF_METHODS.values()] if begun else []
-        record = chosen.runs[int(run)].record
+        record = chosen.runs[int(run)]
         return [chart.content() for chart in of_run(record)] if record.done else []
 
 
@@ -124,7 +124,7 @@ def _grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, lis
     return found
 
 
-def _settings(runs: Sequence[RunRead]) -> list[Setting]:
+def _settings(runs: Sequence[Record]) -> list[Setting]:
     """Return runs by what they are run on, in the order in which that appears."""
     found = list(_grouped(runs, lambda run: frozenset(_ground(run.settings).items())).values())
     firsts = [each[0].settings for each in found]
@@ -145,18 +145,15 @@ def _plain(tables: Tables) -> str:
     return f"{tables['data']['name']}, {tables['model']['name']}, {shift}, {length}"
 
 
-def _named(runs: Sequence[RunRead]) -> list[RunRead]:
+def _named(runs: Sequence[Record]) -> list[Record]:
     """Return the runs with names for their methods, which say what differs where an algorithm's do.
 
     Those of one method stand together, by seed.
     """
-    names = _told_apart([run.record.method for run in runs], [_flat(run.settings) for run in runs])
+    names = _told_apart([run.method for run in runs], [_flat(run.settings) for run in runs])
     order = list(dict.fromkeys(names))
-    renamed = [
-        replace(run, record=replace(run.record, method=name))
-        for run, name in zip(runs, names, strict=True)
-    ]
-    return sorted(renamed, key=lambda run: (order.index(run.record.method), run.record.seed))
+    renamed = [replace(run, label=name) for run, name in zip(runs, names, strict=True)]
+    return sorted(renamed, key=lambda run: (order.index(run.method), run.seed))
 
 
 def _told_apart(names: Sequence[str], settings: Sequence[Mapping[str, str]]) -> list[str]:

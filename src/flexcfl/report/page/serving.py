@@ -22,7 +22,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from flexcfl.errors import FlexcflError, SettingsError
-from flexcfl.record.runs import FILES, RunRead, found, read
+from flexcfl.record.reading import FILES, found, read
+from flexcfl.record.record import Record
 from flexcfl.report.page.page import html, state
 from flexcfl.report.page.report import Report
 
@@ -94,7 +95,7 @@ class _Latest:
         self.folders = folders
         self._lock = threading.Lock()
         self._known: tuple[str, Report] | None = None
-        self._runs: dict[Path, tuple[str, RunRead]] = {}
+        self._runs: dict[Path, tuple[str, Record]] = {}
 
     def get(self) -> tuple[str, Report]:
         """Return the report after a stamp that changes with it.
@@ -111,7 +112,7 @@ class _Latest:
                     raise
             return self._known
 
-    def _read(self, path: Path) -> RunRead:
+    def _read(self, path: Path) -> Record:
         """Return a run, read again only if it has changed: of many runs few go on."""
         stamp = _stamp([path])
         known = self._runs.get(path)

@@ -9,7 +9,7 @@ from flexcfl.experiment.experiment import Tables
 from flexcfl.protocol import Flags
 from flexcfl.record.folder import EXPERIMENT
 from flexcfl.record.metrics import Figure
-from flexcfl.record.runs import RunRead
+from flexcfl.record.record import Record
 from flexcfl.report.page.report import Report, Setting
 
 __all__ = ["Line", "Rerun", "facts", "lines", "reruns", "state", "title"]
@@ -59,11 +59,11 @@ def state(report: Report) -> str:
     """Return how far the runs are."""
     done = sum(run.summary is not None for run in report.runs)
     if len(report.runs) == 1 and not done:
-        record = report.runs[0].record
+        record = report.runs[0]
         return f"round {record.done} of {record.total}"
     if done < len(report.runs):
-        rounds = sum(run.record.done for run in report.runs)
-        total = sum(run.record.total for run in report.runs)
+        rounds = sum(run.done for run in report.runs)
+        total = sum(run.total for run in report.runs)
         return f"{done} of {len(report.runs)} runs finished, round {rounds:,} of {total:,}"
     return "finished"
 
@@ -71,19 +71,18 @@ def state(report: Report) -> str:
 def facts(setting: Setting) -> dict[str, str]:
     """Return what the runs of a setting have in common, in words; where they differ, all of it."""
     first = setting.runs[0].settings
-    largest = max(setting.runs, key=lambda run: run.record.clients)  # some may not know all yet
+    largest = max(setting.runs, key=lambda run: run.clients)  # some may not know all yet
     finished = next((run for run in setting.runs if run.summary), setting.runs[0])
     found = {
-        "data": f"{first['data']['name']}, {largest.record.clients:,} clients{_examples(largest)}",
+        "data": f"{first['data']['name']}, {largest.clients:,} clients{_examples(largest)}",
         "model": f"{first['model']['name']}{_parameters(finished)}",
         "shift": _shift(first),
         "rounds": _either(
-            f"{run.record.total} with {run.settings['run']['cohort']} clients each"
-            for run in setting.runs
+            f"{run.total} with {run.settings['run']['cohort']} clients each" for run in setting.runs
         ),
         "local training": _either(_local(run) for run in setting.runs),
         "methods": _named_or_counted(setting.methods),
-        "seeds": ", ".join(map(str, sorted({run.record.seed for run in setting.runs}))),
+        "seeds": ", ".join(map(str, sorted({run.seed for run in setting.runs}))),
         "made by": _either(_versions(run) for run in setting.runs),
     }
     return {name: words for name, words in found.items() if words}
@@ -118,15 +117,15 @@ def _file(path: Path, beside: Path | None) -> Path:
     return (path if beside is None else path.relative_to(beside)) / EXPERIMENT
 
 
-def _seeds(runs: Iterable[RunRead]) -> str:
-    return ", ".join(str(run.record.seed) for run in runs)
+def _seeds(runs: Iterable[Record]) -> str:
+    return ", ".join(str(run.seed) for run in runs)
 
 
-def _line(method: str, runs: Sequence[RunRead], measured: Flags) -> Line:
-    accuracies = [run.record.scored(measured) for run in runs]
+def _line(method: str, runs: Sequence[Record], measured: Flags) -> Line:
+    accuracies = [run.scored(measured) for run in runs]
     final = Figure.of(each.final for each in accuracies)
     sent = [_sum(run, "down_bytes") + _sum(run, "up_bytes") for run in runs]
-    done, total = min(run.record.done for run in runs), runs[0].record.total
+    done, total = min(run.done for run in runs), runs[0].total
     return Line(
         method=method,
         seeds=_seeds(runs),
@@ -140,13 +139,13 @@ def _line(method: str, runs: Sequence[RunRead], measured: Flags) -> Line:
     )
 
 
-def _sum(run: RunRead, column: str) -> float:
-    return float(run.record.rounds[column].sum())
+def _sum(run: Record, column: str) -> float:
+    return float(run.rounds[column].sum())
 
 
-def _relative(run: RunRead) -> float | None:
+def _relative(run: Record) -> float | None:
     """Return the model transfers so far, as a multiple of FedAvg's."""
-    fedavg = 2 * run.settings["run"]["cohort"] * run.record.done
+    fedavg = 2 * run.settings["run"]["cohort"] * run.done
     return _sum(run, "transfers") / fedavg if fedavg else None
 
 
@@ -177,25 +176,25 @@ def _unreleased(schedule: object, rounds: int) -> str:
     return f" (nothing is released before round {idle[0]})" if idle else ""
 
 
-def _examples(run: RunRead) -> str:
-    labels = run.record.labels
-    if not labels:
+def _examples(run: Record) -> str:
+    labels = run.labels
+    if not len(labels["client"]):
         return ""
     return f", {labels['train'].sum():,} training and {labels['test'].sum():,} test examples"
 
 
-def _parameters(run: RunRead) -> str:
+def _parameters(run: Record) -> str:
     number: object = run.summary.get("parameters") if run.summary else None  # or whatever it has
     return f", {number:,} parameters" if isinstance(number, int) else ""
 
 
-def _versions(run: RunRead) -> str:
+def _versions(run: Record) -> str:
     versions: object = run.summary.get("versions") if run.summary else None
     told = versions.items() if isinstance(versions, dict) else ()
     return ", ".join(f"{name} {version}" for name, version in told if isinstance(version, str))
 
 
-def _local(run: RunRead) -> str:
+def _local(run: Record) -> str:
     local = run.settings["local"]
     length = f"{local['epochs']} epochs" if "epochs" in local else f"{local['steps']} steps"
     return f"{length}, mini-batches of {local['batch']}, rate {local['rate']}"

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 
 from flexcfl import disk
 from flexcfl.errors import FlexcflError, SettingsError, TrainingError
-from flexcfl.record import claim
+from flexcfl.record import lifecycle
 from flexcfl.record.folder import write
-from flexcfl.record.round import Round
+from flexcfl.record.tables import Round
 from flexcfl.runner import Beginning, Callback, Run
 from flexcfl.runner.stopping import StoppedError
 from flexcfl.runner.tracking import logged
@@ -104,7 +104,7 @@ class MLflow(Callback):
     def _start(self, beginning: Beginning) -> None:
         mlflow, folder, experiment = _mlflow(), beginning.folder, beginning.experiment
         client = mlflow.MlflowClient()
-        name = folder.resolve().name if folder else claim.name(experiment)
+        name = folder.resolve().name if folder else lifecycle.name(experiment)
         tags = {"flexcfl.folder": str(folder.resolve())} if folder else {}
         chosen = {"experiment_id": _experiment(client, self.experiment), "run_name": name}
         # Nested, where the caller has begun a run.

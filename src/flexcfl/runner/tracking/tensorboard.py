@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from flexcfl import disk
 from flexcfl.errors import SettingsError
 from flexcfl.record.folder import told
-from flexcfl.record.round import Round
+from flexcfl.record.tables import Round
 from flexcfl.runner import Beginning, Callback, Run
 from flexcfl.runner.tracking import logged
 from flexcfl.runner.tracking.logged import Values

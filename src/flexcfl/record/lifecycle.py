@@ -1,0 +1,103 @@
+"""The folder of a run from its beginning to its end: claimed, held, finished, and tidied."""
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from flexcfl import disk
+from flexcfl.errors import FlexcflError, SettingsError
+from flexcfl.experiment.experiment import Experiment
+from flexcfl.record import places
+from flexcfl.record.checkpoints import Store
+from flexcfl.record.folder import EXPERIMENT, LABELS, SUMMARY, RunFolder, told
+from flexcfl.record.lock import LOCK, locked
+from flexcfl.record.places import CHECKPOINTS
+from flexcfl.record.tables import ROUNDS
+
+__all__ = [
+    *("ROOT", "State", "check_run", "claimed", "done_with", "is_finished", "name", "state_of"),
+    "tidy",
+]
+
+ROOT = Path("runs")
+State: TypeAlias = Literal["finished", "running", "interrupted"]
+
+
+@contextmanager
+def claimed(out: Path | None, experiment: Experiment, but: Collection[str] = ()) -> Iterator[Path]:
+    """Make the folder of a run, ``out`` or by default a new one under ``runs``, and hold it.
+
+    It is empty ``but`` for folders of these names. An empty ``experiment.toml`` marks it as taken.
+    If the block fails before a round is written down, what was made is removed again.
+    """
+    path, folders = places.made(out, ROOT / name(experiment), but)
+    try:
+        _mark(path)
+    except SettingsError:
+        places.remove(folders)
+        raise
+    try:
+        with locked(path):
+            yield path
+    except BaseException:
+        if not (path / ROUNDS).exists():
+            with suppress(OSError):
+                Store(path / CHECKPOINTS).clear()
+                disk.remove(path / LABELS)
+                (path / EXPERIMENT).unlink()
+            places.remove(folders)
+        raise
+
+
+def name(experiment: Experiment) -> str:
+    """Return what the folder of a run is called, but for its number."""
+    parts = (experiment.algorithm.name, experiment.data.name, experiment.model.name)
+    return places.named([*parts, f"seed{experiment.run.seed}"])
+
+
+def _mark(path: Path) -> None:
+    """Mark a folder as taken, which of several runs at the same moment only one can."""
+    with places.told(path):
+        try:
+            (path / EXPERIMENT).touch(exist_ok=False)
+        except FileExistsError:
+            raise SettingsError(places.taken(path)) from None
+
+
+def is_finished(path: Path) -> bool:
+    """Whether the run in a folder is done: its summary comes last."""
+    return (path / SUMMARY).is_file()
+
+
+def check_run(path: Path) -> None:
+    """Refuse a folder that is none of a run."""
+    file = path / EXPERIMENT
+    if file.is_file() and not file.stat().st_size:  # which is how a folder is claimed
+        raise SettingsError(f"The run in '{path}' never began: remove the folder, and run it anew.")
+    if not file.is_file():
+        raise SettingsError(
+            f"'{path}' is not the folder of a run, which has an {EXPERIMENT} in it: "
+            "name the folder that 'flexcfl run' or 'flexcfl compare' printed."
+        )
+
+
+def state_of(finished: bool, held: bool) -> State:
+    """Return how far a run is, by whether it has a summary and whether somebody is at it."""
+    if finished:
+        return "finished"
+    return "running" if held else "interrupted"
+
+
+def done_with(folder: RunFolder) -> None:
+    """Remove the checkpoints of a run that is finished."""
+    with told(folder.path / CHECKPOINTS) as path:
+        Store(path).clear()
+
+
+def tidy(path: Path) -> None:
+    """Remove what a finished run could not remove any more, if it was killed in that moment."""
+    if any((path / name).exists() for name in (CHECKPOINTS, LOCK)):
+        # Where another process is at work it does so itself, and nobody depends on it.
+        with suppress(FlexcflError), locked(path):
+            done_with(RunFolder(path))
