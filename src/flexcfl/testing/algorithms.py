@@ -103,31 +103,27 @@ def check_serving(algorithm: Algorithm[Any], state: Any, clients: int = CLIENTS)
         demand(close, "The auxiliary model must be the mean of the models.")
 
 
-def the_same_seed_gives_the_same_run_bit_for_bit(subject: AlgorithmSubject) -> None:
-    """Two runs with the same draws end in the same state."""
+def _the_same_seed_gives_the_same_run_bit_for_bit(subject: AlgorithmSubject) -> None:
     algorithm = subject.made()
     federations = Parabolas(CLIENTS), Parabolas(CLIENTS)
     runs = [advanced(algorithm, started(algorithm, each), each) for each in federations]
     demand(same(*runs), "Two runs with the same seed differ: draw from the rng that is given.")
 
 
-def another_seed_starts_elsewhere(subject: AlgorithmSubject) -> None:
-    """The first models come from the generator."""
+def _another_seed_starts_elsewhere(subject: AlgorithmSubject) -> None:
     algorithm, federation = subject.made(), Parabolas(CLIENTS)
     one, other = (started(algorithm, federation, seed) for seed in (0, 1))
     demand(not same(one, other), "Two seeds start alike: make models with initial(rng).")
 
 
-def training_moves_the_models(subject: AlgorithmSubject) -> None:
-    """Some model is another after some rounds."""
+def _training_moves_the_models(subject: AlgorithmSubject) -> None:
     algorithm, federation, before = _begun(subject)
     after = advanced(algorithm, before, federation)
     still = np.array_equal(algorithm.serving(before).models, algorithm.serving(after).models)
     demand(not still, "After four rounds the models are those of the start.")
 
 
-def the_state_is_frozen_and_a_round_leaves_the_old_one_alone(subject: AlgorithmSubject) -> None:
-    """A state can be kept, and gone back to."""
+def _the_state_is_frozen_and_a_round_leaves_the_old_one_alone(subject: AlgorithmSubject) -> None:
     algorithm, federation, state = _begun(subject)
     copies = [array.copy() for array in _arrays(state)]
     frozen = getattr(type(state), "__dataclass_params__", None)
@@ -137,22 +133,19 @@ def the_state_is_frozen_and_a_round_leaves_the_old_one_alone(subject: AlgorithmS
     demand(alone, "A round has changed arrays of the state that it was given: copy them first.")
 
 
-def clients_are_served_finite_float32_models(subject: AlgorithmSubject) -> None:
-    """What is served can be used, from the start on."""
+def _clients_are_served_finite_float32_models(subject: AlgorithmSubject) -> None:
     algorithm, federation, state = _begun(subject)
     for _ in range(2):
         check_serving(algorithm, state)
         state = advanced(algorithm, state, federation)
 
 
-def who_took_part_is_placed(subject: AlgorithmSubject) -> None:
-    """A client that answered has a model."""
+def _who_took_part_is_placed(subject: AlgorithmSubject) -> None:
     algorithm, federation, state = _begun(subject)
     _demand_placed(algorithm, advanced(algorithm, state, federation, rounds=1), COHORT)
 
 
-def everybody_seen_everybody_placed(subject: AlgorithmSubject) -> None:
-    """After all were in a cohort, all have a model."""
+def _everybody_seen_everybody_placed(subject: AlgorithmSubject) -> None:
     algorithm, federation, state = _begun(subject)
     for first in range(0, CLIENTS, 4):
         cohort = np.arange(first, first + 4)
@@ -160,7 +153,7 @@ def everybody_seen_everybody_placed(subject: AlgorithmSubject) -> None:
     _demand_placed(algorithm, state, np.arange(CLIENTS))
 
 
-def it_trains_the_cohort_it_was_given(subject: AlgorithmSubject) -> None:
+def _it_trains_the_cohort_it_was_given(subject: AlgorithmSubject) -> None:
     """All of the cohort train, once or in several orders, and nobody else does."""
     algorithm, federation, state = _begun(subject)
     federation.exchanges.clear()
@@ -170,15 +163,13 @@ def it_trains_the_cohort_it_was_given(subject: AlgorithmSubject) -> None:
     demand(trained == COHORT.tolist(), f"The cohort is {COHORT.tolist()}, trained has {trained}.")
 
 
-def it_survives_silence_in_any_phase(subject: AlgorithmSubject) -> None:
-    """Whoever does not answer, whenever, the run goes on, and places them when they do."""
+def _it_survives_silence_in_any_phase(subject: AlgorithmSubject) -> None:
     for silent in SILENT:
         for phase in PHASES:
             _check_silence(subject.made(), silent, phase)
 
 
-def silent_clients_have_no_say(subject: AlgorithmSubject) -> None:
-    """Who does not answer might as well not have been asked."""
+def _silent_clients_have_no_say(subject: AlgorithmSubject) -> None:
     algorithm = subject.made()
     state = started(algorithm, Parabolas(CLIENTS))
     quiet = Parabolas(CLIENTS, silent=frozenset({4, 9}))
@@ -188,15 +179,14 @@ def silent_clients_have_no_say(subject: AlgorithmSubject) -> None:
     demand(alike, "Clients that did not answer have changed the models: use reply.clients.")
 
 
-def it_survives_an_empty_cohort(subject: AlgorithmSubject) -> None:
-    """With nobody there, models stay as they are."""
+def _it_survives_an_empty_cohort(subject: AlgorithmSubject) -> None:
     algorithm, federation, state = _begun(subject)
     after = advanced(algorithm, state, federation, np.empty(0, np.int64), rounds=2)
     still = np.array_equal(algorithm.serving(after).models, algorithm.serving(state).models)
     demand(still, "Models have moved although nobody took part.")
 
 
-def silent_clients_at_the_start_are_passed_over_or_told(subject: AlgorithmSubject) -> None:
+def _silent_clients_at_the_start_are_passed_over_or_told(subject: AlgorithmSubject) -> None:
     """Half of the clients are enough to start with; without any, a sentence says so."""
     algorithm = subject.made()
     check_serving(algorithm, started(algorithm, Parabolas(CLIENTS, frozenset(range(6)))))
@@ -206,8 +196,7 @@ def silent_clients_at_the_start_are_passed_over_or_told(subject: AlgorithmSubjec
         demand(str(error).endswith("."), f"No sentence: {error}")
 
 
-def one_client_is_a_federation(subject: AlgorithmSubject) -> None:
-    """A single client with a single group can be trained."""
+def _one_client_is_a_federation(subject: AlgorithmSubject) -> None:
     algorithm, federation = subject.made(groups=1), Parabolas(1)
     state, alone = started(algorithm, federation), np.array([0])
     for number in range(ROUNDS):
@@ -217,7 +206,7 @@ def one_client_is_a_federation(subject: AlgorithmSubject) -> None:
     _demand_placed(algorithm, state, alone)
 
 
-def nobody_is_asked_who_has_not_arrived(subject: AlgorithmSubject) -> None:
+def _nobody_is_asked_who_has_not_arrived(subject: AlgorithmSubject) -> None:
     """Newcomers are left alone until they are there, and then placed."""
     algorithm, federation = subject.made(), Parabolas(CLIENTS)
     present, late = np.arange(CLIENTS) < 10, np.array([2, 10, 11])
@@ -233,8 +222,7 @@ def nobody_is_asked_who_has_not_arrived(subject: AlgorithmSubject) -> None:
     _demand_placed(algorithm, state, late)
 
 
-def the_state_can_be_written_down_between_any_two_rounds(subject: AlgorithmSubject) -> None:
-    """A run that goes on from a checkpoint is the run that never stopped."""
+def _the_state_can_be_written_down_between_any_two_rounds(subject: AlgorithmSubject) -> None:
     algorithm, federation, state = _begun(subject)
     for _ in range(ROUNDS + 1):
         why = misfit(state_type(algorithm), state)
@@ -246,7 +234,7 @@ def the_state_can_be_written_down_between_any_two_rounds(subject: AlgorithmSubje
         demand(same(onward, state), "A run goes on otherwise from a state that was written down.")
 
 
-def a_newcomer_alone_finds_a_model_if_it_says_how(subject: AlgorithmSubject) -> None:
+def _a_newcomer_alone_finds_a_model_if_it_says_how(subject: AlgorithmSubject) -> None:
     """An algorithm that has a method ``newcomer`` places one client without the others."""
     algorithm, federation, state = _begun(subject)
     if not isinstance(algorithm, Welcoming):
@@ -262,7 +250,7 @@ def a_newcomer_alone_finds_a_model_if_it_says_how(subject: AlgorithmSubject) -> 
     _demand_placed(algorithm, drive(talk, Parabolas(1)), alone)
 
 
-def it_says_what_it_is_and_what_it_can_be_told(subject: AlgorithmSubject) -> None:
+def _it_says_what_it_is_and_what_it_can_be_told(subject: AlgorithmSubject) -> None:
     """The entry has a summary, and options with defaults that are explained."""
     entry = subject.entry
     demand_summary(entry.summary)
@@ -271,23 +259,23 @@ def it_says_what_it_is_and_what_it_can_be_told(subject: AlgorithmSubject) -> Non
 
 
 PROMISES = (
-    the_same_seed_gives_the_same_run_bit_for_bit,
-    another_seed_starts_elsewhere,
-    training_moves_the_models,
-    the_state_is_frozen_and_a_round_leaves_the_old_one_alone,
-    clients_are_served_finite_float32_models,
-    who_took_part_is_placed,
-    everybody_seen_everybody_placed,
-    it_trains_the_cohort_it_was_given,
-    it_survives_silence_in_any_phase,
-    silent_clients_have_no_say,
-    it_survives_an_empty_cohort,
-    silent_clients_at_the_start_are_passed_over_or_told,
-    one_client_is_a_federation,
-    nobody_is_asked_who_has_not_arrived,
-    the_state_can_be_written_down_between_any_two_rounds,
-    a_newcomer_alone_finds_a_model_if_it_says_how,
-    it_says_what_it_is_and_what_it_can_be_told,
+    _the_same_seed_gives_the_same_run_bit_for_bit,
+    _another_seed_starts_elsewhere,
+    _training_moves_the_models,
+    _the_state_is_frozen_and_a_round_leaves_the_old_one_alone,
+    _clients_are_served_finite_float32_models,
+    _who_took_part_is_placed,
+    _everybody_seen_everybody_placed,
+    _it_trains_the_cohort_it_was_given,
+    _it_survives_silence_in_any_phase,
+    _silent_clients_have_no_say,
+    _it_survives_an_empty_cohort,
+    _silent_clients_at_the_start_are_passed_over_or_told,
+    _one_client_is_a_federation,
+    _nobody_is_asked_who_has_not_arrived,
+    _the_state_can_be_written_down_between_any_two_rounds,
+    _a_newcomer_alone_finds_a_model_if_it_says_how,
+    _it_says_what_it_is_and_what_it_can_be_told,
 )
 
 

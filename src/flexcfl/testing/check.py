@@ -29,7 +29,7 @@ def bound(promises: Iterable[Callable[[Any], None]], subject: Any) -> list[Check
     """Return promises on a subject, each with the name of its function as a sentence."""
 
     def check(promise: Callable[[Any], None]) -> Check:
-        return Check(promise.__name__.strip("_").replace("_", " "), lambda: promise(subject))
+        return Check(promise.__name__.removeprefix("_").replace("_", " "), lambda: promise(subject))
 
     return [check(promise) for promise in promises]
 

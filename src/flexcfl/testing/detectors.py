@@ -34,22 +34,22 @@ def labelled(
     return Samples(rows, sizes, examples)
 
 
-def identical_data_never_drift(entry: DetectorEntry) -> None:
-    """Who has what it had has not drifted."""
+def _identical_data_never_drift(entry: DetectorEntry) -> None:
+    detector = entry.detector()
     for counts in _drawn():
-        _check_identical(entry.detector(), counts)
+        kept, now = (detector.profiles(labelled(counts)) for _ in range(2))
+        demand(np.array_equal(kept, now), "The same data have two different profiles.")
+        drifted = detector.drifted(kept, now).any()
+        demand(not drifted, f"Data that did not change drift: {counts}.")
 
 
-def every_client_is_judged_by_its_own_data_alone(entry: DetectorEntry) -> None:
-    """A verdict does not depend on who else is asked."""
-    draws = _drawn()
-    for kept, now in pairwise(draws):
+def _every_client_is_judged_by_its_own_data_alone(entry: DetectorEntry) -> None:
+    for kept, now in pairwise(_drawn()):
         now[::2] = kept[::2]  # so that some have drifted and some have not
         _check_alone(entry.detector(), kept, now)
 
 
-def clients_of_no_or_one_example_are_no_trouble(entry: DetectorEntry) -> None:
-    """However little a client has, there is a verdict."""
+def _clients_of_no_or_one_example_are_no_trouble(entry: DetectorEntry) -> None:
     detector, counts = entry.detector(), [[0, 0, 0], [1, 0, 0], [0, 0, 1], [3, 2, 1]]
     profiles = detector.profiles(labelled(counts, [4] * 4))
     for other in range(4):
@@ -57,15 +57,14 @@ def clients_of_no_or_one_example_are_no_trouble(entry: DetectorEntry) -> None:
         demand(verdicts.shape == (4,), f"Four clients have {verdicts.shape} verdicts.")
 
 
-def nobody_asked_is_no_trouble(entry: DetectorEntry) -> None:
-    """For no clients there are no verdicts."""
+def _nobody_asked_is_no_trouble(entry: DetectorEntry) -> None:
     detector = entry.detector()
     none = detector.profiles(labelled(np.empty((0, 3), np.int64)))
     demand(len(none) == 0, "There are profiles of nobody.")
     demand(detector.drifted(none, none).shape == (0,), "There are verdicts on nobody.")
 
 
-def it_sees_a_change_of_everything(entry: DetectorEntry) -> None:
+def _it_sees_a_change_of_everything(entry: DetectorEntry) -> None:
     """Who has other labels and other examples, and has them in other numbers, has drifted."""
     detector = entry.detector()
     kept = detector.profiles(labelled([[30, 10, 0]]))
@@ -73,31 +72,25 @@ def it_sees_a_change_of_everything(entry: DetectorEntry) -> None:
     demand(detector.drifted(kept, now).all(), "A client all of whose data changed went unnoticed.")
 
 
-def it_says_what_it_is_and_what_it_can_be_told(entry: DetectorEntry) -> None:
+def _it_says_what_it_is_and_what_it_can_be_told(entry: DetectorEntry) -> None:
     """The entry has a summary, and the detector options with defaults that are explained."""
     demand_summary(entry.summary)
     demand_options(entry.detector, "[drift]")
 
 
 PROMISES = (
-    identical_data_never_drift,
-    every_client_is_judged_by_its_own_data_alone,
-    clients_of_no_or_one_example_are_no_trouble,
-    nobody_asked_is_no_trouble,
-    it_sees_a_change_of_everything,
-    it_says_what_it_is_and_what_it_can_be_told,
+    _identical_data_never_drift,
+    _every_client_is_judged_by_its_own_data_alone,
+    _clients_of_no_or_one_example_are_no_trouble,
+    _nobody_asked_is_no_trouble,
+    _it_sees_a_change_of_everything,
+    _it_says_what_it_is_and_what_it_can_be_told,
 )
 
 
 def _drawn() -> list[NDArray[np.int64]]:
     rng = np.random.default_rng(0)
     return [rng.integers(0, 13, size=(4, 3)) for _ in range(DRAWS)]
-
-
-def _check_identical(detector: Detector, counts: NDArray[np.int64]) -> None:
-    kept, now = (detector.profiles(labelled(counts)) for _ in range(2))
-    demand(np.array_equal(kept, now), "The same data have two different profiles.")
-    demand(not detector.drifted(kept, now).any(), f"Data that did not change drift: {counts}.")
 
 
 def _check_alone(detector: Detector, kept: NDArray[np.int64], now: NDArray[np.int64]) -> None:

@@ -28,7 +28,7 @@ class PartitionSubject:
         return self.entry.partition(**self.options)
 
 
-def every_client_has_examples_and_none_has_another_ones(subject: PartitionSubject) -> None:
+def _every_client_has_examples_and_none_has_another_ones(subject: PartitionSubject) -> None:
     """There is a list for each client, which is not empty, and no example is in two of them."""
     for clients in (5, 7, 50):
         try:
@@ -37,29 +37,28 @@ def every_client_has_examples_and_none_has_another_ones(subject: PartitionSubjec
             raise AssertionError(str(error)) from None
 
 
-def it_depends_on_labels_clients_and_draws_alone(subject: PartitionSubject) -> None:
-    """The same draws give the same lists."""
+def _it_depends_on_labels_clients_and_draws_alone(subject: PartitionSubject) -> None:
     one, other = (divided(subject.made(), LABELS, 7, np.random.default_rng(1)) for _ in range(2))
     alike = all(map(np.array_equal, one, other))
     demand(alike, "Two partitions with the same seed differ: draw from the rng that is given.")
 
 
-def it_leaves_the_labels_alone(subject: PartitionSubject) -> None:
+def _it_leaves_the_labels_alone(subject: PartitionSubject) -> None:
     """The labels that it is shown are others' as well."""
     labels = LABELS.copy()
     subject.made().lists(labels, 7, np.random.default_rng(1))
     demand(np.array_equal(labels, LABELS), "It has changed the labels that it was given.")
 
 
-def it_says_what_it_can_be_told(subject: PartitionSubject) -> None:
+def _it_says_what_it_can_be_told(subject: PartitionSubject) -> None:
     """Options have defaults and are explained."""
     if not subject.options:
         demand_options(subject.entry.partition, "[data] options")
 
 
 PROMISES = (
-    every_client_has_examples_and_none_has_another_ones,
-    it_depends_on_labels_clients_and_draws_alone,
-    it_leaves_the_labels_alone,
-    it_says_what_it_can_be_told,
+    _every_client_has_examples_and_none_has_another_ones,
+    _it_depends_on_labels_clients_and_draws_alone,
+    _it_leaves_the_labels_alone,
+    _it_says_what_it_can_be_told,
 )
