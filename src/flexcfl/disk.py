@@ -21,23 +21,23 @@ __all__ = [
 Bytes: TypeAlias = bytes | memoryview
 
 PART = ".part"  # the end of the name of a file that is being written
-# So much is written with one call: more of them take longer, and larger ones now and then do, too.
+# The most bytes and parts of one write: smaller ones take longer, and so do larger ones at times.
 CHUNK, AT_ONCE = 2**20, 256
-# Where a system does not have a flag, it does not have the trouble either. Not to block is for
-# pipes, which would wait for somebody at the other end.
+# A system that lacks a flag does not need it. O_NONBLOCK is for pipes, which would wait for a
+# process at the other end.
 SAFE = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
 
 
 def write(path: Path, parts: Iterable[Bytes]) -> None:
-    """Put a file in its place in one step: what is there is the old or the new, nothing between."""
+    """Replace a file in one step: after a crash it is the old or the new one, nothing between."""
     write_in_order({path: parts})
 
 
 def write_in_order(files: Mapping[Path, Iterable[Bytes]]) -> None:
-    """Put files of one folder in their places, one after the other, once all of them are safe.
+    """Replace files of one folder, one after the other, once all of them are on the disk.
 
-    To wait for the disk is what takes time, so that is done for all of them together. Where the
-    last one is after a crash, the others may be missing if a power failure has caused it.
+    Waiting for the disk takes time, so that is done for all of them together. If the last one is
+    there after a power failure, the others may still be missing.
     """
     parts = {path: path.with_name(f".{path.name}{PART}") for path in files}
     try:
@@ -60,7 +60,7 @@ def append(path: Path, content: Bytes) -> None:
 
 
 def cut(path: Path, length: int) -> None:
-    """Take back what was added to a file beyond a length; one of no length goes altogether."""
+    """Cut a file down to a length; remove it if that is 0."""
     if not length:
         remove(path)
         return
@@ -75,7 +75,7 @@ def remove(path: Path) -> None:
 
 
 def folder(path: Path) -> None:
-    """Make a folder, unless it is there; what stands in its place may not lead elsewhere."""
+    """Make a folder, unless it is there; a symbolic link in its place is an error."""
     with suppress(FileExistsError):
         os.mkdir(path)  # noqa: PTH102
         flush(path.parent)

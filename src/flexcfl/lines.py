@@ -1,4 +1,4 @@
-"""How anything is printed: on a terminal and in a pipe, no line ends within what may be copied."""
+"""Printing on a terminal and in a pipe: no line ends within a path, a command or a value."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -28,14 +28,14 @@ class Folded:
     """A text whose lines end between words, never within a word or within what is ``whole``.
 
     What is longer than a line is left to the terminal, which copies it in one piece. ``head``
-    stands before the first line, by whose width the others are indented. In a pipe there is one.
+    stands before the first line; the others are indented by its width. In a pipe there is one line.
     """
 
     text: Text
     head: Text = field(default_factory=Text)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the lines; only with ``overflow="fold"``, as for a picture, all of them fit."""
+        """Yield the lines; with ``overflow="fold"``, as for a picture, all of them fit."""
         room = max(options.max_width - self.head.cell_len, 1)
         if options.overflow == "fold":
             lines = iter(self.text.wrap(console, room))
@@ -62,7 +62,7 @@ def _lines(text: Text, console: Console, width: int) -> Iterator[Text]:
 
 
 def show(shown: RenderableType, console: Console) -> None:
-    """Print something; in a pipe with whole lines, and no spaces that fill them up."""
+    """Print something; in a pipe without folded lines or trailing spaces."""
     if console.is_terminal:
         console.print(shown, crop=False)
         return
@@ -74,7 +74,7 @@ def show(shown: RenderableType, console: Console) -> None:
 
 
 def tell(sentence: str, console: Console) -> None:
-    """Print a sentence as it is, on one line, in which no name can move a terminal."""
+    """Print a sentence on one line, with control characters escaped."""
     console.print(printable(sentence), markup=False, highlight=False, soft_wrap=True)
 
 

@@ -1,8 +1,8 @@
 """Tables of settings, from a file, a command line or Python, turned into checked values.
 
-Settings are frozen pydantic dataclasses; this is the one place where pydantic's findings become a
-sentence for people. A ``ValueError`` that such a class raises in ``__post_init__`` is told as well,
-so its text begins with the name of the setting and ends with a full stop.
+Settings are frozen pydantic dataclasses; this module turns pydantic's findings into one sentence.
+That of a ``ValueError`` raised in ``__post_init__`` is its text, which begins with the name of the
+setting and ends with a full stop.
 """
 
 import dataclasses
@@ -60,7 +60,7 @@ def validated(type_: type[SettingsT], table: Mapping[str, object], where: str) -
         if not hasattr(settings, name):
             raise SettingsError(f"{where} has no setting '{name}'{_nearest(name, type_)}")
     for name, value in table.items():
-        # pydantic reads true as the number 1, which nobody means.
+        # pydantic reads true as the number 1, which is never meant.
         if isinstance(value, bool) and not isinstance(getattr(settings, name), bool):
             raise SettingsError(f"{where} {name} must not be {str(value).lower()}: give a value.")
     return settings
@@ -102,9 +102,9 @@ def seconds_of(text: str) -> float:
 def keywords(
     others: Callable[[], Mapping[str, str]] = dict,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Let a function answer an argument that it does not have with the one that may be meant.
+    """Make a function answer an unknown argument with the one that may have been meant.
 
-    ``others`` returns what can be said in another way: by its name, how.
+    ``others`` returns what can be set in another way: for each name, how.
     """
 
     def answering(function: Callable[P, R]) -> Callable[P, R]:
@@ -133,9 +133,10 @@ def _no_argument(function: str, name: str, known: Mapping[str, str], own: str) -
 
 
 def excess(value: object) -> str | None:
-    """Return what in a value from TOML is beyond all measure, or nothing.
+    """Return what in a value from TOML is too large or too deep, or None.
 
-    Python takes what it could not even write out again. By levels, because so does the nesting.
+    Python's parser takes numbers and nesting that it could not write again. The value is searched
+    level by level, because recursion would fail on such nesting.
 
     >>> excess({"seed": 2**64})
     'a whole number of more than 64 bits'
@@ -149,7 +150,7 @@ def excess(value: object) -> str | None:
 
 
 def shown(value: object) -> str:
-    """Return a value as a sentence shows it: on one line, and not at length.
+    """Return a value as a sentence shows it: on one line, cut short.
 
     >>> shown("it is well"), shown(2**20000)
     ("'it is well'", 'a number of thousands of digits')
@@ -181,7 +182,7 @@ def _value(text: str) -> object:
 
 
 def _sentence(type_: type[Any], error: ValidationError, where: str) -> str:
-    """Tell the first finding; a name that does not exist comes first, it often explains others."""
+    """Describe the first finding; an unknown name comes first, it often explains the others."""
     findings = error.errors(include_url=False)
     finding = min(findings, key=lambda each: each["type"] not in UNKNOWN)
     name = shown(".".join(str(part) for part in finding["loc"])).strip("'\"")

@@ -1,12 +1,12 @@
-"""What settings are called elsewhere, and what federations elsewhere have that these do not."""
+"""What other frameworks call the settings, and which of their settings do not exist here."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 __all__ = ["absent", "is_word", "meant"]
 
-# What is ours, and what PyTorch, scikit-learn, Flower, other frameworks and papers call it. Where
-# a word has several meanings, the first of those that there are is taken.
+# Our names, and what PyTorch, scikit-learn, Flower, other frameworks and papers call the same. If
+# a word has several meanings, the first that exists is taken.
 CALLED: Mapping[str, str] = MappingProxyType(
     {
         "algorithms": "algorithm algo algos method methods strategies strategy",
@@ -67,7 +67,7 @@ ABSENT: Mapping[str, str] = MappingProxyType(
 
 
 def meant(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name of what is called so elsewhere; ``name`` may have its table before it.
+    """Return the known name of what other frameworks call ``name``, which may include its table.
 
     >>> meant("batch_size", ["rate", "batch"]), meant("local.lr", ["local.rate"])
     ('batch', 'local.rate')
@@ -79,7 +79,7 @@ def meant(name: str, known: Iterable[str]) -> str | None:
 
 
 def is_word(name: str) -> bool:
-    """Whether it is what something of ours is called elsewhere.
+    """Whether other frameworks call one of our settings so.
 
     >>> is_word("lr"), is_word("lrr")
     (True, False)
@@ -88,7 +88,7 @@ def is_word(name: str) -> bool:
 
 
 def absent(name: str) -> str | None:
-    """Return why there is nothing of this name, which there is elsewhere.
+    """Return why a setting of other frameworks does not exist here, or None.
 
     >>> absent("momentum")
     'clients train by SGD with one rate, without momentum or a schedule'

@@ -9,7 +9,7 @@ from threadpoolctl import ThreadpoolController
 
 __all__ = ["one_thread"]
 
-PACKAGES = ("numpy", "scipy.linalg", "sklearn", "torch")  # who bring libraries with threads
+PACKAGES = ("numpy", "scipy.linalg", "sklearn", "torch")  # which bring libraries with threads
 
 P = ParamSpec("P")
 ResultT = TypeVar("ResultT")

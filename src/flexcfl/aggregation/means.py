@@ -54,7 +54,7 @@ class Mean:
 
 
 MEAN = Mean()
-"""The rule where nobody says otherwise."""
+"""The default rule."""
 
 
 def group_steps(
@@ -68,7 +68,7 @@ def group_steps(
     """Return the step of every group, as an array of ``groups`` rows.
 
     Row ``i`` of ``updates`` belongs to group ``group_of[i]`` and counts ``weights[i]``. A group
-    nobody answered for gets a zero step.
+    without updates gets a zero step.
 
     >>> updates, rng = np.array([[2, 0], [6, 4]], dtype=np.float32), np.random.default_rng(0)
     >>> group_steps(MEAN, updates, np.array([1, 1]), 2, np.array([3, 1]), rng)

@@ -1,4 +1,14 @@
-"""Rules that withstand a minority of hostile clients, whatever these send."""
+"""Rules that withstand a minority of hostile clients, whatever these send.
+
+``Median``, ``TrimmedMean``: Yin, Chen, Ramchandran, Bartlett: Byzantine-Robust Distributed
+Learning: Towards Optimal Statistical Rates. ICML 2018, Definitions 1 and 2.
+
+``Krum``, ``MultiKrum``: Blanchard, El Mhamdi, Guerraoui, Stainer: Machine Learning with
+Adversaries: Byzantine Tolerant Gradient Descent. NeurIPS 2017, Sections 3 and 5.
+
+``Clusters``: Sattler, Müller, Wiegand, Samek: On the Byzantine Robustness of Clustered Federated
+Learning. ICASSP 2020.
+"""
 
 from math import ceil
 from typing import Annotated, TypeAlias
@@ -33,11 +43,7 @@ def count(share: float, rows: int) -> int:
 
 @dataclass(frozen=True, config=FORBID)
 class Median:
-    """The median of each coordinate; of an even number of rows, the mean of the middle two.
-
-    Yin, Chen, Ramchandran, Bartlett: Byzantine-Robust Distributed Learning: Towards Optimal
-    Statistical Rates. ICML 2018, Definition 1.
-    """
+    """The median of each coordinate; of an even number of rows, the mean of the middle two."""
 
     def __call__(
         self, updates: Vectors, rows: Ids, weights: Weights, rng: np.random.Generator
@@ -53,9 +59,6 @@ class TrimmedMean:
     ``trim`` is the share cut off at each end, rounded up to whole rows: 0.2 of 4 rows cuts one at
     each end and leaves two. One or two rows are always left, so that two rows have their mean and
     three, with any trim but 0, their median.
-
-    Yin, Chen, Ramchandran, Bartlett: Byzantine-Robust Distributed Learning: Towards Optimal
-    Statistical Rates. ICML 2018, Definition 2.
     """
 
     trim: Share = 0.3
@@ -91,9 +94,6 @@ class Krum:
     Smaller groups are scored with the largest :math:`f` for which that holds, and with at least one
     neighbour. Updates of the same score share the step: of three updates the two that are nearest
     to each other, of two both.
-
-    Blanchard, El Mhamdi, Guerraoui, Stainer: Machine Learning with Adversaries: Byzantine Tolerant
-    Gradient Descent. NeurIPS 2017, Section 3.
     """
 
     hostile: Share = 0.3
@@ -111,8 +111,6 @@ class MultiKrum:
 
     :math:`f` is the share of attackers, ``hostile``, rounded up. However small the group, so many
     are left out, but for the last one, and for updates of the same score as the last that is kept.
-
-    Section 5 of the paper on ``Krum``.
     """
 
     hostile: Share = 0.3
@@ -144,16 +142,13 @@ def _scores(apart: Matrix, hostile: float) -> NDArray[np.float64]:
 class Clusters:
     """The mean of the larger cluster, where updates point apart.
 
-    Updates are divided in two so that the largest cosine between the parts is smallest. Where it is
+    Updates are divided in two so that the largest cosine between the parts is smallest. If it is
     below ``cosine``, only the larger part stays, and is divided again, since attackers need not be
-    alike. Nobody is left out by a part that is not more than half of all: attackers are taken to be
-    a minority, and of two halves neither can be told to be the honest one.
+    alike. A part that is not more than half of all leaves no update out: attackers are taken to be
+    a minority, and of two halves neither is known to be the honest one.
 
     It sees directions alone: attackers who point the way of the others, or elsewhere but not
     against every one of them, stay.
-
-    Sattler, Müller, Wiegand, Samek: On the Byzantine Robustness of Clustered Federated Learning.
-    ICASSP 2020.
     """
 
     cosine: Annotated[float, Field(ge=-1, le=1)] = 0.0

@@ -1,4 +1,4 @@
-"""Nobody is trusted: clients that fail or attack, what a server refuses, what a client hides."""
+"""Clients that fail or attack, answers that a server refuses, and updates that a client hides."""
 
 from flexcfl.trust import faults, guards, privacy
 

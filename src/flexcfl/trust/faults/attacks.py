@@ -1,4 +1,18 @@
-"""Attacks: what hostile clients, which know what they do, make of their answers."""
+"""Attacks: what hostile clients send in place of their honest answers.
+
+``SignFlip``: Li, Xu, Chen, Giannakis, Ling: RSA: Byzantine-Robust Stochastic Aggregation Methods
+for Distributed Learning from Heterogeneous Datasets. AAAI 2019.
+
+``Noise``: Blanchard, El Mhamdi, Guerraoui, Stainer: Machine Learning with Adversaries: Byzantine
+Tolerant Gradient Descent. NeurIPS 2017.
+
+``LabelFlip``: Biggio, Nelson, Laskov: Poisoning Attacks against Support Vector Machines. ICML 2012;
+with labels ``classes - 1 - y``, as in Fang, Cao, Jia, Gong: Local Model Poisoning Attacks to
+Byzantine-Robust Federated Learning. USENIX Security 2020.
+
+``Drag`` attacks clustered learning itself: a minority of all clients may be the majority of one
+small group, if that lets in every client that claims to belong to it.
+"""
 
 from dataclasses import replace
 from functools import lru_cache
@@ -25,8 +39,7 @@ Scale = Annotated[float, Field(gt=0, le=1e6)]
 class Attack(Protocol):
     """Clients that alter what they send.
 
-    Where ``poisons`` is set, attackers train on labels ``classes - 1 - y``, of which whoever
-    simulates them takes care.
+    If ``poisons`` is set, the simulation trains attackers on labels ``classes - 1 - y``.
     """
 
     poisons: ClassVar[bool]
@@ -36,11 +49,11 @@ class Attack(Protocol):
         ...
 
     def altered(self, order: Order[Any], reply: Any, number: int, seed: int) -> Any:
-        """Return what attackers send for what they would honestly answer in round ``number``.
+        """Return what attackers send in round ``number`` in place of their honest reply.
 
-        The reply is that of attackers alone, all of those that answer this order. It must not be
-        changed but replaced, by one of the same clients and shapes, or handed back as it is. What
-        is drawn must depend on the seed, the round and the client, not on earlier calls.
+        The reply is that of all attackers that answer this order, and of no other client. Return it
+        or a new one of the same clients and shapes; do not change it. Draws must depend on the
+        seed, the round and the client, not on earlier calls.
         """
         ...
 
@@ -69,7 +82,7 @@ class Attackers:
 
 
 def of_share(share: float, clients: int) -> int:
-    """Return how many clients a share is: the nearest number, but somebody if it is not zero.
+    """Return how many clients a share is: the nearest number, but at least one unless it is zero.
 
     >>> of_share(0.1, 26), of_share(0.1, 2), of_share(0.0, 2)
     (3, 1, 0)
@@ -84,9 +97,6 @@ class SignFlip(Attackers):
     A share :math:`f` of them turns a mean step around from :math:`s = (1 - f) / f` on, which is 4
     for a fifth; below, averaging is only slower. With the default of 10 next to nothing is left of
     what plain averaging learns, in its best round as in its last.
-
-    Li, Xu, Chen, Giannakis, Ling: RSA: Byzantine-Robust Stochastic Aggregation Methods for
-    Distributed Learning from Heterogeneous Datasets. AAAI 2019.
     """
 
     scale: Scale = 10.0
@@ -104,9 +114,6 @@ class Noise(Attackers):
     """Attackers send noise about ``scale`` times as long as their update, and otherwise unlike it.
 
     Its length goes by that of the update, so that one setting fits all models and rates.
-
-    Blanchard, El Mhamdi, Guerraoui, Stainer: Machine Learning with Adversaries: Byzantine Tolerant
-    Gradient Descent. NeurIPS 2017.
     """
 
     scale: Scale = 10.0
@@ -127,12 +134,7 @@ class Noise(Attackers):
 
 @settings(frozen=True, config=FORBID)
 class LabelFlip(Attackers):
-    """Attackers take every label ``y`` for ``classes - 1 - y``, and send what they learn so.
-
-    Biggio, Nelson, Laskov: Poisoning Attacks against Support Vector Machines. ICML 2012; with
-    labels ``classes - 1 - y``, as in Fang, Cao, Jia, Gong: Local Model Poisoning Attacks to
-    Byzantine-Robust Federated Learning. USENIX Security 2020.
-    """
+    """Attackers take every label ``y`` for ``classes - 1 - y``, and send what they learn so."""
 
     poisons: ClassVar[bool] = True
 
@@ -145,15 +147,10 @@ class LabelFlip(Attackers):
 class Drag(Attackers):
     """Attackers claim to belong to ``group``, and push its model into one common direction.
 
-    An attack on clustered learning itself: a group is small beside the federation, so that a
-    minority of all clients may be the majority of a group that lets everybody in who says to
-    belong there.
-
-    They name that group, counted round where there are fewer, whenever they are asked to choose
-    one. Asked to found groups, all send the same update, that of the first of them, so as to be
-    clustered together.
-    When they train, what they send points into a direction that is drawn once, and is ``scale``
-    times as long as their own update.
+    They name that group, modulo the number of groups, whenever they are asked to choose one. Asked
+    to found groups, all send the update of the first of them, so as to be clustered together. When
+    they train, what they send points into a direction that is drawn once, and is ``scale`` times as
+    long as their own update.
     """
 
     group: Annotated[int, Field(ge=0, le=10**9)] = 0

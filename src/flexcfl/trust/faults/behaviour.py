@@ -17,10 +17,10 @@ STALE = KINDS.index("stale")
 
 @dataclass(eq=False)
 class Behaviour:
-    """The clients of a run as they are: ``at(round, executor)`` is what they make of its orders.
+    """Clients that fail and attack: ``at(round, executor)`` does so to the answers of an executor.
 
     The executor is of honest clients that always answer. What happens to a client depends on
-    (seed, kind, round, client) alone, whoever else was asked and for whatever algorithm.
+    (seed, kind, round, client) alone, not on the other clients or the algorithm.
     """
 
     faults: Faults
@@ -36,7 +36,7 @@ class Behaviour:
     def at(self, number: int, executor: Executor) -> Executor:
         """Return the executor of round ``number`` (0 is the start), to be used in it alone.
 
-        Every reply is a ``Received``, except to an order that ``measures``: that passes as it is.
+        Every reply is a ``Received``, but for orders that only measure, which pass as they are.
         """
         return _Round(self, number, executor)
 
@@ -51,7 +51,7 @@ class Behaviour:
 
 @dataclass(eq=False)
 class _Round:
-    """The clients of one round; ``absent`` are those who are not, or no longer, there."""
+    """The clients of one round; ``absent`` flags those that are not, or no longer, there."""
 
     behaviour: Behaviour
     number: int
@@ -69,11 +69,11 @@ class _Round:
             self.absent = np.zeros_like(self.vanishing)
 
     def __call__(self, order: Any) -> Any:
-        """Have an order fulfilled by those who are there, and return what reaches the server."""
+        """Have present clients fulfil an order, and return what reaches the server."""
         if order.measures:
             return self.executor(order)
         reply, late = self._fulfilled(order), 0
-        if order.trains:  # which takes time: one may be late, or vanish over it
+        if order.trains:  # which takes time: clients may be late, or vanish meanwhile
             reply, late = self._in_time(self._remaining(order, reply))
         if not order.brings_updates:
             return Received(self._attacked(order, reply), late=late)
@@ -85,9 +85,9 @@ class _Round:
         return Received(reply, rounds, late)
 
     def _fulfilled(self, order: Any) -> Any:
-        """Return the reply of those who are there; the others do not even hear of it.
+        """Return the reply of the clients that are present, to which alone the order goes.
 
-        Where nobody is there the executor is not asked, lest it store what was to be sent.
+        If there are none, the executor is not asked, lest it store what was to be sent.
         """
         if self.absent is None:
             return self.executor(order)
@@ -97,7 +97,7 @@ class _Round:
         return self.executor(among(order, there)) if there.any() else order.empty()
 
     def _remaining(self, order: Any, reply: Any) -> Any:
-        """Return a reply without those who vanish over it, and know that they are gone."""
+        """Return a reply without the clients that vanish, and note that they are absent now."""
         if self.vanishing is None or self.absent is None:
             return reply
         self.absent[order.clients] |= self.vanishing[order.clients]

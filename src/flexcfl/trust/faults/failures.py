@@ -50,7 +50,7 @@ class Faults:
 
 @dataclass(frozen=True, eq=False)
 class Roles:
-    """What every client is, for the whole run; nobody attacks and has a fault as well.
+    """What every client is, for the whole run; no client both attacks and has a fault.
 
     ``hostile`` has a flag for each: whether it attacks. ``kind_of`` is the place of its fault in
     ``KINDS``, or ``SOUND``.
@@ -61,7 +61,7 @@ class Roles:
 
     @classmethod
     def drawn(cls, faults: Faults, attack: Attack | None, clients: int, seed: int) -> "Roles":
-        """Return who is what among so many clients.
+        """Draw the roles of so many clients.
 
         All are put into one order, of which attackers take the first and the kinds of faults the
         next: a larger share of one of them only adds to it.
@@ -105,15 +105,15 @@ class Absence:
     seed: int
 
     def away(self, number: int) -> Flags | None:
-        """Return who is away for the whole round."""
+        """Return which clients are away for the whole round."""
         return self._drawn("dropout", number, self.faults.dropout)
 
     def vanishing(self, number: int) -> Flags | None:
-        """Return who vanishes in the round, when it has trained for the first time."""
+        """Return which clients vanish in the round, after their first training."""
         return self._drawn("midway", number, self.faults.midway)
 
     def late(self, number: int) -> Flags | None:
-        """Return whose answers in the round take too long."""
+        """Return which clients answer too late in the round."""
         return self._drawn("lateness", number, self._lateness)
 
     def _drawn(

@@ -131,8 +131,8 @@ class Answers:
     ) -> tuple[Trained, Ids | None]:
         """Return a reply in which flagged clients send their last training, and all its rounds.
 
-        Who has none yet is silent. What flagged clients have learnt now, if it was for the round,
-        is what they send next.
+        A flagged client that has none yet is silent. What it learns now, if it is for the round,
+        it sends the next time.
         """
         if not stale.any():
             return reply, None

@@ -1,6 +1,6 @@
 """Which answers reach an algorithm: those that are finite, of the right shape, and in proportion.
 
-Whatever a client sends, it costs no more than that client's own answer.
+Whatever a client sends, no answer but its own is lost.
 """
 
 from collections.abc import Mapping
@@ -43,11 +43,10 @@ class Guards:
 
 @dataclass(frozen=True, eq=False)
 class Admission:
-    """What an algorithm gets to see of a reply, and how many answers it does not, by reason.
+    """What an algorithm gets to see of a reply, and how many answers were rejected, by reason.
 
-    ``rejected`` has the reasons that there were. ``clipped`` counts updates that were shortened and
-    then accepted. ``centre`` is the direction by which founders were judged, where they were.
-    ``silent`` are those who did not answer at all.
+    ``clipped`` counts updates that were shortened and then accepted. ``centre`` is the direction by
+    which founders were judged, if they were. ``silent`` are the clients that did not answer.
     """
 
     reply: Any
@@ -60,10 +59,10 @@ class Admission:
 def admitted(
     order: Order[Any], received: Any, number: int, guards: Guards, centre: Centre | None = None
 ) -> Admission:
-    """Return what may be believed of what clients sent in round ``number`` (0 is the start).
+    """Return which answers of round ``number`` (0 is the start) are accepted.
 
     ``received`` is a reply, or one as it was ``Received``. Of a client that answers several times
-    the first answers count, as many as it was asked for. Where nothing is wrong the reply is handed
+    the first answers count, as many as it was asked for. If nothing is wrong, the reply is handed
     on as it is. Founders that are asked after others are judged by the ``centre`` of those, being
     too few to have one of their own.
     """
@@ -89,7 +88,7 @@ def admitted(
 def _trained(
     order: Any, reply: Trained, columns: Readings, review: Review, guards: Guards
 ) -> tuple[Trained, Flags]:
-    """Return what those trained whose updates are in order, and which were shortened."""
+    """Return the updates that are accepted, and which answers have too long a one."""
     parameters = order.models.shape[1]
     length, fits = lengths(reply.updates, parameters)
     review.refuse(~fits, "shape")
@@ -106,7 +105,7 @@ def _trained(
 
 
 def _kept(trained: Trained, review: Review, kept: Flags) -> Trained:
-    """Return the founders that are kept, and turn the others away."""
+    """Return the founders that are kept, and refuse the others."""
     strange = np.zeros(len(review.why), dtype=np.bool_)
     strange[review.rows()[~kept]] = True
     review.refuse(strange, "founding")
@@ -115,7 +114,7 @@ def _kept(trained: Trained, review: Review, kept: Flags) -> Trained:
 
 
 def _answers(reply: ReplyT, columns: Readings, rows: Ids, **updates: Vectors) -> ReplyT:
-    """Return the reply of some clients, which is the very same where all of it is left."""
+    """Return the rows of a reply, which is the same object if that is all of it."""
     parts = {name: taken(column, rows) for name, column in columns.items()} | updates
     if all(part is getattr(reply, name) for name, part in parts.items()):
         return reply

@@ -1,7 +1,7 @@
-"""What clients sent, read column by column: it may be anything, and none of it is run.
+"""Columns of what clients sent, which may be anything, read without calling any of it.
 
-Only arrays of numbers, and the numbers of Python and NumPy, are read. What was sent as an array is
-read as one, because a million clients may have answered.
+Only arrays of numbers, and the numbers of Python and NumPy, are read. An array is read as a whole,
+because a million clients may have answered.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ WHOLE = 2**53  # from here on not all whole numbers are float64 numbers
 
 
 def integers(values: Column) -> tuple[Ids, Flags]:
-    """Return whole numbers, and where there are such; elsewhere they are -1.
+    """Return whole numbers, -1 for everything else, and which are whole numbers.
 
     >>> integers([7, "seven", 7.5, None])
     (array([ 7, -1, -1, -1]), array([ True, False, False, False]))

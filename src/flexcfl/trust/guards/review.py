@@ -25,7 +25,7 @@ MOST_EXAMPLES = 2**40  # of a million clients with so many the sum is still a 64
 
 @dataclass(eq=False)
 class Review:
-    """Of every answer: where in the order its client was asked, and why it is turned away."""
+    """Where in the order the client of each answer was asked, and why the answer is refused."""
 
     clients: Ids
     places: Ids
@@ -33,8 +33,8 @@ class Review:
 
     @classmethod
     def of(cls, order: Order[Any], received: Received, number: int) -> "Review":
-        """Look at whose answers these are, and to which round's order."""
-        clients, _ = integers(received.reply.clients)  # who is nobody was not asked
+        """Review which clients answered, and the orders of which round."""
+        clients, _ = integers(received.reply.clients)  # what is no number is no client asked
         stale = np.zeros(len(clients), dtype=np.bool_)
         if received.rounds is not None:
             stale = integers(received.rounds)[0] != number
@@ -45,23 +45,23 @@ class Review:
         return review
 
     def silent(self, asked: Ids) -> Ids:
-        """Return who did not answer at all."""
+        """Return the clients that did not answer at all."""
         if np.array_equal(asked, self.clients):
             return asked[:0]
         return np.unique(asked[~np.isin(asked, self.clients)])
 
     @property
     def stands(self) -> Flags:
-        """Which answers no reason was found against."""
+        """Which answers are not refused."""
         return np.asarray(self.why == STANDS)
 
     def refuse(self, wrong: Flags, reason: str) -> None:
-        """Turn answers away, but for those that were already for another reason."""
+        """Refuse answers, unless they were refused before for another reason."""
         if wrong.any():
             self.why[wrong & self.stands] = REASONS.index(reason)
 
     def refuse_parts(self, asked: Ids) -> None:
-        """Turn away who has not answered everything that it was asked."""
+        """Refuse the answers of clients that did not answer everything that they were asked."""
         open_ = np.ones(len(asked), dtype=np.bool_)
         open_[self.places[self.stands]] = False
         self.refuse(np.isin(self.clients, asked[open_]), "invalid")
@@ -74,16 +74,16 @@ class Review:
         return rows if ordered else rows[np.argsort(places, kind="stable")]
 
     def rejected(self, late: int) -> dict[str, int]:
-        """Return how many answers were turned away, by reason; who is late is not among them."""
+        """Return how many answers were refused, by reason; late ones are only counted."""
         counts = np.bincount(self.why + 1, minlength=len(REASONS) + 1)[1:]
         counts[REASONS.index("late")] = late
         return {why: int(count) for why, count in zip(REASONS, counts, strict=True) if count}
 
 
 def _places(asked: Ids, clients: Ids) -> Ids:
-    """Return which place of those asked each answer is for: the first of a client for its first.
+    """Return the place in ``asked`` of each answer: a client's first answer is for its first place.
 
-    Who was not asked has none, nor has who was asked less often than it answers.
+    Answers of clients that were not asked, or not as often, have none.
     """
     if np.array_equal(clients, asked):
         return np.arange(len(asked))
@@ -94,7 +94,7 @@ def _places(asked: Ids, clients: Ids) -> Ids:
 
 
 def _repetition(clients: Ids) -> Ids:
-    """Return how often each client stands further ahead."""
+    """Return for each place how often its client occurs before."""
     by_client = np.argsort(clients, kind="stable")
     ordered, repetition = clients[by_client], np.empty_like(clients)
     repetition[by_client] = np.arange(len(clients)) - np.searchsorted(ordered, ordered)
@@ -102,7 +102,7 @@ def _repetition(clients: Ids) -> Ids:
 
 
 def readings(order: Order[Any], reply: Any, review: Review) -> Readings:
-    """Return all that a reply says but its updates, and refuse whose answer makes no sense."""
+    """Return all columns of a reply but its updates, and refuse answers that make no sense."""
     columns: Readings = {"clients": review.clients}
     for name, like in vars(order.empty()).items():
         sent = getattr(reply, name)
@@ -120,10 +120,9 @@ def readings(order: Order[Any], reply: Any, review: Review) -> Readings:
 
 
 def finite(order: Order[Any], columns: Readings) -> Flags:
-    """Return whose answer came to something.
+    """Return which answers are finite and, if the client was to choose a model or group, have one.
 
-    Figures are not beyond what float32 can hold, but for those that were measured. A client that
-    was to choose has named a group or a model, but where it may name none.
+    Figures must be within float32, unless they were only measured.
     """
     zeros = np.zeros(len(columns["clients"]))
     chosen = columns.get("model_of", columns.get("group_of", zeros))

@@ -25,8 +25,8 @@ def longest(lengths: NDArray[np.float64], models: Vectors, factor: float | None)
 
     Of an even number it is the lower of the middle two. Of one or two it says nothing, and the
     longest of the ``models`` that were trained is the measure. A hundredth of that always is:
-    where most have come to rest, who has drifted moves any number of times as far as they do.
-    There is no bound where all is zero, or there is nobody.
+    where most clients have come to rest, one that has drifted moves many times as far as they do.
+    There is no bound if all lengths are zero, or there are none.
 
     >>> longest(np.array([1.0, 2.0, 1e6]), np.ones((1, 9), np.float32), 10.0)
     20.0
@@ -53,7 +53,7 @@ def shortened(updates: Vectors, lengths: NDArray[np.float64], bound: float) -> V
 def copies(updates: Vectors) -> Flags:
     """Return which updates are those of an earlier row, number by number.
 
-    Two clients do not learn the same; who sends the same has agreed on it, to weigh more.
+    No two clients learn the same; those that send the same have agreed on it, to weigh more.
     """
     lengths, found = norms(updates), np.zeros(len(updates), dtype=np.bool_)
     same_length: dict[float, list[int]] = {}  # the different updates of each length so far
@@ -70,11 +70,10 @@ def judged(
 ) -> tuple[Flags, Centre | None]:
     """Return which updates have at least this cosine to the centre of the others, and the centre.
 
-    It is the geometric median of all directions, in which none gains from being long. Nobody counts
-    for itself: noise, which points with nobody, would otherwise point with the centre by its own
-    share of it. Those who come later are judged by the ``centre`` of those before. Where fewer than
-    three have a direction, or these cancel out, nobody can be told from the others and all are
-    admitted. A zero update has no direction and cosine 0.
+    It is the geometric median of all directions, in which none gains from being long. No update
+    counts in its own centre: noise would otherwise point with the centre by its own share of it.
+    Later founders are judged by the ``centre`` of those before. If fewer than three updates have a
+    direction, or these cancel out, all are admitted. A zero update has no direction and cosine 0.
     """
     lengths = norms(updates)
     moved, cosine = np.flatnonzero(lengths), np.zeros(len(updates))
