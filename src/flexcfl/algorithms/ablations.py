@@ -1,4 +1,4 @@
-"""FlexCFL with one of its ideas taken out, to see what that idea is worth.
+"""FlexCFL without one of its ideas, to measure what that idea contributes.
 
 Duan et al.: Flexible Clustered Federated Learning for Client-Level Data Distribution Shift. IEEE
 TPDS 2022, Section 5.2 (RCC and RAC in Table 3).
@@ -14,7 +14,7 @@ __all__ = ["random_assignment", "random_centres"]
 def random_centres(local: Local, options: RccOptions) -> FlexCFL:
     """Return FlexCFL-RCC: random clients are the centres of the groups, without clustering.
 
-    Everybody else is placed by Equation 8.
+    All other clients are placed by Equation 8.
     """
     return FlexCFL(local, options)
 
@@ -22,6 +22,6 @@ def random_centres(local: Local, options: RccOptions) -> FlexCFL:
 def random_assignment(local: Local, options: FlexcflOptions) -> FlexCFL:
     """Return FlexCFL-RAC: founders keep their groups, all others are placed at random.
 
-    So is whoever has drifted: a migration redoes the cold start.
+    Drifted clients are placed at random, too, because a migration repeats the cold start.
     """
     return FlexCFL(local, options, placement="random")

@@ -1,4 +1,4 @@
-"""CFL: a cluster that has come to rest while its clients still pull apart is divided in two.
+"""CFL: divides a cluster in two when its model is stationary but its clients' updates are not.
 
 Sattler, Müller, Samek: Clustered Federated Learning: Model-Agnostic Distributed Multitask
 Optimization under Privacy Constraints. IEEE TNNLS 32, 2021 (online 2020; arXiv 1910.01991). Default
@@ -33,7 +33,7 @@ from flexcfl.protocol import (
 
 __all__ = ["CFL", "LEAF", "CflOptions", "CflState", "memory"]
 
-LEAF = -1  # the first child of a node that was not divided
+LEAF = -1  # the first child of a node that has not been divided
 
 Norm = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -43,10 +43,10 @@ class CflOptions:
     """The options of CFL.
 
     A cluster is divided when the norm of its mean update is below ``eps1`` and its largest update
-    norm above ``eps2``, if at least ``least`` of its clients answered and ``rounds_before`` rounds
-    have passed. ``gamma`` asks in addition that the two parts be at least so far apart
-    (the paper's bound on the clients' estimation error; 0 asks nothing, as the notebook).
-    ``participation`` is the round's ``cohort``, or ``full``: everybody present trains every round.
+    norm is above ``eps2``, if at least ``least`` of its clients answered and ``rounds_before``
+    rounds have passed. ``gamma`` is a minimum distance between the two parts (the paper's bound on
+    the clients' estimation error; 0 disables it, as in the notebook). ``participation`` is the
+    round's ``cohort``, or ``full``: all clients present train in every round.
     """
 
     eps1: Norm = 0.4
@@ -59,12 +59,12 @@ class CflOptions:
 
 @dataclass(frozen=True, eq=False)
 class CflState:
-    """A binary tree of clusters, and the node of every client.
+    """A binary tree of clusters, and the node of each client.
 
-    Node 0 is the root, where everybody begins; a node keeps its number. The children of a divided
-    node are ``first_child[node]`` and the next number, that of any other is ``LEAF``. A divided
-    node keeps the model that its participants trained from when it was divided, in the service of
-    clients that were away. ``directions[node - 1]`` is the mean update by which a child began.
+    All clients start at node 0, the root. Nodes keep their numbers. The children of a divided node
+    are ``first_child[node]`` and the next number; other nodes have ``LEAF`` there. A divided node
+    keeps the model from which its participants trained when it was divided. This model serves
+    clients that were absent. ``directions[node - 1]`` is the mean update that started a child.
     """
 
     models: Vectors
@@ -76,12 +76,12 @@ class CflState:
     def __post_init__(self) -> None:
         divided = self.first_child != LEAF
         if (divided & (self.first_child <= np.arange(len(self.first_child)))).any():
-            raise ValueError("a tree of clusters leads in a circle")  # and clients would for ever
+            raise ValueError("the tree of clusters has a cycle")  # clients would follow it forever
 
 
 @dataclass(frozen=True, eq=False)
 class Division:
-    """A node to be divided: the rows of its participants, and which go to the second child."""
+    """A node to divide: the rows of its participants, and which of them go to the second child."""
 
     node: int
     rows: Ids
@@ -90,20 +90,20 @@ class Division:
 
 @dataclass(frozen=True, init=False)
 class CFL(WithOptions):
-    r"""FedAvg inside clusters, which are divided in two, and again, where clients disagree.
+    r"""FedAvg inside clusters that are divided in two, repeatedly, when their clients disagree.
 
     At a stationary point of a cluster's common objective the weighted mean update vanishes,
     :math:`\lVert \sum_i \frac{n_i}{n} \Delta_i \rVert < \varepsilon_1`. If single updates do not,
-    :math:`\max_i \lVert \Delta_i \rVert > \varepsilon_2`, clients want different models. They are
-    divided so that the largest cosine between the parts,
-    :math:`\alpha = \max_{i \in A, j \in B} \cos(\Delta_i, \Delta_j)`, is as small as can be,
-    provided that :math:`\sqrt{(1 - \alpha) / 2} \ge \gamma`. Each part begins with the cluster's
+    :math:`\max_i \lVert \Delta_i \rVert > \varepsilon_2`, the clients want different models. They
+    are divided so that the largest cosine between the parts,
+    :math:`\alpha = \max_{i \in A, j \in B} \cos(\Delta_i, \Delta_j)`, is as small as possible,
+    provided that :math:`\sqrt{(1 - \alpha) / 2} \ge \gamma`. Each part starts with the cluster's
     model plus its own mean update.
 
-    Only clients that took part in the round are divided. At their next contact the others train
-    from the model that was divided, go to the child whose first mean update is nearer by cosine,
-    and so on down to a leaf, where they train in the same round. Who is silent on the way waits
-    where it came to, and is served by that node's model.
+    Only clients that took part in the round are divided. The others follow at their next contact:
+    they train from the divided model, move to the child whose first mean update is nearer by
+    cosine, and so on down to a leaf, where they train in the same round. A client that does not
+    answer on the way stays at the node that it has reached, and that node's model serves it.
     """
 
     local: Local
@@ -113,8 +113,8 @@ class CFL(WithOptions):
     def start(
         self, initial: Initial, present: Flags, rng: np.random.Generator
     ) -> Conversation[CflState]:
-        """Begin with one random model and everybody, newcomers too, at the root."""
-        yield from ()  # nobody need be asked
+        """Start with one random model and all clients at the root, including newcomers."""
+        yield from ()  # no client is needed
         models = initial(rng)[np.newaxis]
         root = np.zeros(len(present), dtype=np.int64)
         return CflState(models, np.array([LEAF]), models[:0], root)
@@ -122,7 +122,7 @@ class CFL(WithOptions):
     def round(
         self, state: CflState, cohort: Ids, present: Flags, rng: np.random.Generator
     ) -> Conversation[CflState]:
-        """Let those who were away follow, train inside the leaves, divide what is at odds."""
+        """Let absent clients follow, train inside the leaves, and divide clusters that disagree."""
         clients = np.flatnonzero(present) if self.options.participation == "full" else cohort
         state = yield from self._follow(state, clients)
         ready = clients[_at_leaf(state, clients)]
@@ -131,16 +131,16 @@ class CFL(WithOptions):
         return self._stepped(state, trained, divisions, rng)
 
     def serving(self, state: CflState) -> Serving:
-        """Serve each client the model of its node, those of divided nodes included."""
+        """Serve each client the model of its node, even if that node is divided."""
         divided = np.flatnonzero(state.first_child != LEAF)
         return Serving(state.models, state.node_of, waiting=tuple(divided.tolist()))
 
     def newcomer(self, state: CflState) -> CflState:
-        """Return the state as one client alone finds it, at the root of the tree."""
+        """Return the state for a federation of one new client, which is at the root."""
         return replace(state, node_of=np.array([0]))
 
     def _follow(self, state: CflState, clients: Ids) -> Conversation[CflState]:
-        """Let clients at divided nodes go down to a leaf, all those of one level in one order."""
+        """Let clients at divided nodes move down to a leaf, with one order for each level."""
         away = clients[~_at_leaf(state, clients)]
         while len(away):
             order = Train(away, state.models, state.node_of[away], self.local, "placement")
@@ -157,7 +157,7 @@ class CFL(WithOptions):
         if state.rounds < self.options.rounds_before:
             return []
         nodes, cluster_of = np.unique(trained.model_of, return_inverse=True)
-        # The plain mean, whatever the rule: it asks whether all together have come to rest.
+        # Always the plain mean: this asks whether the cluster as a whole is stationary.
         means = group_steps(MEAN, trained.updates, cluster_of, len(nodes), trained.examples, rng)
         stationary, lengths = norms(means) < self.options.eps1, norms(trained.updates)
         clusters = [np.flatnonzero(cluster_of == cluster) for cluster in np.flatnonzero(stationary)]
@@ -183,14 +183,14 @@ class CFL(WithOptions):
         divisions: list[Division],
         rng: np.random.Generator,
     ) -> CflState:
-        """Return the state after the round: leaves have stepped, divided nodes have children."""
+        """Return the state after the round, with stepped leaves and children of divided nodes."""
         nodes, node_of, arrived = len(state.models), state.node_of.copy(), trained.model_of.copy()
         first_child = np.append(state.first_child, np.full(2 * len(divisions), LEAF))
         for number, each in enumerate(divisions):
             first_child[each.node] = nodes + 2 * number
             arrived[each.rows] = first_child[each.node] + each.second
         node_of[trained.clients] = arrived
-        # Nobody is left at a divided node, so it does not step.
+        # A divided node has no participants left, so its model does not step.
         steps = group_steps(
             self.rule, trained.updates, arrived, len(first_child), trained.examples, rng
         )
@@ -201,7 +201,7 @@ class CFL(WithOptions):
 
 
 def memory(options: CflOptions, clients: int, parameters: int) -> int:
-    """Return the bytes of all clients' updates where everybody trains in every round.
+    """Return the bytes of all clients' updates if all clients train in every round.
 
     >>> memory(CflOptions(participation="full"), clients=1000, parameters=7850)
     31400000
@@ -215,7 +215,7 @@ def _at_leaf(state: CflState, clients: Ids) -> Flags:
 
 
 def _children(state: CflState, trained: Trained) -> Ids:
-    """Return the child to which each client goes from the node that it trained from."""
+    """Return the child to which each client moves from the node of its model."""
     children = np.empty_like(trained.model_of)
     for node in np.unique(trained.model_of):
         rows = np.flatnonzero(trained.model_of == node)

@@ -1,4 +1,4 @@
-"""Group cold start: founders pre-train from a common origin, and their updates make the groups.
+"""Group cold start: founders pre-train from a common origin, and their updates form the groups.
 
 Duan et al.: Flexible Clustered Federated Learning for Client-Level Data Distribution Shift. IEEE
 TPDS 2022, Algorithm 3; and its ablation with random cluster centres (Section 5.2).
@@ -28,7 +28,7 @@ __all__ = ["Founded", "Founders", "clustered", "each_its_own", "pretrained"]
 
 @dataclass(frozen=True, eq=False)
 class Founders:
-    """Clients that pre-trained from the origin, in ascending order, and what they added to it."""
+    """Clients that pre-trained from the origin, in ascending order, with their updates."""
 
     clients: Ids
     updates: Vectors
@@ -36,7 +36,7 @@ class Founders:
 
 @dataclass(frozen=True, eq=False)
 class Founded:
-    """New groups: the direction of each, and every client's group, founders being placed."""
+    """New groups: the direction of each, and each client's group after founders are placed."""
 
     directions: Vectors
     group_of: Ids
@@ -46,14 +46,14 @@ class Founded:
 def clustered(
     founders: Founders, found: Clustering, clients: int, rule: Rule, rng: np.random.Generator
 ) -> Founded:
-    """Let the groups into which founders were divided begin; a rule makes a group's direction."""
+    """Start the groups that clustering found; ``rule`` computes the direction of each."""
     alike = np.ones(len(founders.clients))
     directions = group_steps(rule, founders.updates, found.group_of, found.groups, alike, rng)
     return Founded(directions, _placed(clients, found.clients, found.group_of), found)
 
 
 def each_its_own(founders: Founders, clients: int, rule: Rule, rng: np.random.Generator) -> Founded:
-    """Let every founder be a group of its own: what a rule makes of its update is the direction."""
+    """Start a group for each founder; ``rule`` computes its direction from its update."""
     number = len(founders.clients)
     groups, alike = np.arange(number), np.ones(number)
     directions = group_steps(rule, founders.updates, groups, number, alike, rng)
@@ -69,10 +69,10 @@ def _placed(clients: int, founders: Ids, groups: Ids) -> Ids:
 def pretrained(
     origin: Vector, number: int, least: int, present: Flags, local: Local, rng: np.random.Generator
 ) -> Conversation[Founders]:
-    """Let ``number`` clients, drawn at random, pre-train from the origin.
+    """Let ``number`` random clients pre-train from the origin.
 
-    Who stays silent, or whose update is zero and so has no direction, is replaced by others while
-    there are any. Fewer than ``least`` founders in the end are an error.
+    A client that does not answer, or whose update is zero and so has no direction, is replaced by
+    another while there are any. Fewer than ``least`` founders are an error.
     """
     queue = rng.permutation(np.flatnonzero(present))
     if len(queue) < least:
@@ -100,7 +100,7 @@ def pretrained(
 def _with_direction(founders: Founders) -> Founders:
     moved = founders.updates.any(axis=1)
     if moved.all():
-        return founders  # as they are: a copy of all updates could be large
+        return founders  # without a copy, which could be large
     return Founders(founders.clients[moved], founders.updates[moved])
 
 

@@ -1,4 +1,4 @@
-"""FedAvg: one model for everybody, the mean of what the cohort made of it.
+"""FedAvg: one model for all clients, stepped by the mean update of the cohort.
 
 McMahan, Moore, Ramage, Hampson, Agüera y Arcas: Communication-Efficient Learning of Deep Networks
 from Decentralized Data. AISTATS 2017, Algorithm 1.
@@ -18,12 +18,12 @@ __all__ = ["FedAvg"]
 class FedAvg:
     r"""Federated averaging: :math:`w \leftarrow w + \sum_k \frac{n_k}{n} \Delta_k`.
 
-    :math:`\Delta_k` is what client :math:`k` of the cohort adds to the model in its ``local``
-    training, :math:`n_k` the number of its training examples and :math:`n` their sum. Who stays
-    silent is left out of both; if nobody answers the model stays as it is. With another ``rule``
-    than the mean the step is what that makes of the :math:`\Delta_k`.
+    :math:`\Delta_k` is the update of client :math:`k` of the cohort after its ``local`` training,
+    :math:`n_k` is the number of its training examples and :math:`n` is their sum. Clients that do
+    not answer are left out; if none answers, the model does not change. ``rule`` replaces the mean
+    by another aggregation of the :math:`\Delta_k`.
 
-    All there is to know between rounds is the model in service, so that is the state.
+    The model in service is all that is known between rounds, so it is the state.
     """
 
     local: Local
@@ -32,8 +32,8 @@ class FedAvg:
     def start(
         self, initial: Initial, present: Flags, rng: np.random.Generator
     ) -> Conversation[Serving]:
-        """Begin with one random model, used by all clients."""
-        yield from ()  # nobody need be asked
+        """Start with one random model for all clients."""
+        yield from ()  # no client is needed
         return Serving(initial(rng)[np.newaxis], model_of=np.zeros(len(present), dtype=np.int64))
 
     def round(

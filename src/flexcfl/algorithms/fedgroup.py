@@ -14,6 +14,6 @@ __all__ = ["fedgroup"]
 def fedgroup(local: Local, options: FlexcflOptions) -> FlexCFL:
     """Return FlexCFL whose clients are placed once.
 
-    Where no client's data change there is nothing to migrate for, and the two are the same.
+    If no client's data change, no client migrates and the two are the same.
     """
     return FlexCFL(local, options, migrates=False)

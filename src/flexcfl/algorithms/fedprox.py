@@ -13,9 +13,9 @@ __all__ = ["fedprox"]
 def fedprox(local: Local) -> FedAvg:
     r"""Return FedAvg over clients that train with a proximal term.
 
-    They minimise :math:`F_k(v) + \frac{\mu}{2} \lVert v - w \rVert^2` from the model :math:`w` they
-    received, with :math:`\mu` = ``local.prox``. The server does what it does in FedAvg, so there is
-    no second loop, and :math:`\mu = 0` is FedAvg itself.
+    Clients minimise :math:`F_k(v) + \frac{\mu}{2} \lVert v - w \rVert^2` from the model :math:`w`
+    that they received, with :math:`\mu` = ``local.prox``. The server is that of FedAvg, and
+    :math:`\mu = 0` is FedAvg itself.
 
     >>> fedprox(Local(prox=1.0))
     FedAvg(local=Local(epochs=10, steps=None, batch=10, rate=0.03, l2=0.0, prox=1.0), rule=Mean())

@@ -1,4 +1,4 @@
-"""FeSEM: a client belongs to the group whose model is nearest to the client's own last one.
+"""FeSEM: a client joins the group whose model is nearest to its own last local model.
 
 Xie, Long, Shen, Zhou, Wang, Jiang, Zhang: Multi-Center Federated Learning. arXiv 2005.01026, 2020;
 as Multi-center federated learning: clients clustering for better personalization, World Wide Web
@@ -37,11 +37,10 @@ __all__ = ["FeSEM", "FesemOptions", "FesemState", "fesem_mig", "memory"]
 class FesemOptions:
     """The options of FeSEM.
 
-    ``groups`` is the number of models, a property of the data; 5 is the number in most of FlexCFL's
-    experiments. ``averaging`` inside a group is ``simple`` as in FeSEM's paper, or weighted by
-    ``examples`` as in FedAvg. All models ``start`` from one ``common`` random model, or each from a
-    ``distinct`` one. Distinct ones lie further apart than training moves a client, so that hardly
-    anybody ever changes its group.
+    ``groups`` is the number of models; most of FlexCFL's experiments use 5. ``averaging`` inside a
+    group is ``simple`` as in FeSEM's paper, or weighted by ``examples`` as in FedAvg. The models
+    ``start`` from one ``common`` random model, or each from a ``distinct`` one. Distinct models lie
+    further apart than training moves a client, so clients then rarely change their group.
     """
 
     groups: Groups = 5
@@ -51,10 +50,10 @@ class FesemOptions:
 
 @dataclass(frozen=True, eq=False)
 class FesemState:
-    """The groups' models, every client's group, and its model after its last local training.
+    """The groups' models, and for each client its group and its last local model.
 
-    ``local_models[client]`` is None while the client has never trained. Rounds share the vectors
-    of clients that did not train, so what is kept is one float32 vector per client.
+    ``local_models[client]`` is None until the client has trained. States of successive rounds share
+    the vectors of clients that did not train, so memory holds one float32 vector per client.
     """
 
     models: Vectors
@@ -67,15 +66,15 @@ class FeSEM(WithOptions):
     r"""Clustered training by stochastic expectation maximisation over local models.
 
     A selected client :math:`i` whose last local model was :math:`v_i` joins the group
-    :math:`j_i = \arg\min_j \lVert v_i - w_j \rVert_2`; one that has never trained joins a random
-    group. It trains from :math:`w_{j_i}` and leaves :math:`v_i = w_{j_i} + \Delta_i`. Each model
-    steps by the mean update of its members,
+    :math:`j_i = \arg\min_j \lVert v_i - w_j \rVert_2`. A client that has never trained joins a
+    random group. The client trains from :math:`w_{j_i}`, and its local model becomes
+    :math:`v_i = w_{j_i} + \Delta_i`. Each model steps by the mean update of its members,
     :math:`w_j \leftarrow w_j + \frac{1}{|C_j|} \sum_{i \in C_j} \Delta_i`, that is to the mean of
-    their local models; one without members stays as it is. Who stays silent keeps its group and
-    its local model.
+    their local models. A model without members does not change. A client that does not answer
+    keeps its group and its local model.
 
-    One that ``migrates`` is FeSEM-MIG (FlexCFL's paper, Section 5.3): before each round every
-    client whose data have drifted joins the group nearest to its stored local model as well.
+    With ``migrates`` it is FeSEM-MIG (FlexCFL's paper, Section 5.3): before each round, every
+    client whose data have drifted also joins the group nearest to its stored local model.
     """
 
     local: Local
@@ -86,8 +85,8 @@ class FeSEM(WithOptions):
     def start(
         self, initial: Initial, present: Flags, rng: np.random.Generator
     ) -> Conversation[FesemState]:
-        """Begin with one random model for all groups, or one for each, and nobody in a group."""
-        yield from ()  # nobody need be asked
+        """Start with one random model for all groups, or one for each, and no client in a group."""
+        yield from ()  # no client is needed
         groups = self.options.groups
         if self.options.start == "common":
             models = np.tile(initial(rng), (groups, 1))
@@ -115,12 +114,12 @@ class FeSEM(WithOptions):
         return Serving(state.models, state.group_of)
 
     def newcomer(self, state: FesemState) -> FesemState:
-        """Return the state as one client alone finds it that has never trained."""
+        """Return the state for a federation of one client that has never trained."""
         return FesemState(state.models, np.array([NO_GROUP]), (None,))
 
 
 def fesem_mig(local: Local, options: FesemOptions) -> FeSEM:
-    """Return FeSEM-MIG: FeSEM that assigns clients anew when their data have drifted."""
+    """Return FeSEM-MIG: FeSEM that assigns clients again when their data have drifted."""
     return FeSEM(local, options, migrates=True)
 
 
@@ -134,8 +133,8 @@ def memory(options: FesemOptions, clients: int, parameters: int) -> int:
 
 
 def _migrated(state: FesemState, present: Flags) -> Conversation[FesemState]:
-    """Assign who has drifted to the nearest group, for which nobody need be asked."""
-    nobody = np.zeros_like(present)  # a verdict is followed at once, so none is left standing
+    """Assign clients that have drifted to the nearest group; the server does this alone."""
+    nobody = np.zeros_like(present)  # verdicts are followed at once, so none is left from before
     due = np.flatnonzero((yield from verdicts(nobody, state.group_of, present)))
     group_of = state.group_of.copy()
     for client in due:
@@ -147,7 +146,7 @@ def _migrated(state: FesemState, present: Flags) -> Conversation[FesemState]:
 
 def _assigned(state: FesemState, cohort: Ids, rng: np.random.Generator) -> Ids:
     """Return the group of each client of the cohort."""
-    # Drawn for all clients, so that a client's group does not depend on who else is in the cohort.
+    # Drawn for all clients, so that a client's group does not depend on the rest of the cohort.
     group_of = rng.integers(len(state.models), size=len(state.group_of))
     for client in cohort:
         own = state.local_models[client]
@@ -170,6 +169,6 @@ def _squared_distance(one: Vector, other: Vector) -> float:
 def _local_models(state: FesemState, trained: Trained) -> tuple[Vector | None, ...]:
     local_models = list(state.local_models)
     for row, client in enumerate(trained.clients):
-        # A vector of its own: a row of a larger array would keep the whole cohort's in memory.
+        # A separate vector: a row of a larger array would keep the whole array in memory.
         local_models[client] = state.models[trained.model_of[row]] + trained.updates[row]
     return tuple(local_models)

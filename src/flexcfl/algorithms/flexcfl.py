@@ -1,4 +1,4 @@
-"""FlexCFL: groups founded by clustering updates; who is new or has drifted joins the best aligned.
+"""FlexCFL: groups founded by clustering updates, which newcomers and drifted clients join.
 
 Duan, Liu, Ji, Wu, Liang, Chen, Tan: Flexible Clustered Federated Learning for Client-Level Data
 Distribution Shift. IEEE TPDS 2022, Algorithms 2 and 3, Equations 6 to 8.
@@ -42,10 +42,9 @@ Found: TypeAlias = tuple[Ids, Ids]  # clients, and the group that each of them j
 
 @dataclass(frozen=True, eq=False)
 class FlexcflState:
-    """The groups' models and directions, the common origin, and every client's group.
+    """The groups' models and directions, the common origin, and each client's group.
 
-    ``drifted`` has a flag for every client: whether its data have changed and it is still to be
-    placed again.
+    ``drifted`` flags the clients whose data have changed and that have not been placed again yet.
     """
 
     models: Vectors
@@ -61,16 +60,16 @@ class FlexCFL(WithOptions):
     r"""Clustered training over groups that clients find from one common origin :math:`w_0`.
 
     At the start :math:`\alpha m` founders pre-train from :math:`w_0` and are clustered by their
-    updates. The mean update of a group's founders is its direction; a client without a group
-    pre-trains from :math:`w_0` too and joins the group whose direction has the largest cosine to
-    its update (Equation 8). Inside a group there is FedAvg, between them
-    ``flexcfl.aggregation.shared``. A group none of whose clients was selected keeps its model.
-    Before each round the clients whose data have drifted find their group anew, by themselves, from
-    the :math:`w_0` and the directions that they keep.
+    updates. The mean update of a group's founders is its direction. A client without a group also
+    pre-trains from :math:`w_0`, and joins the group whose direction has the largest cosine to its
+    update (Equation 8). Each group trains by FedAvg; between groups models are shared by
+    ``flexcfl.aggregation.shared``. A group without selected clients keeps its model. Before each
+    round, clients whose data have drifted find their group again on their own, from the :math:`w_0`
+    and the directions that they keep.
 
     The paper's ablations (Section 5.2) are fields: with ``RccOptions`` the centres are random
-    clients and not clusters of founders, and ``placement`` may be random. One that does not
-    ``migrate`` is FedGroup.
+    clients instead of clusters of founders, and ``placement`` may be random. Without ``migrates``
+    it is FedGroup.
     """
 
     local: Local
@@ -82,7 +81,7 @@ class FlexCFL(WithOptions):
     def start(
         self, initial: Initial, present: Flags, rng: np.random.Generator
     ) -> Conversation[FlexcflState]:
-        """Found the groups (Algorithm 3), and give their founders what migration needs."""
+        """Found the groups (Algorithm 3), and send their founders what migration needs."""
         origin = initial(rng)
         founded = yield from self._found(origin, present, rng)
         group_of = yield from self._kept(founded, origin)
@@ -99,13 +98,13 @@ class FlexCFL(WithOptions):
     def round(
         self, state: FlexcflState, cohort: Ids, present: Flags, rng: np.random.Generator
     ) -> Conversation[FlexcflState]:
-        """Place who has drifted and who is new, train inside the groups, share between them."""
+        """Place drifted clients and newcomers, train inside the groups, share between them."""
         drawn = self._drawn(state, rng)
         if self.migrates:
             drifted = yield from verdicts(state.drifted, state.group_of, present)
             state = replace(state, drifted=drifted)
         again = yield from self._migrate(np.flatnonzero(state.drifted), state, drawn)
-        state = _joined(state, again)  # in which who has lost its keepsakes is new again
+        state = _joined(state, again)  # a client that has lost its keepsakes is a newcomer again
         newcomers = cohort[state.group_of[cohort] == NO_GROUP]
         state = _joined(state, (yield from self._place(newcomers, state, drawn)))
         members = cohort[state.group_of[cohort] != NO_GROUP]
@@ -117,7 +116,7 @@ class FlexCFL(WithOptions):
         return replace(state, models=shared(models, self.options.eta_g, self.options.sharing))
 
     def serving(self, state: FlexcflState) -> Serving:
-        """Serve each client its group's model; the auxiliary global model is their mean."""
+        """Serve each client its group's model; the auxiliary model is the mean of all groups."""
         auxiliary = state.models.mean(axis=0, dtype=np.float64).astype(np.float32)
         exchanged = len(state.models) if self.options.eta_g and len(state.models) > 1 else 0
         return Serving(
@@ -125,7 +124,7 @@ class FlexCFL(WithOptions):
         )
 
     def newcomer(self, state: FlexcflState) -> FlexcflState:
-        """Return the state as one client alone finds it that has no group yet."""
+        """Return the state for a federation of one client that has no group yet."""
         return replace(
             state, group_of=np.array([NO_GROUP]), drifted=np.array([False]), clustering=None
         )
@@ -156,7 +155,7 @@ class FlexCFL(WithOptions):
             )
 
     def _kept(self, founded: Founded, origin: Vector) -> Conversation[Ids]:
-        """Let the founders keep what migration needs; who does not answer is a newcomer again."""
+        """Send founders what migration needs; one that does not answer is a newcomer again."""
         founders = np.flatnonzero(founded.group_of != NO_GROUP)
         if self.migrates and self.placement == "random":
             kept = yield from settled(founders)
@@ -167,14 +166,14 @@ class FlexCFL(WithOptions):
         return _without(founded.group_of, np.setdiff1d(founders, kept))
 
     def _drawn(self, state: FlexcflState, rng: np.random.Generator) -> Ids:
-        """Return a group for every client where groups are drawn, and else nothing."""
+        """Return a random group for each client if groups are drawn, otherwise an empty array."""
         if self.placement != "random":
             return np.empty(0, dtype=np.int64)
-        # For all clients, so that a client's group does not depend on who else is placed.
+        # For all clients, so that a client's group does not depend on which others are placed.
         return rng.integers(len(state.models), size=len(state.group_of))
 
     def _migrate(self, due: Ids, state: FlexcflState, drawn: Ids) -> Conversation[Found]:
-        """Let clients that have drifted redo their cold start (Algorithm 2, lines 4 to 6)."""
+        """Let drifted clients repeat their cold start (Algorithm 2, lines 4 to 6)."""
         if not len(due):
             return due, due
         if self.placement == "random":
@@ -193,7 +192,7 @@ class FlexCFL(WithOptions):
         return placed.clients, placed.group_of
 
     def _assign(self, clients: Ids, drawn: Ids) -> Conversation[Found]:
-        if self.migrates:  # who has not heard of it would not know later that its data drifted
+        if self.migrates:  # a client that does not hear of it could not detect drift later
             clients = yield from settled(clients)
         return clients, drawn[clients]
 

@@ -21,11 +21,11 @@ Rate = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 
 @settings(frozen=True, config=FORBID)
 class GroupOptions:
-    """How clients pre-train to find their group, and how groups begin and share.
+    """How clients pre-train to find their group, and how groups start and share.
 
-    ``pretraining_steps`` is a number of mini-batches; ``pretraining_epochs``, where given, takes
-    its place. ``first_model`` is where a group begins: at the mean of its founders' ``pretrained``
-    models, or at the ``origin``. ``eta_g`` is the rate of inter-group aggregation; ``sharing`` is
+    ``pretraining_steps`` is a number of mini-batches; ``pretraining_epochs``, if set, replaces it.
+    ``first_model`` is the initial model of a group: the mean of its founders' ``pretrained``
+    models, or the ``origin``. ``eta_g`` is the rate of inter-group aggregation; ``sharing`` is
     ``convex``, a weighted mean of models, or ``additive``, the paper's sum.
     """
 
@@ -36,9 +36,9 @@ class GroupOptions:
     sharing: Sharing = "convex"
 
     def pretraining(self, local: Local) -> Local:
-        """Return how clients pre-train, where they otherwise train as ``local`` says.
+        """Return the settings of pre-training for clients that otherwise train by ``local``.
 
-        The proximal term is for training inside groups: here clients are to show where they go.
+        The proximal term is left out, because pre-training should show where a client moves freely.
         """
         if self.pretraining_epochs is not None:
             return replace(local, epochs=self.pretraining_epochs, steps=None, prox=0.0)
@@ -56,10 +56,10 @@ class RccOptions(GroupOptions):
 class FlexcflOptions(GroupOptions):
     """The options of FlexCFL.
 
-    ``groups`` is their number, or ``auto`` to choose it, up to ``most_groups``, from the founders'
-    own structure. There are ``alpha`` founders for each group (with ``auto`` for each of
-    ``most_groups``), at most all clients. ``measure`` is how their updates are compared: ``edc``
-    (Equation 7, then K-means++) or ``madc`` (Equation 6, then complete linkage).
+    ``groups`` is the number of groups, or ``auto`` to choose it from the founders' updates, up to
+    ``most_groups``. There are ``alpha`` founders for each group (with ``auto``, for each of
+    ``most_groups``), at most all clients. ``measure`` compares their updates: ``edc`` (Equation 7,
+    then K-means++) or ``madc`` (Equation 6, then complete linkage).
     """
 
     groups: Groups | Literal["auto"] = 5

@@ -1,4 +1,4 @@
-"""FL+HC: FedAvg for some rounds, then clients are clustered once by what each adds to the model.
+"""FL+HC: FedAvg for some rounds, then one hierarchical clustering of all clients' updates.
 
 Briggs, Fan, Andras: Federated learning with hierarchical clustering of local updates to improve
 training on non-IID data. IJCNN 2020 (arXiv 2004.11791).
@@ -40,9 +40,9 @@ Distance = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 class FlhcOptions:
     """The options of FL+HC.
 
-    After ``rounds_before`` rounds everybody present, or a random ``sample``, trains at once and is
-    clustered by agglomeration, distances being taken by ``metric`` and between clusters by
-    ``linkage``, until there are ``groups`` clusters or, where a ``threshold`` is given, until all
+    After ``rounds_before`` rounds all clients present, or a random ``sample``, train in one round
+    and are clustered by agglomeration, with ``metric`` between clients and ``linkage`` between
+    clusters, until there are ``groups`` clusters. With a ``threshold``, merging stops when all
     clusters are further apart than it. The paper's defaults are 10 rounds and Manhattan distances;
     the number of groups is that of FlexCFL's experiments, which use one number for all methods.
     """
@@ -55,7 +55,7 @@ class FlhcOptions:
     sample: Count | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what contradicts itself."""
+        """Refuse options that contradict each other."""
         if self.linkage == "ward" and self.metric != "euclidean":
             raise ValueError(
                 f"linkage 'ward' needs the metric 'euclidean', not '{self.metric}': change one."
@@ -67,17 +67,17 @@ class FlhcOptions:
 
     @property
     def least(self) -> int:
-        """How many clients it takes to make clusters."""
+        """The smallest number of clients that can be clustered."""
         return self.groups if self.threshold is None else 2
 
 
 @dataclass(frozen=True, eq=False)
 class FlhcState:
-    """The clusters' models, last of all the global one, and which of them every client uses.
+    """The models of the clusters, then the global model, and the model that each client uses.
 
-    Before clustering there is the global model alone. It stays as it was when clients were
-    clustered, in the service of those who have no cluster yet. ``directions`` are the mean updates
-    by which the clusters began.
+    Before clustering there is only the global model. After it, the global model does not change and
+    serves clients that have no cluster yet. ``directions`` are the mean updates that started the
+    clusters.
     """
 
     models: Vectors
@@ -88,7 +88,7 @@ class FlhcState:
 
     @property
     def groups(self) -> int:
-        """The number of clusters, 0 before clustering, which is also the global model's."""
+        """The number of clusters, 0 before clustering; also the row of the global model."""
         return len(self.directions)
 
 
@@ -97,14 +97,14 @@ class FLHC(WithOptions):
     r"""FedAvg, one clustering of all updates to the global model, then FedAvg in each cluster.
 
     After :math:`n_1` rounds every client :math:`i` trains from the global model :math:`w`. The
-    updates :math:`\Delta_i` are merged into clusters :math:`C`, beginning with single ones and
-    always joining the two that are nearest. Each cluster begins with
+    updates :math:`\Delta_i` are clustered by agglomeration: each starts as its own cluster
+    :math:`C`, and the two nearest clusters are merged repeatedly. Each cluster starts with
     :math:`w + \sum_{i \in C} \frac{n_i}{n_C} \Delta_i` and trains independently.
 
-    Where fewer clients answer than it takes to make the clusters, their updates are one more
-    round of FedAvg, and clustering is tried again in the next. Clients that were not there when
-    it succeeded train from :math:`w` at their next contact, join the cluster whose mean update is
-    nearest to theirs, and train in the same round; who is silent in between goes on waiting.
+    If too few clients answer to form the clusters, their updates make one more round of FedAvg, and
+    clustering is tried again in the next round. Clients that were absent train from :math:`w` at
+    their next contact, join the cluster whose mean update is nearest to theirs, and train in the
+    same round. A client that does not answer in between waits for its next contact.
     """
 
     local: Local
@@ -114,8 +114,8 @@ class FLHC(WithOptions):
     def start(
         self, initial: Initial, present: Flags, rng: np.random.Generator
     ) -> Conversation[FlhcState]:
-        """Begin with one random model, used by all clients."""
-        yield from ()  # nobody need be asked
+        """Start with one random model for all clients."""
+        yield from ()  # no client is needed
         groups, clients = self.options.groups, len(present)
         if self.options.threshold is None and groups > clients:
             raise SettingsError(
@@ -128,7 +128,7 @@ class FLHC(WithOptions):
     def round(
         self, state: FlhcState, cohort: Ids, present: Flags, rng: np.random.Generator
     ) -> Conversation[FlhcState]:
-        """Let the cohort train or, when its time has come, everybody, and cluster them."""
+        """Train the cohort, or in the clustering round all clients, and cluster them."""
         clustering = state.groups == 0 and state.rounds >= self.options.rounds_before
         clients = self._sampled(present, rng) if clustering else cohort
         if state.groups:
@@ -143,12 +143,12 @@ class FLHC(WithOptions):
         return replace(state, models=stepped(state.models, trained, self.rule, rng))
 
     def serving(self, state: FlhcState) -> Serving:
-        """Serve each client its cluster's model, or the global one while it has no cluster."""
+        """Serve each client its cluster's model, or the global model if it has no cluster yet."""
         waiting = (state.groups,) if state.groups else ()
         return Serving(state.models, state.model_of, clustering=state.clustering, waiting=waiting)
 
     def newcomer(self, state: FlhcState) -> FlhcState:
-        """Return the state as one client alone finds it, in the service of the global model."""
+        """Return the state for a federation of one new client, served by the global model."""
         return replace(state, model_of=np.array([state.groups]), clustering=None)
 
     def _sampled(self, present: Flags, rng: np.random.Generator) -> Ids:
@@ -195,7 +195,7 @@ class FLHC(WithOptions):
 
 
 def memory(options: FlhcOptions, clients: int, parameters: int) -> int:
-    """Return the bytes of the updates that are clustered, of everybody or of the sample.
+    """Return the bytes of the updates that are clustered: of all clients or of the sample.
 
     >>> memory(FlhcOptions(), clients=1000, parameters=7850)
     31400000

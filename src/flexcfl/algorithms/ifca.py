@@ -1,4 +1,4 @@
-"""IFCA: every client trains, in each round anew, the group model that fits its data best.
+"""IFCA: in each round, a client trains the group model that fits its data best.
 
 Ghosh, Chung, Yin, Ramchandran: An Efficient Framework for Clustered Federated Learning. NeurIPS
 2020, Algorithm 1 with model averaging.
@@ -34,9 +34,9 @@ __all__ = ["IFCA", "IfcaOptions", "IfcaState", "ifca_mig"]
 class IfcaOptions:
     """The options of IFCA.
 
-    ``groups`` is the number of models, which IFCA's paper takes as known; 5 is the number in most
-    of FlexCFL's experiments. ``averaging`` inside a group is ``simple`` as in IFCA's paper, or
-    weighted by ``examples`` as in FedAvg.
+    ``groups`` is the number of models, which IFCA's paper assumes to be known; most of FlexCFL's
+    experiments use 5. ``averaging`` inside a group is ``simple`` as in IFCA's paper, or weighted by
+    ``examples`` as in FedAvg.
     """
 
     groups: Groups = 5
@@ -45,10 +45,9 @@ class IfcaOptions:
 
 @dataclass(frozen=True, eq=False)
 class IfcaState:
-    """The models, which of them each client chose last, and who has drifted since.
+    """The models, and for each client the model that it chose last and whether it has drifted.
 
-    ``drifted`` has a flag for every client: whether its data have changed and it has not chosen
-    again yet.
+    ``drifted`` flags the clients whose data have changed and that have not chosen again yet.
     """
 
     models: Vectors
@@ -62,12 +61,13 @@ class IFCA(WithOptions):
 
     A selected client :math:`i` receives all models :math:`w_1, \dots, w_m`, takes the one with
     the lowest mean loss on its own training data, :math:`j_i = \arg\min_j F_i(w_j)`, and trains
-    it. Each model then steps by the mean update of those who chose it,
-    :math:`w_j \leftarrow w_j + \frac{1}{|C_j|} \sum_{i \in C_j} \Delta_i`; one that nobody chose
-    stays as it is. A client uses the model that it chose last, and none before it first answered.
+    it. Each model then steps by the mean update of the clients that chose it,
+    :math:`w_j \leftarrow w_j + \frac{1}{|C_j|} \sum_{i \in C_j} \Delta_i`. A model that no client
+    chose does not change. A client uses the model that it chose last, and none before its first
+    answer.
 
-    One that ``migrates`` is IFCA-MIG (FlexCFL's paper, Section 5.3): before each round every client
-    whose data have drifted receives all models too, and chooses anew.
+    With ``migrates`` it is IFCA-MIG (FlexCFL's paper, Section 5.3): before each round, every client
+    whose data have drifted also receives all models and chooses again.
     """
 
     local: Local
@@ -78,8 +78,8 @@ class IFCA(WithOptions):
     def start(
         self, initial: Initial, present: Flags, rng: np.random.Generator
     ) -> Conversation[IfcaState]:
-        """Begin with different random models, used by nobody yet."""
-        yield from ()  # nobody need be asked
+        """Start with different random models that no client uses yet."""
+        yield from ()  # no client is needed
         models = np.stack([initial(rng) for _ in range(self.options.groups)])
         clients = len(present)
         model_of = np.full(clients, NO_GROUP, dtype=np.int64)
@@ -88,7 +88,7 @@ class IFCA(WithOptions):
     def round(
         self, state: IfcaState, cohort: Ids, present: Flags, rng: np.random.Generator
     ) -> Conversation[IfcaState]:
-        """Let the cohort choose and train, and step each model by the mean of its updates."""
+        """Let the cohort choose and train, and step each model by its mean update."""
         if self.migrates:
             state = yield from _migrated(state, present)
         trained = yield from ask(Train(cohort, state.models, LOWEST_LOSS, self.local))
@@ -100,12 +100,12 @@ class IFCA(WithOptions):
         return Serving(state.models, state.model_of)
 
     def newcomer(self, state: IfcaState) -> IfcaState:
-        """Return the state as one client alone finds it that has chosen no model yet."""
+        """Return the state for a federation of one client that has not chosen a model yet."""
         return IfcaState(state.models, np.array([NO_GROUP]), np.array([False]))
 
 
 def ifca_mig(local: Local, options: IfcaOptions) -> IFCA:
-    """Return IFCA-MIG: IFCA whose clients choose anew when their data have drifted."""
+    """Return IFCA-MIG: IFCA whose clients choose again when their data have drifted."""
     return IFCA(local, options, migrates=True)
 
 

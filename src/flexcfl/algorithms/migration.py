@@ -1,4 +1,4 @@
-"""Migration: who is to be placed again, because its data are no longer what they were.
+"""Migration: finds the clients that must be placed again because their data have changed.
 
 Duan et al.: Flexible Clustered Federated Learning for Client-Level Data Distribution Shift. IEEE
 TPDS 2022, Algorithm 2, lines 4 to 6.
@@ -20,9 +20,9 @@ __all__ = ["settled", "verdicts"]
 
 
 def verdicts(standing: Flags, group_of: Ids, present: Flags) -> Conversation[Flags]:
-    """Ask everybody who is present and has a group, and return who has drifted.
+    """Ask all clients that are present and have a group, and return which have drifted.
 
-    ``standing`` are earlier verdicts: each stands until its client has been placed again.
+    ``standing`` are earlier verdicts; each holds until its client has been placed again.
     """
     placed = np.flatnonzero(present & (group_of != NO_GROUP))
     flags = standing.copy()
@@ -33,7 +33,7 @@ def verdicts(standing: Flags, group_of: Ids, present: Flags) -> Conversation[Fla
 
 
 def settled(clients: Ids) -> Conversation[Ids]:
-    """Tell clients that the server has placed them, and return who heard it."""
+    """Tell clients that the server has placed them, and return those that answered."""
     if not len(clients):
         return clients
     kept = yield from ask(Settle(clients))

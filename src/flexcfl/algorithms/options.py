@@ -1,4 +1,4 @@
-"""What the options of all algorithms are made of."""
+"""The building blocks of the options of algorithms."""
 
 from dataclasses import MISSING, fields
 from typing import Annotated, Any, TypeAlias
@@ -22,10 +22,10 @@ class NoOptions:
 
 
 class WithOptions:
-    """An algorithm that is made of its options, as one value or by name: ``FlexCFL(groups=4)``.
+    """A base for algorithms that take their options as one value or by name: ``FlexCFL(groups=4)``.
 
-    A frozen dataclass inherits from it, with the fields ``local`` and ``options``. Without
-    ``local``, clients train by the defaults, or as the run says that takes the algorithm.
+    A subclass is a frozen dataclass with the fields ``local`` and ``options``. Without ``local``,
+    clients train by the defaults, or by the settings of the run that uses the algorithm.
     """
 
     def __init__(self, local: Local | None = None, options: Any = None, **others: Any) -> None:
