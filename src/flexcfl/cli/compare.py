@@ -63,11 +63,9 @@ def compare(
     from rich.console import Console
 
     from flexcfl.comparison.conduct import conduct
-    from flexcfl.comparison.plan import DEFAULT, check_number
+    from flexcfl.comparison.plan import DEFAULT
     from flexcfl.comparison.spec import ComparisonSpec
 
-    if jobs is not None:
-        check_number("jobs", jobs)
     named = [name.strip() for each in algorithms or [] for name in each.split(",")]
     conduct(
         ComparisonSpec.of(named or DEFAULT, seeds, settings),

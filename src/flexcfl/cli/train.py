@@ -221,11 +221,8 @@ def _go_on_with_comparison(
     folder: Path, console: "Console", jobs: int | None, data: Path | None, track: list[str]
 ) -> None:
     from flexcfl.comparison.conduct import conduct
-    from flexcfl.comparison.plan import check_number
     from flexcfl.comparison.spec import ComparisonSpec
 
-    if jobs is not None:
-        check_number("jobs", jobs)
     asked = ComparisonSpec.read(folder)
     moved = asked.with_data_in(data) if data else asked
     conduct(moved, console, jobs=jobs, folder=folder, stoppable=True, track=track)

@@ -8,7 +8,7 @@ from typing import Unpack
 from rich.console import Console
 
 from flexcfl.comparison.conduct import conduct
-from flexcfl.comparison.plan import DEFAULT, check_number
+from flexcfl.comparison.plan import DEFAULT
 from flexcfl.comparison.result import Comparison
 from flexcfl.comparison.spec import ComparisonSpec
 from flexcfl.errors import SettingsError
@@ -65,8 +65,6 @@ def compare(
     """
     own, given = user_objects(options)
     _check_sent(own)
-    if jobs is not None:
-        check_number("jobs", jobs)
     followers = callback_list(callbacks)
     if followers and jobs not in (None, 1):
         raise SettingsError(

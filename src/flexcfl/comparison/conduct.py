@@ -16,7 +16,7 @@ from flexcfl.comparison import display, table
 from flexcfl.comparison.folder import entered, finished, within
 from flexcfl.comparison.live import Take, progress_view, showing
 from flexcfl.comparison.messages import Done, Event, Remark
-from flexcfl.comparison.plan import Planned, own, shared
+from flexcfl.comparison.plan import Planned, check_number, own, shared
 from flexcfl.comparison.pool import carried_out, cores, parcel
 from flexcfl.comparison.result import Comparison
 from flexcfl.comparison.spec import ComparisonSpec
@@ -59,6 +59,8 @@ def conduct(
     ``stoppable`` one listens to signals. ``track`` are the names of trackers for every run. With
     ``callbacks``, which follow every run, all are done in this process.
     """
+    if jobs is not None:
+        check_number("jobs", jobs)
     trackers(track)  # so that what they lack is said here, and once
     runs, started = spec.runs(federation), monotonic()
     jobs = 1 if callbacks else min(jobs or cores(), len(runs))

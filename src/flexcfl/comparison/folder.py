@@ -59,34 +59,27 @@ def entered(
     If it holds one already, that must be the same.
     """
     with claimed(out, runs[0].experiment) as path:
-        _enter(path, spec, federation)
+        if not is_comparison(path):
+            _check_free(path)
+            write(path, FILE, spec.to_toml())
+        elif other := ComparisonSpec.read(path).difference(spec, federation):
+            raise SettingsError(
+                f"'{path}' holds another comparison, {other}: choose another folder with --out, "
+                "or move it away."
+            )
         yield path
 
 
-def _enter(path: Path, spec: ComparisonSpec, federation: Federation | None) -> None:
-    if not is_comparison(path):
-        _check_free(path)
-        write(path, FILE, spec.to_toml())
-        return
-    other = ComparisonSpec.read(path).difference(spec, federation)
-    if other:
-        raise SettingsError(
-            f"'{path}' holds another comparison, {other}: choose another folder with --out, or "
-            "move it away."
-        )
-
-
 def within(folder: Path, runs: Sequence[Planned]) -> tuple[Planned, ...]:
-    """Return the runs as their folders are called there: earlier versions left names as they were.
+    """Return the runs by the names of their folders there.
 
-    Then ``package.module:entry`` was in the names of folders, too.
+    Earlier versions had ``package.module:entry`` in the names of folders, too.
     """
-
-    def found(run: Planned) -> Planned:
-        earlier = replace(run, label=run.algorithm)
-        return earlier if (folder / earlier.folder).is_dir() else run
-
-    return tuple(map(found, runs))
+    earlier = (replace(run, label=run.algorithm) for run in runs)
+    return tuple(
+        old if (folder / old.folder).is_dir() else new
+        for old, new in zip(earlier, runs, strict=True)
+    )
 
 
 def finished(folder: Path, runs: Sequence[Planned]) -> int:
@@ -98,9 +91,9 @@ def _made(out: Path | None, experiment: Experiment) -> tuple[Path, list[Path]]:
     if out is not None:
         with places.told(out):
             there, old = out.is_dir(), is_comparison(out)
-        if there and not old:
-            _check_free(out)
         if there:
+            if not old:
+                _check_free(out)
             return out, []
     name = places.named([experiment.data.name, experiment.model.name])
     return places.made(out, ROOT / name)

@@ -3,13 +3,13 @@
 All mistakes that can be found without loading data are found here, before a process is started.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
 
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import Federation
 from flexcfl.errors import SettingsError, nearest, unknown
+from flexcfl.experiment.defaults import Flat
 from flexcfl.experiment.experiment import Experiment, Tables
 from flexcfl.experiment.layers import Layer
 from flexcfl.experiment.objects import UserObjects
@@ -57,11 +57,10 @@ def planned(
     """
     _check_names(algorithms)
     check_number("seeds", seeds)
-    tables: Tables = {table: dict(keys) for table, keys in given.tables.items()}
-    _check_free_of_names_and_seeds(tables)
-    _check_known(algorithms, tables.get("algorithm", {}))
-    tables["run"] = {"cohorts": COHORTS, **tables.get("run", {})}
-    fitting = {name: _for(name, algorithms, tables) for name in algorithms}
+    _check_free_of_names_and_seeds(given.values)
+    _check_known(algorithms, given.values)
+    values = {"run.cohorts": COHORTS, **given.values}
+    fitting = {name: _fitting(name, algorithms, values) for name in algorithms}
     return tuple(
         Planned(name, _experiment(name, seed, fitting[name], federation), label)
         for seed in range(seeds)
@@ -73,7 +72,11 @@ def shared(experiments: Sequence[Experiment]) -> Tables:
     """Return the settings that all experiments have in common."""
     first, *others = [experiment.tables() for experiment in experiments]
     return {
-        table: {key: value for key, value in keys.items() if _all_have(others, table, key, value)}
+        table: {
+            key: value
+            for key, value in keys.items()
+            if all(key in other.get(table, {}) and other[table][key] == value for other in others)
+        }
         for table, keys in first.items()
     }
 
@@ -97,11 +100,6 @@ def check_number(name: str, number: object) -> None:
         )
 
 
-def _all_have(tables: Sequence[Tables], table: str, key: str, value: object) -> bool:
-    found = [each.get(table, {}) for each in tables]
-    return all(key in keys and keys[key] == value for keys in found)
-
-
 def _check_names(algorithms: Sequence[str]) -> None:
     if not algorithms:
         raise SettingsError(
@@ -115,22 +113,25 @@ def _check_names(algorithms: Sequence[str]) -> None:
         raise SettingsError(f"'{twice[0]}' is named twice: name every algorithm once.")
 
 
-def _check_free_of_names_and_seeds(tables: Tables) -> None:
-    if "name" in tables.get("algorithm", {}):
+def _check_free_of_names_and_seeds(given: Flat) -> None:
+    if "algorithm.name" in given:
         raise SettingsError(
             "algorithm.name cannot be set for a comparison: name the algorithms as its arguments."
         )
-    if "seed" in tables.get("run", {}):
+    if "run.seed" in given:
         raise SettingsError(
             "run.seed cannot be set for a comparison, whose seeds count from 0: "
             "say with --seeds how many there are."
         )
 
 
-def _check_known(algorithms: Sequence[str], table: Mapping[str, Any]) -> None:
+def _check_known(algorithms: Sequence[str], given: Flat) -> None:
     """Refuse a slip in the name of an option; what resembles none is left to the resolver."""
     known = {option for name in algorithms for option in _options(name)}
-    for key in sorted(table.keys() - known):
+    options = {
+        setting.removeprefix("algorithm.") for setting in given if setting.startswith("algorithm.")
+    }
+    for key in sorted(options - known):
         near = nearest(key, known)
         if near:
             raise SettingsError(
@@ -152,34 +153,27 @@ def _takes_auto(algorithm: str) -> bool:
         return False
 
 
-def _for(name: str, algorithms: Sequence[str], tables: Tables) -> Tables:
+def _fitting(name: str, algorithms: Sequence[str], given: Flat) -> Flat:
     """Return the settings for one algorithm, without those that only others of them have."""
-    others = {option for each in algorithms for option in _options(each)} - _options(name)
-    options = {
-        key: value for key, value in tables.get("algorithm", {}).items() if key not in others
-    }
+    entry, entries = ALGORITHMS[name], [ALGORITHMS[each] for each in algorithms]
+    known = {option for each in algorithms for option in _options(each)}
+    others = {f"algorithm.{option}" for option in known - _options(name)}
     some = [each for each in algorithms if _takes_auto(each)]
-    if options.get("groups") == "auto" and some and name not in some:
-        del options["groups"]  # those that cannot find the number take the dataset's
-    local = dict(tables.get("local", {}))
+    if given.get("algorithm.groups") == "auto" and some and name not in some:
+        others.add("algorithm.groups")  # those that cannot find the number take the dataset's
     # The weight of FedProx's term would turn every other algorithm into its own proximal variant.
-    if any(ALGORITHMS[each].proximal for each in algorithms) and not ALGORITHMS[name].proximal:
-        local.pop("prox", None)
-    fitting = {**tables, "algorithm": options, "local": local}
+    if any(each.proximal for each in entries) and not entry.proximal:
+        others.add("local.prox")
     # Where some migrate, how clients notice drift is for those; where none does, it is a mistake.
-    if any(ALGORITHMS[each].migrates for each in algorithms) and not ALGORITHMS[name].migrates:
-        fitting.pop("drift", None)
-    return fitting
+    if any(each.migrates for each in entries) and not entry.migrates:
+        others |= {setting for setting in given if setting.startswith("drift.")}
+    return {setting: value for setting, value in given.items() if setting not in others}
 
 
-def _experiment(name: str, seed: int, tables: Tables, federation: Federation | None) -> Experiment:
-    complete = {
-        **tables,
-        "algorithm": {**tables["algorithm"], "name": name},
-        "run": {**tables["run"], "seed": seed},
-    }
+def _experiment(name: str, seed: int, values: Flat, federation: Federation | None) -> Experiment:
+    layer = Layer("given", {**values, "algorithm.name": name, "run.seed": seed})
     try:
-        return resolve([Layer("given", complete)], UserObjects(federation)).experiment
+        return resolve([layer], UserObjects(federation)).experiment
     except SettingsError as error:
         # Other algorithms may well take what this one refuses.
         about = f"'{name}': " if str(error).startswith("[algorithm]") else ""
