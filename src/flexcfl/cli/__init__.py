@@ -30,7 +30,7 @@ from flexcfl.cli import (
     runs,
     train,
 )
-from flexcfl.cli.commands import Commands, example
+from flexcfl.cli.commands import Command, Group, example
 from flexcfl.errors import FlexcflError, data_warnings_to, not_installed, out_of_memory, refused
 
 __all__ = ["app", "main"]
@@ -62,15 +62,17 @@ EXAMPLES: Mapping[Callable[..., None], str] = {
     bench.bench: "bench",
 }
 
-app = Commands(
+app = typer.Typer(
     name="flexcfl",
+    cls=Group,
+    rich_markup_mode=None,
     help="Clustered federated learning that keeps working when clients differ and change.",
     epilog=example("flexcfl compare fedavg flexcfl --dataset digits"),
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 for command, words in EXAMPLES.items():
-    app.command(command.__name__, epilog=example(f"flexcfl {words}"))(command)
+    app.command(command.__name__, cls=Command, epilog=example(f"flexcfl {words}"))(command)
 app.add_typer(data.app, name="data")
 
 
@@ -95,14 +97,14 @@ def _commands(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code; a person's mistake is one sentence and 2."""
-    if isinstance(sys.stdout, TextIOWrapper):  # an unusual name must not undo a run's work
+    """Run the command and return its exit code; a mistake of the user is one sentence and 2."""
+    if isinstance(sys.stdout, TextIOWrapper):  # an unusual name must not break a run off
         sys.stdout.reconfigure(errors="replace")
-    with _interruptible_once(), data_warnings_to(lambda said: _told(f"Warning: {said}", 0)):
+    with _interruptible_once(), data_warnings_to(lambda said: _print(f"Warning: {said}")):
         try:
             return _run(arguments)
         except _TerminatedError:
-            return _left("Terminated.", TERMINATED)
+            return _end("Terminated.", TERMINATED)
 
 
 class _TerminatedError(BaseException):
@@ -122,20 +124,20 @@ def _run(arguments: Sequence[str] | None) -> int:
         typer.echo(error.format_message(), err=True)
         return MISTAKE
     except click.ClickException as error:
-        return _mistaken(_usage(error))
+        return _mistake(_usage(error))
     except FlexcflError as error:
-        code = getattr(error, "code", None)  # of who ended early, as it was asked to
-        return _mistaken(str(error)) if code is None else _told(str(error), code)
+        code = getattr(error, "code", None)  # of a run that was stopped
+        return _mistake(str(error)) if code is None else _print(str(error), code)
     except OSError as error:
-        return _mistaken(refused(error))
+        return _mistake(refused(error))
     except ImportError as error:
-        return _mistaken(not_installed(error))
+        return _mistake(not_installed(error))
     except (MemoryError, RuntimeError) as error:
         if not out_of_memory(error):
             raise
-        return _mistaken(MEMORY)
+        return _mistake(MEMORY)
     if code == INTERRUPTED:  # what Typer makes of Ctrl-C
-        return _left("Interrupted.", INTERRUPTED)
+        return _end("Interrupted.", INTERRUPTED)
     return code if isinstance(code, int) else 0
 
 
@@ -172,9 +174,9 @@ def _nothing(_number: int, _frame: FrameType | None) -> None:
     """Let a further signal pass."""
 
 
-def _left(sentence: str, code: int) -> int:
+def _end(sentence: str, code: int) -> int:
     """Say why a command ends, and end the process at once if clients are still being trained."""
-    _told(sentence, code)
+    _print(sentence)
     workers = sys.modules.get("flexcfl.engine.workers")  # only asked, never waited for
     if workers is not None and workers.busy():
         sys.stdout.flush()
@@ -195,11 +197,12 @@ def _usage(error: click.ClickException) -> str:
     return f"{message.rstrip('.')}: '{context.command_path} --help' tells what it takes."
 
 
-def _mistaken(sentence: str) -> int:
-    return _told(f"Error: {' '.join(sentence.splitlines())}", MISTAKE)
+def _mistake(sentence: str) -> int:
+    return _print(f"Error: {' '.join(sentence.splitlines())}", MISTAKE)
 
 
-def _told(sentence: str, code: int) -> int:
+def _print(sentence: str, code: int = 0) -> int:
+    """Print a sentence on stderr, and return the exit code that goes with it."""
     from rich.console import Console
 
     from flexcfl.lines import tell

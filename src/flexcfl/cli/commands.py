@@ -1,13 +1,12 @@
-"""What all commands have in common: options given once, hints at what is meant, whole sentences."""
+"""What all commands have in common: options given once, hints at what is meant, and printing."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 import typer
 from typer.core import TyperCommand, TyperGroup
-from typer.models import CommandFunctionType
 
 from flexcfl.errors import SettingsError, nearest
 from flexcfl.synonyms import absent
@@ -18,62 +17,43 @@ if TYPE_CHECKING:
 WHOLE = 1000  # longer than any first sentence, so that a list of commands cuts none
 
 
-class Command(TyperCommand):
+class _WholeSentences(click.Command):
+    def get_short_help_str(self, limit: int = WHOLE) -> str:
+        """Return the first sentence of the help, however long a line may be."""
+        return super().get_short_help_str(max(limit, WHOLE))
+
+
+class Group(_WholeSentences, TyperGroup):
+    """A group of commands, whose list has whole sentences."""
+
+
+class Command(_WholeSentences, TyperCommand):
     """A command whose options have one value each, but for those that may be repeated."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read words of a command line, once it is known that no option is strange or doubled."""
-        if not ctx.resilient_parsing:  # else a shell asks how an unfinished line may go on
+        """Parse a command line, once it is known that no option is unknown or doubled."""
+        if not ctx.resilient_parsing:  # otherwise a shell asks how an unfinished line may go on
             self.check(ctx, args)
         return super().parse_args(ctx, args)
 
-    def get_short_help_str(self, limit: int = WHOLE) -> str:
-        """Return what the command does in a sentence, however long a line may be."""
-        return super().get_short_help_str(max(limit, WHOLE))
-
-    def check(self, ctx: click.Context, words: Sequence[str]) -> None:
-        """Refuse options that there are not, and a second value where there is one."""
+    def check(self, ctx: click.Context, args: Sequence[str]) -> None:
+        """Refuse unknown options, and a second value where there may be only one."""
         try:
-            _, _, given = self.make_parser(ctx).parse_args(list(words))
+            _, _, given = self.make_parser(ctx).parse_args(list(args))
         except click.NoSuchOption as error:
             raise SettingsError(_no_such_option(ctx, error.option_name)) from None
-        single = [each for each in given if isinstance(each, click.Option) and not _several(each)]
-        for option in single:
-            if single.count(option) > 1:
+        options = [each for each in given if isinstance(each, click.Option)]
+        for option in options:
+            # There is no harm in one more value of several, or in the same flag again.
+            if options.count(option) > 1 and not (option.multiple or option.is_flag):
                 raise SettingsError(
                     f"'{max(option.opts, key=len)}' is given more than once: give it once."
                 )
 
 
-class Group(TyperGroup):
-    """A group of commands, whose list has whole sentences."""
-
-    def get_short_help_str(self, limit: int = WHOLE) -> str:
-        """Return what the commands do in a sentence, however long a line may be."""
-        return super().get_short_help_str(max(limit, WHOLE))
-
-
-class Commands(typer.Typer):
-    """Commands such as these."""
-
-    def __init__(self, **words: Any) -> None:
-        super().__init__(cls=Group, rich_markup_mode=None, **words)
-
-    def command(
-        self, name: str | None = None, *, cls: type[TyperCommand] | None = Command, **words: Any
-    ) -> Callable[[CommandFunctionType], CommandFunctionType]:
-        """Make a command of a function."""
-        return super().command(name, cls=cls, **words)
-
-
-def _several(option: click.Option) -> bool:
-    """Whether there is no harm in giving an option again: one more value, or the same flag."""
-    return option.multiple or option.is_flag
-
-
 def _no_such_option(ctx: click.Context, strange: str) -> str:
     name = strange.lstrip("-").replace("-", "_")
-    known = _sayable(ctx)
+    known = _known(ctx)
     near = nearest(name, known) if strange.startswith("--") else None
     if near is not None:
         return f"No such option '{strange}': did you mean {known[near]}?"
@@ -81,8 +61,8 @@ def _no_such_option(ctx: click.Context, strange: str) -> str:
     return f"No such option '{strange}': {why}."
 
 
-def _sayable(ctx: click.Context) -> dict[str, str]:
-    """Return by name what a command can be told: its parameters, and what ``--set`` reaches."""
+def _known(ctx: click.Context) -> dict[str, str]:
+    """Return by name what a command takes: its parameters, and the settings of ``--set``."""
     own = {}
     for each in ctx.command.params:
         if isinstance(each, click.Option):

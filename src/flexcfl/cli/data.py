@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flexcfl.cli import options
-from flexcfl.cli.commands import Commands, example, print_shown
+from flexcfl.cli.commands import Command, Group, example, print_shown
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 SVG_WIDTH = 110
 
-app = Commands(
+app = typer.Typer(
+    cls=Group,
+    rich_markup_mode=None,
     help="List, fetch and inspect datasets.",
     epilog=example("flexcfl data inspect digits"),
     no_args_is_help=True,
@@ -34,12 +36,11 @@ DataFolder = Annotated[
         metavar="DIR",
         help="Where files are looked for first; then come the folder that FLEXCFL_DATA names, the "
         "user's cache, and the system's own packages.",
-        show_default=False,
     ),
 ]
 
 
-@app.command("list", epilog=example("flexcfl data list"))
+@app.command("list", cls=Command, epilog=example("flexcfl data list"))
 def list_(data: DataFolder = None) -> None:
     """Show every dataset, what it is, and where its files are."""
     from flexcfl.data.catalogue import DATASETS
@@ -52,7 +53,7 @@ def list_(data: DataFolder = None) -> None:
     print_shown(Listing(rows))
 
 
-@app.command(epilog=example("flexcfl data fetch mnist"))
+@app.command(cls=Command, epilog=example("flexcfl data fetch mnist"))
 def fetch(
     name: Name,
     data: Annotated[
@@ -62,7 +63,6 @@ def fetch(
             metavar="DIR",
             help="Where to put the files (default: the user's cache, unless they are complete "
             "in one of the places where files are looked for).",
-            show_default=False,
         ),
     ] = None,
 ) -> None:
@@ -88,7 +88,9 @@ def fetch(
     typer.echo(f"{done} '{complete or folder / source.folder}'.")
 
 
-@app.command(epilog=example("flexcfl data inspect digits --set partition=iid --svg skew.svg"))
+@app.command(
+    cls=Command, epilog=example("flexcfl data inspect digits --set partition=iid --svg skew.svg")
+)
 def inspect(
     name: Name,
     data: DataFolder = None,
@@ -99,14 +101,11 @@ def inspect(
             metavar="KEY=VALUE",
             help="A setting of the dataset, such as seed=1 (or data.seed=1, as 'flexcfl run' "
             "has it); may be repeated.",
-            show_default=False,
         ),
     ] = None,
     svg: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Save what is shown as an SVG picture too.", show_default=False
-        ),
+        typer.Option(metavar="FILE", help="Save what is shown as an SVG picture too."),
     ] = None,
 ) -> None:
     """Show the clients of a dataset: how many, how large, how unlike.

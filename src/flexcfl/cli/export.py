@@ -24,7 +24,6 @@ def export(
             "-o",
             metavar="DIR",
             help="The folder to write. [default: export within RUN]",
-            show_default=False,
         ),
     ] = None,
     model: options.OwnModel = None,
@@ -62,7 +61,6 @@ def place(
             metavar="FILE",
             help="The newcomer's examples: an .npz file with x and y, or x_train and y_train, "
             "with x_test and y_test or without.",
-            show_default=False,
         ),
     ],
     model: options.OwnModel = None,
@@ -72,7 +70,6 @@ def place(
             metavar="N",
             min=0,
             help="What the newcomer's training derives from. [default: the run's]",
-            show_default=False,
         ),
     ] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,

@@ -35,9 +35,7 @@ OwnModel: TypeAlias = Annotated[
 ]
 Data: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
-        metavar="DIR", help="Where the dataset's files are looked for first.", show_default=False
-    ),
+    typer.Option(metavar="DIR", help="Where the dataset's files are looked for first."),
 ]
 Track: TypeAlias = Annotated[
     list[str] | None,
@@ -105,7 +103,6 @@ def _parameter(name: str) -> inspect.Parameter:
         metavar=option.metavar,
         help=option.help,
         autocompletion=COMPLETIONS.get(name),
-        show_default=False,
     )
     return _keyword(name, Annotated[option.kind | None, how])
 

@@ -21,7 +21,6 @@ def runs(
             metavar="KEY=VALUE",
             help="Only runs of which this is true; also !=, <, <=, > and >=, such as "
             "'final>=0.9'. May be repeated, and then all must be true.",
-            show_default=False,
         ),
     ] = None,
     sort: Annotated[
@@ -30,15 +29,12 @@ def runs(
             metavar="KEY",
             help="By what they are ordered: figures with the best first, settings ascending; with "
             "a dash before the KEY the other way round. [default: when, the newest first]",
-            show_default=False,
         ),
     ] = None,
     reverse: Annotated[bool, typer.Option("--reverse", help="The other way round.")] = False,
     limit: Annotated[
         int | None,
-        typer.Option(
-            metavar="N", help="Show the first N at most. [default: all]", show_default=False
-        ),
+        typer.Option(metavar="N", help="Show the first N at most. [default: all]"),
     ] = None,
     as_json: Annotated[
         bool,
