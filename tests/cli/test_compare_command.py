@@ -1,18 +1,15 @@
 """``flexcfl compare``: what a person types, sees and finds."""
 
-import os
 import re
-import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from flexcfl.cli import main
+from tests.cli.processes import interrupted, started
 from tests.cli.refusals import told
 from tests.comparison.here import all_done_here
-from tests.waiting import PATIENCE
 
 SHORT = ["--rounds", "2", "--cohort", "5", "--epochs", "1", "--set", "data.clients=10"]
 
@@ -87,21 +84,8 @@ def test_a_run_that_fails_is_named_and_ends_the_others(
 @pytest.mark.slow
 def test_ctrl_c_ends_all_processes_and_keeps_what_is_complete(here: Path) -> None:
     words = ["compare", "fedavg", "ifca", "--seeds", "99", "--out", "mine", *SHORT]
-    with subprocess.Popen(
-        [sys.executable, "-m", "flexcfl", *words],
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as command:
-        assert command.stdout is not None
-        while not re.match(r"[1-9]\d* of 198 runs done", command.stdout.readline()):
-            assert command.poll() is None
-        os.killpg(command.pid, signal.SIGINT)
-        # Were a process left behind, the output that it has inherited would not end.
-        _, err = command.communicate(timeout=PATIENCE)
-    assert command.returncode == 130
+    with started(*words) as command:
+        err = interrupted(command, r"[1-9]\d* of 198 runs done")
     complete = len(list(here.glob("mine/*/summary.json")))
     last = f"Stopped with {complete} of 198 runs complete. To go on: flexcfl resume mine\n"
     assert err.endswith(last)

@@ -1,8 +1,6 @@
 """``flexcfl reproduce``: what a person types, sees and finds."""
 
-import os
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,9 +13,9 @@ from flexcfl.cli import app, main
 from flexcfl.paper.catalogue import ROUNDS, ROWS
 from flexcfl.paper.cells import CHOICES
 from flexcfl.paper.targets import TARGETS
+from tests.cli.processes import interrupted, started
 from tests.cli.refusals import told
 from tests.comparison.here import all_done_here
-from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -200,29 +198,6 @@ def test_a_run_is_what_flexcfl_run_leaves(cell: str, words: str, whole: Path, he
     assert {path.name for path in mine.iterdir()} == {path.name for path in theirs.iterdir()}
     for name in ("experiment.toml", "rounds.csv", "groups.csv", "ledger.csv", "membership.csv"):
         assert (mine / name).read_bytes() == (theirs / name).read_bytes(), name
-
-
-def started(*words: str) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [sys.executable, "-m", "flexcfl", *words],
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-
-
-def interrupted(command: "subprocess.Popen[str]", line: str) -> str:
-    """Interrupt a command once it has shown a line, and return what it then says."""
-    assert command.stdout is not None
-    while not re.match(line, command.stdout.readline()):
-        assert command.poll() is None, command.communicate()
-    os.killpg(command.pid, signal.SIGINT)
-    # Were a process left behind, the output that it has inherited would not end.
-    _, err = command.communicate(timeout=PATIENCE)
-    assert command.returncode == 130
-    return err
 
 
 def without_seconds(folder: Path) -> dict[str, bytes]:

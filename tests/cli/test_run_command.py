@@ -2,12 +2,9 @@
 
 import gzip
 import json
-import os
 import re
 import signal
 import struct
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +15,7 @@ from flexcfl.cli import main
 from flexcfl.protocol import Executor
 from flexcfl.record.folder import RunFolder
 from flexcfl.simulation import Simulation
+from tests.cli.processes import started
 from tests.cli.refusals import told
 from tests.waiting import PATIENCE
 
@@ -271,7 +269,7 @@ def test_too_little_memory_is_one_sentence(
     def exhausted(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("flexcfl.simulation.world._Moment._train", exhausted)
+    monkeypatch.setattr("flexcfl.engine.Engine.train", exhausted)
     assert "more memory than there is: lower --epochs" in refusal(capsys, *SHORT)
     assert list(here.iterdir()) == []
 
@@ -422,7 +420,7 @@ def test_a_fault_of_the_program_itself_is_not_hidden(monkeypatch: pytest.MonkeyP
     def broken(*_: object) -> None:
         raise RuntimeError("a fault")
 
-    monkeypatch.setattr("flexcfl.simulation.world._Moment._train", broken)
+    monkeypatch.setattr("flexcfl.engine.Engine.train", broken)
     with pytest.raises(RuntimeError, match="a fault"):
         main(["run", *SHORT])
 
@@ -447,23 +445,11 @@ def test_without_a_terminal_a_row_is_one_line_without_padding(
     assert all(line == line.rstrip() for line in lines)
 
 
-def started(*words: str, encoding: str = "utf-8", **environment: str) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "flexcfl", "run", *words]
-    inherited = {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": encoding}
-    return subprocess.Popen(
-        command,
-        env=inherited | environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        encoding=encoding,
-    )
-
-
 @pytest.mark.slow
 def test_an_output_that_is_not_utf_8_is_no_obstacle(here: Path) -> None:
     # FORCE_COLOR makes Rich take the pipe for a terminal, with its spinner and its bar.
     words = ["--out", "é€", "--algorithm", "fedavg", *SHORT]
-    with started(*words, encoding="ascii", FORCE_COLOR="1", PYTHONUTF8="1") as process:
+    with started("run", *words, encoding="ascii", FORCE_COLOR="1", PYTHONUTF8="1") as process:
         out, err = process.communicate()
     assert (process.returncode, err) == (0, "")
     assert "folder" in out
@@ -473,7 +459,7 @@ def test_an_output_that_is_not_utf_8_is_no_obstacle(here: Path) -> None:
 @pytest.mark.slow
 def test_ctrl_c_pressed_again_and_again_is_like_once(here: Path) -> None:
     words = ["--algorithm", "fedavg", "--rounds", "1000000", "--set", "data.clients=20"]
-    with started(*words, "--out", "mine") as process:
+    with started("run", *words, "--out", "mine") as process:
         assert process.stdout is not None
         while not process.stdout.readline().startswith("round "):
             assert process.poll() is None

@@ -5,7 +5,6 @@ import random
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +18,7 @@ from flexcfl.cli import main
 from flexcfl.comparison import api, conduct, pool
 from flexcfl.comparison.messages import Done, Event
 from flexcfl.errors import SettingsError
+from tests.cli.processes import started
 from tests.comparison.here import Here, all_done_here, federation
 from tests.waiting import PATIENCE
 
@@ -42,17 +42,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with all_done_here():
         assert main(["compare", *WORDS, "--out", str(out), "-q"]) == 0
     return out
-
-
-def started(*words: str) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [sys.executable, "-m", "flexcfl", *words],
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
 
 
 def children(parent: int) -> list[int]:

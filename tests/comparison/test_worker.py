@@ -139,7 +139,7 @@ def test_without_a_folder_a_run_ends_after_the_round_at_the_latest(planned_run: 
 def test_a_finished_run_is_only_read(
     planned_run: Planned, whole: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(RunWorker, "_prepared", None)
+    monkeypatch.setattr(worker, "prepare", None)
     before = {path: path.stat().st_mtime_ns for path in whole.rglob("*")}
     (done,) = do(planned_run, whole)
     assert isinstance(done, Done)
