@@ -18,6 +18,7 @@ from tests.data.own import lay
 X, Y = np.zeros((6, 2)), np.array([0, 1, 0, 1, 0, 1])
 WHO = ["ann", "ann", "ann", "bob", "bob", "bob"]
 ANN = {"x": X, "y": Y}
+OF_ANN, OF_BOB = "Client 'ann' of 'mine'", "Client 'bob' of 'mine'"
 
 
 def changed(values: Any, index: int, value: Any) -> list[Any]:
@@ -26,52 +27,22 @@ def changed(values: Any, index: int, value: Any) -> list[Any]:
 
 ARRAYS: list[tuple[dict[str, Any], str]] = [
     ({"owner": changed(WHO, 4, np.nan)}, "'mine' has no owner for the example 4 (nan): say whose"),
-    (
-        {"y": changed(Y, 4, 12), "classes": 10},
-        "Client 'bob' of 'mine' has the label 12, outside of",
-    ),
-    (
-        {"y": changed(Y, 1, -1)},
-        "Client 'ann' of 'mine' has the label -1, outside of 0 to 1: number",
-    ),
-    (
-        {"y": changed(Y, 5, 10**7)},
-        "Client 'bob' of 'mine' has the label 10000000, outside of 0 to 9",
-    ),
-    (
-        {"y": changed(Y, 3, 0.5)},
-        "Client 'bob' of 'mine' has the label 0.5 for the example 3: number",
-    ),
-    (
-        {"y": changed(Y, 2, "cat")},
-        "Client 'ann' of 'mine' has the label 'cat' for the example 2: nu",
-    ),
-    ({"y": changed(Y, 3, [1, 2])}, "Client 'bob' of 'mine' has the label [1, 2] for the example 3"),
-    (
-        {"y": Y.astype(float)},
-        "Client 'ann' of 'mine' has the label 0.0 for the example 0: number the class",
-    ),
+    ({"y": changed(Y, 4, 12), "classes": 10}, f"{OF_BOB} has the label 12, outside of"),
+    ({"y": changed(Y, 1, -1)}, f"{OF_ANN} has the label -1, outside of 0 to 1: number"),
+    ({"y": changed(Y, 5, 10**7)}, f"{OF_BOB} has the label 10000000, outside of 0 to 9"),
+    ({"y": changed(Y, 3, 0.5)}, f"{OF_BOB} has the label 0.5 for the example 3: number"),
+    ({"y": changed(Y, 2, "cat")}, f"{OF_ANN} has the label 'cat' for the example 2: nu"),
+    ({"y": changed(Y, 3, [1, 2])}, f"{OF_BOB} has the label [1, 2] for the example 3"),
+    ({"y": Y.astype(float)}, f"{OF_ANN} has the label 0.0 for the example 0: number the class"),
     ({"y": Y[:, None]}, "The labels of 'mine' are of type int64 and shape (6, 1): give one whole"),
     ({"y": Y[:5]}, "'mine' has 5 labels but 6 owners: every example needs one of each."),
     ({"y": 3}, "The labels of 'mine' are of type int64 and shape (): give one whole number"),
-    (
-        {"x": changed(X, 4, [0, np.nan])},
-        "Client 'bob' of 'mine' has NaN or infinity in its example 4",
-    ),
-    (
-        {"x": changed(X, 2, [0, 1e300])},
-        "Client 'ann' of 'mine' has NaN or infinity in its example 2",
-    ),
-    (
-        {"x": changed(X, 3, [0, 1, 2])},
-        "Client 'bob' of 'mine' has the example 3 of shape (3,), and",
-    ),
-    ({"x": changed(X, 3, None)}, "Client 'bob' of 'mine' has the example 3 of type NoneType: turn"),
+    ({"x": changed(X, 4, [0, np.nan])}, f"{OF_BOB} has NaN or infinity in its example 4"),
+    ({"x": changed(X, 2, [0, 1e300])}, f"{OF_ANN} has NaN or infinity in its example 2"),
+    ({"x": changed(X, 3, [0, 1, 2])}, f"{OF_BOB} has the example 3 of shape (3,), and"),
+    ({"x": changed(X, 3, None)}, f"{OF_BOB} has the example 3 of type NoneType: turn"),
     ({"x": changed(X, 1, ["a", "b"])}, "The examples of 'mine' are of type <U"),
-    (
-        {"x": changed(X, 1, [[1], [2, 3]])},
-        "Client 'ann' of 'mine' has the example 1, which is no arr",
-    ),
+    ({"x": changed(X, 1, [[1], [2, 3]])}, f"{OF_ANN} has the example 1, which is no arr"),
     ({"x": X[:5]}, "'mine' has 5 examples but 6 owners: every example needs one of each."),
     (
         {"x": X + 1j},
@@ -102,7 +73,7 @@ ARRAYS: list[tuple[dict[str, Any], str]] = [
         "The owners of 'mine' are of shape (1, 6): give one number or name for each",
     ),
     ({"x": [], "y": [], "owner": []}, "The owners of 'mine' are of shape (0,): give one number or"),
-    ({"test": [True] * 3 + [False] * 3}, "Client 'ann' of 'mine' has no training example: give it"),
+    ({"test": [True] * 3 + [False] * 3}, f"{OF_ANN} has no training example: give it"),
     (
         {"test": [0, 1] * 3},
         "test of 'mine' is of type int64 and shape (6,): give True or False for",
@@ -246,10 +217,7 @@ DATASETS: list[tuple[Any, str]] = [
         [(Image.new("F", (2, 2)), 0)],
         "has the example 0, which is no array of numbers (it is an image",
     ),
-    (
-        Endless(),
-        "has a dataset of type Endless without a length (TypeError: object of type 'Endl",
-    ),
+    (Endless(), "has a dataset of type Endless without a length (TypeError: object of type 'Endl"),
     (3, "has a dataset of type int without a length (TypeError: object of type 'int'"),
     ([], "has no training example: a client needs one."),
     (
@@ -261,7 +229,7 @@ DATASETS: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("dataset", "rest"), DATASETS)
 def test_datasets(dataset: Any, rest: str) -> None:
-    refuses(lambda: from_dataset({"ann": PAIRS, "bob": dataset}), f"Client 'bob' of 'mine' {rest}")
+    refuses(lambda: from_dataset({"ann": PAIRS, "bob": dataset}), f"{OF_BOB} {rest}")
 
 
 def test_datasets_as_a_whole() -> None:
@@ -276,7 +244,7 @@ def test_datasets_as_a_whole() -> None:
         (lambda: from_dataset(one, [0, 1]), "'mine' has 3 examples but 2 owners: every example"),
         (
             lambda: from_dataset(one, ["ann", "ann", "bob"], classes=2),
-            "Client 'bob' of 'mine' has the label 5, outside of 0 to 1: number the classes from 0",
+            f"{OF_BOB} has the label 5, outside of 0 to 1: number the classes from 0",
         ),
         (
             lambda: from_dataset(mine, test={"zoe": PAIRS}),
@@ -308,15 +276,15 @@ def test_partitions() -> None:
         ),
         (
             lambda: from_partitions({"ann": plain, "bob": other}, label="y"),
-            "Client 'bob' of 'mine' has no column 'x' among xs, y: rename one, or choose others",
+            f"{OF_BOB} has no column 'x' among xs, y: rename one, or choose others",
         ),
         (
             lambda: from_partitions({"ann": plain, "bob": ragged}, label="y"),
-            "Client 'bob' of 'mine' has the example 1 of shape (1,), and the first example is of",
+            f"{OF_BOB} has the example 1 of shape (1,), and the first example is of",
         ),
         (
             lambda: from_partitions({"ann": plain, "bob": plain}, label="y", classes=1),
-            "Client 'ann' of 'mine' has the label 1, outside of 0 to 0: number the classes from 0",
+            f"{OF_ANN} has the label 1, outside of 0 to 0: number the classes from 0",
         ),
         (
             lambda: from_partitions(split),
