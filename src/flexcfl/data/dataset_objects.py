@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from flexcfl.data.arrays import Owners, Subject, from_arrays, label_of, stacked
 from flexcfl.data.federation import Federation
-from flexcfl.data.user_data import Division, Examples, Holding, federation_of_clients
+from flexcfl.data.user_data import ClientData, Division, Examples, federation_of_clients
 from flexcfl.errors import DataError, reason
 from flexcfl.extensions import RAISED, in_short
 from flexcfl.settings import keywords, shown, validated
@@ -78,7 +78,7 @@ def from_dataset(
             f"Client {shown(stranger)} of '{name}' is in test= alone: give it a dataset to train "
             "with, or leave the client out."
         )
-    return federation_of_clients(name, dict(_holdings(train, tests, name)), division, classes)
+    return federation_of_clients(name, dict(_client_data(train, tests, name)), division, classes)
 
 
 @keywords()
@@ -155,18 +155,18 @@ def _by_client(datasets: Any, name: str, instead: str) -> Mapping[Any, Any]:
     return found
 
 
-def _holdings(
+def _client_data(
     train: Mapping[Any, Any], tests: Mapping[Any, Any] | None, name: str
-) -> Iterator[tuple[Any, Holding]]:
+) -> Iterator[tuple[Any, ClientData]]:
     for client, dataset in train.items():
         own = _examples(f"Client {shown(client)} of '{name}'", dataset)
         if tests is None:
-            yield client, Holding(own, whole=True)
+            yield client, ClientData(own, whole=True)
         elif client not in tests:
-            yield client, Holding(own)
+            yield client, ClientData(own)
         else:
             where = f"The test set of client {shown(client)} of '{name}'"
-            yield client, Holding(own, _examples(where, tests[client]))
+            yield client, ClientData(own, _examples(where, tests[client]))
 
 
 def _examples(where: str, dataset: Any) -> Examples:

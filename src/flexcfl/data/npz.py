@@ -11,7 +11,7 @@ from pydantic.dataclasses import dataclass
 from flexcfl.data.federation import Federation
 from flexcfl.data.files import barred, forbidden, is_file
 from flexcfl.data.options import FORBID, FolderOptions, Seed, Share
-from flexcfl.data.user_data import Division, Examples, Holding, federation_of_clients
+from flexcfl.data.user_data import ClientData, Division, Examples, federation_of_clients
 from flexcfl.errors import DataError, reason
 from flexcfl.settings import keywords, shown, validated
 
@@ -60,11 +60,11 @@ def from_folder(
 
     """
     division = validated(Division, {"test_share": test_share, "seed": seed}, "from_folder")
-    holdings = {
+    data = {
         file.stem: read_npz(file, f"Client {shown(file.stem)} ('{file}')", whole=True)
         for file in _files(Path(folder))
     }
-    return federation_of_clients(name, holdings, division, classes)
+    return federation_of_clients(name, data, division, classes)
 
 
 def load_npz(options: NpzOptions, folder: Path | None = None) -> Federation:
@@ -103,7 +103,7 @@ def _files(folder: Path) -> list[Path]:
     return sorted(found, key=lambda path: (int(path.stem) if numbered else 0, path.stem))
 
 
-def read_npz(path: Path, where: str, *, whole: bool) -> Holding:
+def read_npz(path: Path, where: str, *, whole: bool) -> ClientData:
     """Read one client: ``x_train`` and ``y_train``, and perhaps ``x_test`` and ``y_test``.
 
     Where ``whole`` will do, a file may have ``x`` and ``y`` instead, to be divided. ``where`` is
@@ -111,7 +111,7 @@ def read_npz(path: Path, where: str, *, whole: bool) -> Holding:
     """
     arrays = _arrays(path, where)
     if whole and list(arrays) == WHOLE:
-        return Holding(Examples(where, arrays["x"], arrays["y"]), whole=True)
+        return ClientData(Examples(where, arrays["x"], arrays["y"]), whole=True)
     parts = {
         part: Examples(where, arrays[f"x_{part}"], arrays[f"y_{part}"])
         for part in PARTS
@@ -121,7 +121,7 @@ def read_npz(path: Path, where: str, *, whole: bool) -> Holding:
     alone = [name for name in arrays if name[2:] not in parts and (whole or name not in WHOLE)]
     if "train" not in parts or alone:
         raise _lacking(where, arrays, whole)
-    return Holding(parts["train"], parts.get("test"))
+    return ClientData(parts["train"], parts.get("test"))
 
 
 def _lacking(where: str, arrays: dict[str, NDArray[Any]], whole: bool) -> DataError:

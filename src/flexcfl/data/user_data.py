@@ -19,9 +19,9 @@ from flexcfl.seeds import generator
 __all__ = [
     "MOST_CLASSES",
     "NUMERIC",
+    "ClientData",
     "Division",
     "Examples",
-    "Holding",
     "Pair",
     "Part",
     "checked",
@@ -56,7 +56,7 @@ class Examples:
 
 
 @dataclass(frozen=True, eq=False)
-class Holding:
+class ClientData:
     """The data of one client; there may be none to test with.
 
     Where ``whole`` is true they are not divided yet: examples to test with are among ``train``.
@@ -127,13 +127,14 @@ class Division:
     seed: Seed = 0
 
 
-def drawn_to_test(client_of: Indices, division: Division, among: Flags | None = None) -> Flags:
+def drawn_to_test(
+    client_of: Indices, division: Division, among: Sequence[int] | None = None
+) -> Flags:
     """Return which examples of a pool are to test with, drawn for all clients or for some."""
     lists = by_owner(client_of)
-    chosen = lists if among is None else [lists[client] for client in np.flatnonzero(among)]
+    chosen = lists if among is None else [lists[client] for client in among]
     flags = np.zeros(len(client_of), dtype=np.bool_)
-    _, test = split(chosen, division.test_share, generator(division.seed, "split"))
-    flags[test.indices] = True
+    flags[split(chosen, division.test_share, generator(division.seed, "split"))[1].indices] = True
     return flags
 
 
@@ -188,48 +189,46 @@ def client_names(clients: Sequence[Any]) -> tuple[str, ...]:
 
 
 class Part(NamedTuple):
-    """What a client has to train with, or to test with."""
+    """What a client has to train with, or to test with; where ``test`` is None, that is open."""
 
     client: int
-    test: bool
+    test: bool | None
     where: str
     x: NDArray[np.float32]
     y: NDArray[np.int64]
 
 
 def federation_of_clients(
-    name: str, holdings: Mapping[Any, Holding], division: Division, classes: int | None
+    name: str, data: Mapping[Any, ClientData], division: Division, classes: int | None
 ) -> Federation:
     """Return the federation of clients, which are given by their names and stay in order."""
-    held = enumerate(holdings.values())
-    parts = [part for client, holding in held for part in _parts(client, holding)]
-    whole = np.array([holding.whole for holding in holdings.values()])
-    return federation_of_parts(name, parts, list(holdings), classes, whole, division)
+    parts = [part for client, own in enumerate(data.values()) for part in _parts(client, own)]
+    return federation_of_parts(name, parts, list(data), division, classes)
 
 
-def _parts(client: int, holding: Holding) -> Iterator[Part]:
-    yield Part(client, False, holding.train.where, *checked(holding.train))
-    if holding.test is not None:
-        yield Part(client, True, holding.test.where, *checked(holding.test))
+def _parts(client: int, own: ClientData) -> Iterator[Part]:
+    yield Part(client, None if own.whole else False, own.train.where, *checked(own.train))
+    if own.test is not None:
+        yield Part(client, True, own.test.where, *checked(own.test))
 
 
 def federation_of_parts(
     name: str,
     parts: Sequence[Part],
     clients: Sequence[Any],
-    classes: int | None = None,
-    whole: Flags | None = None,
     division: Division | None = None,
+    classes: int | None = None,
 ) -> Federation:
-    """Return the federation of all parts; clients that are ``whole`` are still to be divided."""
+    """Return the federation of all parts; those that are open are divided."""
     _demand_training(parts)
     _demand_one_shape([part for part in parts if len(part.y)])
     _demand_known_labels(parts, classes)
     sizes = [len(part.y) for part in parts]
     client_of = np.repeat([part.client for part in parts], sizes)
-    test = np.repeat([part.test for part in parts], sizes)
-    if whole is not None and division is not None and whole.any():
-        test |= drawn_to_test(client_of, division, whole)
+    test = np.repeat([part.test is True for part in parts], sizes)
+    undivided = [part.client for part in parts if part.test is None]
+    if undivided:
+        test |= drawn_to_test(client_of, division or Division(), undivided)
     x = np.concatenate([part.x for part in parts if len(part.y)])
     y = np.concatenate([part.y for part in parts])
     return federation_of_pool(

@@ -14,7 +14,7 @@ from flexcfl.data.client_lists import offsets_of
 from flexcfl.data.federation import stand_in
 from flexcfl.data.files import barred, forbidden, is_file
 from flexcfl.data.images import read_idx
-from flexcfl.data.user_data import Examples, Holding, Pair, fitted
+from flexcfl.data.user_data import ClientData, Examples, Pair, fitted
 from flexcfl.errors import DataError, SettingsError
 from flexcfl.experiment.experiment import Experiment, Network
 from flexcfl.experiment.layers import Layer, merged
@@ -76,7 +76,7 @@ def own_federation(path: Path, clients: Ids, like: Federation) -> Federation:
     return _put_together(clients, train, test, like)
 
 
-def _read(path: Path, clients: Ids, shape: tuple[int, ...]) -> list[Holding]:
+def _read(path: Path, clients: Ids, shape: tuple[int, ...]) -> list[ClientData]:
     if barred(path):
         raise forbidden(path)
     if is_file(path):
@@ -127,7 +127,7 @@ def _lists(clients: Ids, sizes: Ids, first: int, total: int) -> IndexLists:
     return IndexLists(indices, offsets_of(number))
 
 
-def _read_npz(path: Path) -> Holding:
+def _read_npz(path: Path) -> ClientData:
     """Read one client: ``x_train`` and ``y_train``, and perhaps ``x_test`` and ``y_test``."""
     if not is_file(path):
         raise DataError(
@@ -142,10 +142,10 @@ def _is_idx(folder: Path) -> bool:
     return any(_idx_path(folder, word, "images", 3) is not None for word in IDX_PARTS)
 
 
-def _read_idx_folder(folder: Path) -> Holding:
+def _read_idx_folder(folder: Path) -> ClientData:
     """Read one client from the four files, whose bytes become numbers from 0 to 1."""
     train, test = (_idx_part(folder, word) for word in IDX_PARTS)
-    return Holding(train, test)
+    return ClientData(train, test)
 
 
 def _idx_part(folder: Path, word: str) -> Examples:
@@ -165,7 +165,7 @@ def _idx_path(folder: Path, word: str, kind: str, dimensions: int) -> Path | Non
     return next((path for end in ("", ".gz") if is_file(path := folder / f"{name}{end}")), None)
 
 
-def _read_leaf(folder: Path, shape: tuple[int, ...]) -> list[Holding]:
+def _read_leaf(folder: Path, shape: tuple[int, ...]) -> list[ClientData]:
     """Read the users of a LEAF folder, in their order; flat examples are given their shape."""
     federation = from_leaf(folder, shape)
 
@@ -173,6 +173,6 @@ def _read_leaf(folder: Path, shape: tuple[int, ...]) -> list[Holding]:
         return Examples(f"'{folder / name}'", federation.x[rows], federation.y[rows])
 
     return [
-        Holding(part("train", train), part("test", test))
+        ClientData(part("train", train), part("test", test))
         for train, test in zip(federation.train, federation.test, strict=True)
     ]
