@@ -28,6 +28,7 @@ __all__ = [
     "forbidden",
     "is_file",
     "located",
+    "matching",
     "opened",
     "places",
 ]
@@ -168,6 +169,18 @@ def is_file(path: Path) -> bool:
     """Tell whether there is a file: a pipe or a device could keep its reader waiting for ever."""
     # Unlike pathlib's, it has an answer for a name that is too long, or that no file can have.
     return os.path.isfile(path)  # noqa: PTH113
+
+
+def matching(folder: Path, pattern: str) -> list[Path] | None:
+    """Return what in a folder has a name of some pattern, sorted; None if there is no folder."""
+    if barred(folder):
+        raise forbidden(folder)
+    try:
+        return sorted(path for path in folder.iterdir() if path.match(pattern))
+    except PermissionError:
+        raise forbidden(folder) from None
+    except (OSError, ValueError):  # it is not there, no folder, or of a name that none can have
+        return None
 
 
 def forbidden(path: Path) -> DataError:

@@ -17,7 +17,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from flexcfl.data.federation import Federation
-from flexcfl.data.files import forbidden, is_file
+from flexcfl.data.files import forbidden, is_file, matching
 from flexcfl.data.options import FORBID, Count, FolderOptions
 from flexcfl.data.user_data import MOST_CLASSES, Examples, Part, checked, federation_of_parts
 from flexcfl.errors import DataError
@@ -77,7 +77,7 @@ def load_leaf(options: LeafOptions, folder: Path | None = None) -> Federation:
 
 def _read_users(folder: Path, shape: Shape | None) -> dict[str, Examples]:
     """Read the users of all ``*.json`` files of a folder, in the order of the files' names."""
-    files = _files(folder)
+    files = matching(folder, "*.json")
     if not files:
         raise DataError(
             f"There is no *.json file in '{folder}': a LEAF dataset is a folder that holds the "
@@ -96,15 +96,6 @@ def _read_users(folder: Path, shape: Shape | None) -> dict[str, Examples]:
 def _refused(where: str, problem: str) -> DataError:
     """Return the sentence on a user of a file."""
     return DataError(f"{where} {problem}: correct the file, or leave the user out.")
-
-
-def _files(folder: Path) -> list[Path]:
-    try:
-        return sorted(path for path in folder.iterdir() if path.match("*.json"))
-    except PermissionError:
-        raise forbidden(folder) from None
-    except (OSError, ValueError):  # it is not there, no folder, or of a name that none can have
-        return []
 
 
 def _users_of(file: Path, shape: Shape | None) -> dict[str, Examples]:

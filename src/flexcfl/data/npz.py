@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pydantic.dataclasses import dataclass
 
 from flexcfl.data.federation import Federation
-from flexcfl.data.files import barred, forbidden, is_file
+from flexcfl.data.files import forbidden, is_file, matching
 from flexcfl.data.options import FORBID, FolderOptions, Seed, Share
 from flexcfl.data.user_data import ClientData, Division, Examples, federation_of_clients
 from flexcfl.errors import DataError, reason
@@ -17,9 +17,8 @@ from flexcfl.settings import keywords, shown, validated
 
 __all__ = ["NpzOptions", "count_npz", "from_folder", "load_npz", "read_npz"]
 
-PARTS = ("train", "test")
-DIVIDED = [f"{axis}_{part}" for part in PARTS for axis in "xy"]
-WHOLE = ["x", "y"]
+WHOLE = ("x", "y")
+TRAIN, TEST = ("x_train", "y_train"), ("x_test", "y_test")
 
 
 @dataclass(frozen=True, config=FORBID)
@@ -81,19 +80,14 @@ def count_npz(options: NpzOptions) -> int | None:
 
 
 def _files(folder: Path) -> list[Path]:
-    if barred(folder):
-        raise forbidden(folder)
-    try:
-        found = [path for path in folder.iterdir() if path.suffix == ".npz"]
-    except PermissionError:
-        raise forbidden(folder) from None
-    except (OSError, ValueError):  # it is not there, no folder, or of a name that none can have
+    listed = matching(folder, "*.npz")
+    if listed is None:
         raise DataError(
             f"There is no folder '{folder}': name one with an .npz file for each client, written "
             "with numpy.savez(file, x_train=..., y_train=...)."
-        ) from None
+        )
     # Systems leave files behind whose names begin with a dot.
-    found = [path for path in found if not path.name.startswith(".")]
+    found = [path for path in listed if not path.name.startswith(".")]
     if not found:
         raise DataError(
             f"There is no .npz file in '{folder}': put one for each client there, written with "
@@ -110,18 +104,15 @@ def read_npz(path: Path, where: str, *, whole: bool) -> ClientData:
     how sentences on the file begin.
     """
     arrays = _arrays(path, where)
-    if whole and list(arrays) == WHOLE:
+    names = [name for name in arrays if whole or name not in WHOLE]
+    if names == [*WHOLE]:
         return ClientData(Examples(where, arrays["x"], arrays["y"]), whole=True)
-    parts = {
-        part: Examples(where, arrays[f"x_{part}"], arrays[f"y_{part}"])
-        for part in PARTS
-        if {f"x_{part}", f"y_{part}"} <= arrays.keys()
-    }
-    # One without the other is an oversight, which is not to go unnoticed.
-    alone = [name for name in arrays if name[2:] not in parts and (whole or name not in WHOLE)]
-    if "train" not in parts or alone:
+    # One of two without the other is an oversight, which is not to go unnoticed.
+    if names not in ([*TRAIN], [*TRAIN, *TEST]):
         raise _lacking(where, arrays, whole)
-    return ClientData(parts["train"], parts.get("test"))
+    train = Examples(where, arrays["x_train"], arrays["y_train"])
+    test = Examples(where, arrays["x_test"], arrays["y_test"]) if "x_test" in names else None
+    return ClientData(train, test)
 
 
 def _lacking(where: str, arrays: dict[str, NDArray[Any]], whole: bool) -> DataError:
@@ -143,7 +134,8 @@ def _arrays(path: Path, where: str) -> dict[str, NDArray[Any]]:
             stored = np.load(stream, allow_pickle=False)
             if not isinstance(stored, NpzFile):
                 raise ValueError("it is a single array")
-            return {name: np.asarray(stored[name]) for name in WHOLE + DIVIDED if name in stored}
+            known = (*WHOLE, *TRAIN, *TEST)
+            return {name: np.asarray(stored[name]) for name in known if name in stored}
     except PermissionError:
         raise forbidden(path) from None
     except Exception as error:  # what is damaged may make zipfile and NumPy raise anything
