@@ -101,33 +101,27 @@ class Krum:
     def __call__(
         self, updates: Vectors, rows: Ids, weights: Weights, rng: np.random.Generator
     ) -> NDArray[np.float64]:
-        """Return the row of the lowest score."""
-        return _best(updates, rows, self.hostile, kept=1)
+        """Return the mean of the rows of the lowest scores."""
+        if len(rows) > 1:
+            scores = _scores(squared_distances(gram(chosen(updates, rows))), self.hostile)
+            last = self._kept(len(rows)) - 1
+            rows = rows[scores <= np.partition(scores, last)[last]]
+        return weighted_mean(updates, rows, np.ones(len(rows)))
+
+    def _kept(self, rows: int) -> int:
+        return 1
 
 
 @dataclass(frozen=True, config=FORBID)
-class MultiKrum:
+class MultiKrum(Krum):
     r"""The mean of the :math:`n - f` updates of the lowest scores, which are those of Krum.
 
     :math:`f` is the share of attackers, ``hostile``, rounded up. However small the group, so many
     are left out, but for the last one, and for updates of the same score as the last that is kept.
     """
 
-    hostile: Share = 0.3
-
-    def __call__(
-        self, updates: Vectors, rows: Ids, weights: Weights, rng: np.random.Generator
-    ) -> NDArray[np.float64]:
-        """Return the mean of the rows of the lowest scores."""
-        kept = max(1, len(rows) - count(self.hostile, len(rows)))
-        return _best(updates, rows, self.hostile, kept)
-
-
-def _best(updates: Vectors, rows: Ids, hostile: float, kept: int) -> NDArray[np.float64]:
-    if len(rows) > 1:
-        scores = _scores(squared_distances(gram(chosen(updates, rows))), hostile)
-        rows = rows[scores <= np.partition(scores, kept - 1)[kept - 1]]
-    return weighted_mean(updates, rows, np.ones(len(rows)))
+    def _kept(self, rows: int) -> int:
+        return max(1, rows - count(self.hostile, rows))
 
 
 def _scores(apart: Matrix, hostile: float) -> NDArray[np.float64]:
