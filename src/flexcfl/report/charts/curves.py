@@ -138,10 +138,9 @@ def _stacked(runs: Sequence[Record], column: str) -> NDArray[np.float64]:
 
 
 def _mean(runs: Sequence[Record], column: str) -> NDArray[np.float64]:
-    values = _stacked(runs, column)
-    numbers, _, means, _ = over_seeds(values)
-    mean = np.full(values.shape[1], np.nan)  # of a round that no seed has measured
-    mean[numbers - 1] = means
+    """Return the mean over the seeds that have a figure, NaN in rounds that none has measured."""
+    known = np.ma.masked_invalid(_stacked(runs, column))
+    mean: NDArray[np.float64] = known.mean(axis=0).filled(np.nan)
     return mean
 
 
