@@ -102,7 +102,7 @@ class Comparison:
 
     def _records(self, chart: str) -> list[Record]:
         if self._paths:
-            return Report.of(self._paths).settings[0].records
+            return list(Report.of(self._paths).settings[0].runs)
         return [
             Record(
                 settings={"run": {"seed": seed, "rounds": len(curve)}},

@@ -1,14 +1,14 @@
 """Runs put in order: those of one setting together, and in it those of one method."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from flexcfl.experiment.experiment import Tables
 from flexcfl.protocol import Flags
 from flexcfl.record.reading import read
-from flexcfl.record.record import Record, measured
+from flexcfl.record.record import Record, by_method, measured
 from flexcfl.report.charts import OF_METHODS, of_run
 from flexcfl.report.history.finding import readable
 from flexcfl.report.history.rows import flat_settings
@@ -20,8 +20,6 @@ APART = {"run.seed", "run.data", "run.device", "run.rounds", "network.nodes", "n
 CHECKPOINTS = "checkpoint_"
 ALIKE = ("data", "model", "shift")  # the tables that are the same for all runs of a setting
 MOST_DETAILED = 40  # runs whose own charts are shown: each takes about a tenth of a megabyte
-Item = TypeVar("Item")
-Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,19 +30,14 @@ class Setting:
     runs: Sequence[Record]
 
     @property
-    def records(self) -> list[Record]:
-        """The figures of all runs."""
-        return list(self.runs)
-
-    @property
     def measured(self) -> Flags:
         """For each round whether all runs are measured: over these they are compared."""
-        return measured(self.records)
+        return measured(self.runs)
 
     @property
     def methods(self) -> dict[str, list[Record]]:
         """The runs of each method, one for each seed."""
-        return _grouped(self.runs, lambda run: run.method)
+        return by_method(self.runs)
 
     @property
     def titles(self) -> list[str]:
@@ -110,26 +103,20 @@ class Report:
         setting, _, run = name.partition("-")
         chosen = self.settings[int(setting)]
         if not run:
-            begun = [record for record in chosen.records if record.done]
+            begun = [record for record in chosen.runs if record.done]
             return [of(begun).content() for of in OF_METHODS.values()] if begun else []
         record = chosen.runs[int(run)]
         return [chart.content() for chart in of_run(record)] if record.done else []
 
 
-def _grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
-    """Return the items of each key, in the order in which they appear."""
-    found: dict[Key, list[Item]] = {}
-    for item in items:
-        found.setdefault(key(item), []).append(item)
-    return found
-
-
 def _settings(runs: Sequence[Record]) -> list[Setting]:
     """Return runs by what they are run on, in the order in which that appears."""
-    found = list(_grouped(runs, lambda run: frozenset(_ground(run.settings).items())).values())
-    firsts = [each[0].settings for each in found]
+    found: dict[frozenset[tuple[str, str]], list[Record]] = {}
+    for run in runs:
+        found.setdefault(frozenset(_ground(run.settings).items()), []).append(run)
+    firsts = [each[0].settings for each in found.values()]
     names = _told_apart([_plain(each) for each in firsts], [_ground(each) for each in firsts])
-    return [Setting(name, _named(each)) for name, each in zip(names, found, strict=True)]
+    return [Setting(name, _named(each)) for name, each in zip(names, found.values(), strict=True)]
 
 
 def _ground(tables: Tables) -> dict[str, str]:
@@ -159,8 +146,10 @@ def _named(runs: Sequence[Record]) -> list[Record]:
 def _told_apart(names: Sequence[str], settings: Sequence[Mapping[str, str]]) -> list[str]:
     """Return names with the settings in which those of the same name differ."""
     pairs = list(zip(names, settings, strict=True))
-    alike = _grouped(pairs, lambda pair: pair[0])
-    differing = {name: _differing([own for _, own in each]) for name, each in alike.items()}
+    differing = {
+        name: _differing([own for other, own in pairs if other == name])
+        for name in dict.fromkeys(names)
+    }
     made = []
     for name, own in pairs:
         words = [f"{_short(key)} {own[key]}" for key in differing[name] if key in own]
