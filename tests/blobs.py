@@ -10,6 +10,11 @@ CLIENTS = 6
 
 @pytest.fixture(scope="session")
 def blobs() -> Federation:
+    """Return the federation of ``make_blobs``, made once."""
+    return make_blobs()
+
+
+def make_blobs() -> Federation:
     """Six clients, each with two of three well separated clusters."""
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], 40)

@@ -38,6 +38,7 @@ def offered(words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         ("flexcfl run --shift n", "none", "swap-all"),
         ("flexcfl run --drift m", "mmd", "label-share"),
         ("flexcfl run --model m", "mclr", "cnn"),
+        ("flexcfl run --track t", "tensorboard", "mlflow"),
         ("flexcfl compare fedavg i", "ifca-mig", "fedavg"),
         ("flexcfl algorithms c", "cfl", "ifca"),
         ("flexcfl data inspect s", "synthetic", "mnist"),

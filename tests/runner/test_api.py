@@ -325,9 +325,12 @@ def test_a_model_of_ones_own(blobs: Federation, tmp_path: Path) -> None:
     run = flexcfl.run(dataset=blobs, model=linear, out=tmp_path / "run", **FEDAVG)
     assert run.summary["model"].endswith(":linear")
     settings = (tmp_path / "run" / "experiment.toml").read_text()
-    assert "from Python, which alone has its data and model" in settings
-    anonymous = flexcfl.run(dataset=blobs, model=lambda: nn.Linear(2, 3), **FEDAVG)
+    assert "from Python, which alone has its data.\n" in settings
+    out = tmp_path / "anonymous"
+    anonymous = flexcfl.run(dataset=blobs, model=lambda: nn.Linear(2, 3), out=out, **FEDAVG)
     assert anonymous.summary["parameters"] == 9
+    settings = (out / "experiment.toml").read_text()
+    assert "from Python, which alone has its data and model.\n" in settings
 
 
 def test_data_of_ones_own_take_the_place_of_what_the_experiment_says_on_data(

@@ -5,6 +5,7 @@ import json
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -167,14 +168,18 @@ def two_layers() -> nn.Module:
 def test_a_model_of_ones_own_is_asked_for(blobs: Federation, tmp_path: Path) -> None:
     out = tmp_path / "run"
     words: dict[str, Any] = {"algorithm": "fedavg", "rounds": 2, "epochs": 1, "out": out}
-    run = flexcfl.run(dataset=blobs, model=two_layers, **words)
+    run = flexcfl.run(dataset=blobs, model=partial(two_layers), **words)
     with pytest.raises(SettingsError, match="has a model of its own, which only Python has"):
         flexcfl.load(out)
     check_same(flexcfl.load(out, model=two_layers), run)
     with pytest.raises(ModelError, match="other names or shapes"):
         flexcfl.load(out, model=lambda: nn.Linear(2, 3))
-    named = flexcfl.load(out, model=f"{two_layers.__module__}:two_layers")
-    check_same(named, run)
+    path = f"{two_layers.__module__}:two_layers"
+    check_same(flexcfl.load(out, model=path), run)
+    words["out"] = tmp_path / "named"
+    known = flexcfl.run(dataset=blobs, model=two_layers, **words)
+    assert known.summary["model"] == path
+    check_same(flexcfl.load(tmp_path / "named"), known)
 
 
 def test_shifts_of_ones_own_are_left_out(blobs: Federation, tmp_path: Path) -> None:

@@ -46,9 +46,9 @@ __all__ = [
     "fesem_mig",
     "ifca_mig",
     "legacy_options",
+    "name_and_settings",
     "random_assignment",
     "random_centres",
-    "told",
 ]
 
 
@@ -115,7 +115,7 @@ def _of_class(kind: type[Any]) -> AlgorithmEntry:
     return AlgorithmEntry(summary_of(kind), made, options)
 
 
-def told(algorithm: object) -> tuple[str, dict[str, object]]:
+def name_and_settings(algorithm: object) -> tuple[str, dict[str, object]]:
     """Return by which name and settings a class or an object is found again, as a file has it.
 
     Ours are known by what they do: ``IFCA(migrates=True)`` is ``ifca-mig``.

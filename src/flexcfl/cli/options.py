@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args
 import typer
 from typer.models import ArgumentInfo
 
-from flexcfl.experiment.options import OPTIONS, names_of
+from flexcfl.experiment.options import DECLARED, OPTIONS, names_of
 
 if TYPE_CHECKING:
     from flexcfl.experiment.layers import Layer
 
 Command: TypeAlias = Callable[..., None]
+
+
+def _complete_tracker(incomplete: str) -> list[tuple[str, str]]:
+    from flexcfl.runner.tracking import TRACKERS
+
+    return _beginning(incomplete, TRACKERS, {})
+
 
 Run: TypeAlias = Annotated[Path, typer.Argument(metavar="RUN", hidden=True)]
 Runs: TypeAlias = Annotated[list[Path], typer.Argument(metavar="RUN...", hidden=True)]
@@ -40,9 +47,9 @@ Data: TypeAlias = Annotated[
 Track: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="NAME",
-        help="Log the rounds for tensorboard or mlflow as well, each with the extra of its name; "
-        "may be repeated.",
+        metavar=DECLARED["track"].metavar,
+        help=DECLARED["track"].help,
+        autocompletion=_complete_tracker,
     ),
 ]
 Jobs: TypeAlias = Annotated[
@@ -73,7 +80,7 @@ def with_settings(kinds: type[Any]) -> Callable[[Command], Command]:
 
     Their values come to the command as one layer of settings, its first argument.
     """
-    names = names_of(kinds)
+    names = [name for name in names_of(kinds) if name in OPTIONS]
 
     def given(command: Command) -> Command:
         own = list(inspect.signature(command).parameters.values())[1:]

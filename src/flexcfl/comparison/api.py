@@ -1,7 +1,6 @@
 """``flexcfl.compare``: what the command does, from Python."""
 
-import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Unpack
 
@@ -14,9 +13,10 @@ from flexcfl.comparison.spec import ComparisonSpec
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.choices import keyword_homes
 from flexcfl.experiment.layers import spoken
-from flexcfl.experiment.objects import UserObjects, user_objects
+from flexcfl.experiment.objects import UserObjects, label_of, user_objects
 from flexcfl.experiment.options import SharedOptions, with_options
 from flexcfl.runner.callbacks import Callback, callback_list
+from flexcfl.runner.tracking.registry import tracker_names
 from flexcfl.settings import keywords, shown
 
 __all__ = ["compare"]
@@ -32,7 +32,6 @@ def compare(
     set: Mapping[str, object] | None = None,  # noqa: A002  (the command's --set)
     out: str | Path | None = None,
     progress: bool = False,
-    track: str | Sequence[str] = (),
     callbacks: Iterable[Callback] = (),
     **options: Unpack[SharedOptions],
 ) -> Comparison:
@@ -49,8 +48,6 @@ def compare(
         out: The folder to write; without one, nothing is written. If it holds this very comparison,
             begun earlier, that goes on: finished runs are not done again, others are resumed.
         progress: Whether to show what the command shows: settings, rounds and results.
-        track: Names of trackers that log every run, ``"tensorboard"`` (with ``out``) or
-            ``"mlflow"``.
         callbacks: Objects that follow every run, as for ``flexcfl.run``; ``begin`` is told the
             experiment and the folder of the next run. As they are objects of this process, all runs
             are done in it, one after the other, instead of in worker processes. Runs that were
@@ -63,6 +60,7 @@ def compare(
         ['fedavg', 'flexcfl']
 
     """
+    track = tracker_names(options.pop("track", None))
     own, given = user_objects(options)
     _check_sent(own)
     followers = callback_list(callbacks)
@@ -78,8 +76,8 @@ def compare(
         jobs=jobs,
         folder=Path(out) if out is not None else None,
         federation=own.federation,
-        track=[track] if isinstance(track, str) else list(track),
         callbacks=followers,
+        track=track,
     )
 
 
@@ -102,18 +100,11 @@ def _check_sent(own: UserObjects) -> None:
     for what, object_ in (("shift", own.shifts), ("drift", own.detector)):
         if object_ is not None:
             raise SettingsError(
-                f"A comparison runs in other processes, which do not have your {what}: "
-                "name its class as package.module:Class."
+                f"A comparison runs in other processes, which do not have your {what}: define its "
+                "class as a dataclass at the top of a module that can be imported."
             )
     if own.factory is not None:
-        _check_found(own.factory)
-
-
-def _check_found(factory: Callable[[], object]) -> None:
-    module, name = getattr(factory, "__module__", ""), getattr(factory, "__qualname__", "")
-    found = getattr(sys.modules.get(module), name, None)
-    if found is not factory or module == "__main__":
         raise SettingsError(
-            f"The model {name or factory!r:.60} cannot be found by other processes: define it at "
+            f"The model {label_of(own.factory)} cannot be found by other processes: define it at "
             "the top of a module that can be imported, and name it as package.module:factory."
         )

@@ -72,6 +72,8 @@ def _own(found: object) -> Dataset[Any]:
     """Understand a person's own function that returns a federation, or a dataset with settings."""
     if isinstance(found, Dataset):
         return found
+    if isinstance(found, type) and dataclasses.is_dataclass(found) and _is_called(found):
+        return Dataset(found.__name__, summary_of(found), None, found, _called_itself)
     if not callable(found):
         raise TypeError(
             "must be a function without arguments that returns a flexcfl.data.Federation, or a "
@@ -79,6 +81,14 @@ def _own(found: object) -> Dataset[Any]:
         )
     load = partial(_called, found)
     return Dataset(getattr(found, "__name__", "own"), summary_of(found), None, NoOptions, load)
+
+
+def _is_called(kind: type[Any]) -> bool:
+    return any("__call__" in each.__dict__ for each in kind.__mro__)
+
+
+def _called_itself(options: Any, folder: Path | None) -> Federation:
+    return _called(options, NoOptions(), folder)
 
 
 def _called(

@@ -1,21 +1,34 @@
-"""What a caller brings along as objects, in place of what an experiment can only name."""
+"""What Python gives as classes and objects where an experiment has names.
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING
+What can be found again by a name and options is written down as these. The rest stays an object,
+which a run that goes on is given again.
+"""
 
-from flexcfl.algorithms import told
-from flexcfl.data import Federation
+import sys
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from flexcfl.algorithms import name_and_settings
+from flexcfl.data import DATASETS, Federation
 from flexcfl.errors import SettingsError
-from flexcfl.experiment.options import OPTIONS, SharedOptions
+from flexcfl.experiment.choices import KINDS, names
+from flexcfl.experiment.experiment import plain_table
+from flexcfl.experiment.options import OPTIONS
+from flexcfl.extensions import RAISED, in_short
+from flexcfl.settings import validated
 from flexcfl.shifts import Shift
 from flexcfl.shifts.detection import Detector
 
 if TYPE_CHECKING:
     from torch import nn
 
-__all__ = ["NO_OBJECTS", "UserObjects", "user_objects"]
+__all__ = ["NO_OBJECTS", "PARTS", "UserObjects", "label_of", "user_objects"]
+
+Named: TypeAlias = tuple[str, dict[str, Any]]  # a name, and options
+# The options that may be objects, and what the object of each is called.
+PARTS = {"dataset": "data", "model": "model", "shift": "shifts", "drift": "detector"}
 
 
 @dataclass(frozen=True)
@@ -43,13 +56,10 @@ class UserObjects:
     @property
     def parts(self) -> tuple[str, ...]:
         """What of a run cannot be had again from its settings alone."""
-        brought = {
-            "data": self.federation,
-            "model": self.factory,
-            "shifts": self.shifts or None,
-            "detector": self.detector,
-        }
-        return tuple(name for name, object_ in brought.items() if object_ is not None)
+        held = (self.federation, self.factory, self.shifts or None, self.detector)
+        return tuple(
+            part for part, each in zip(PARTS.values(), held, strict=True) if each is not None
+        )
 
 
 def _has(object_: object, *methods: str) -> bool:
@@ -61,36 +71,177 @@ def _has(object_: object, *methods: str) -> bool:
 NO_OBJECTS = UserObjects()
 
 
-def user_objects(options: SharedOptions) -> tuple[UserObjects, dict[str, object]]:
-    """Return the objects among options, and all options as an experiment names them."""
-    dataset, model = options.get("dataset"), options.get("model")
-    shift, drift = options.get("shift"), options.get("drift")
-    federation = dataset if isinstance(dataset, Federation) else None
-    factory = model if callable(model) else None
-    shifts = shift if isinstance(shift, Mapping) else None
-    detector = None if isinstance(drift, str) else drift
-    given: dict[str, object] = {**options}
+def user_objects(
+    options: Mapping[str, Any], keep: Collection[str] = ()
+) -> tuple[UserObjects, dict[str, Any]]:
+    """Return the objects that cannot be written down, and all options as an experiment names them.
+
+    Parts to ``keep`` stay objects in any case.
+    """
+    given = dict(options)
+    held: dict[str, Any] = {}
+    for option, part in PARTS.items():
+        value = given.get(option)
+        if value is None or _is_name(option, value):
+            continue
+        settings = None if part in keep else _written_down(option, value)
+        if settings is None:
+            held[part], given[option] = _kept(option, value)
+        else:
+            _replace(given, option, settings)
     algorithm = given.get("algorithm")
     if algorithm is not None and not isinstance(algorithm, str):
-        name, chosen = told(algorithm)
-        for each, option in OPTIONS.items():
-            if option.setting in chosen and given.get(each) is not None:
-                raise SettingsError(f"'{each}' is set twice: leave it out beside the algorithm.")
-        given |= {"algorithm": name, **chosen}
-    if federation is not None:
-        given["dataset"] = federation.name
-    if factory is not None:
-        given["model"] = name_of(factory)
-    if shifts is not None:
-        given["shift"] = list(shifts)
-    if detector is not None:
-        given["drift"] = name_of(type(detector))
-    return UserObjects(federation, factory, shifts, detector), given
+        name, settings = name_and_settings(algorithm)
+        _replace(given, "algorithm", {"algorithm.name": name, **settings})
+    return UserObjects(*(held.get(part) for part in PARTS.values())), given
 
 
-def name_of(factory: "Callable[[], object]") -> str:
-    """Return the name of a factory or a class in the form in which a TOML file could name it."""
-    while isinstance(factory, partial):
-        factory = factory.func
-    name = getattr(factory, "__qualname__", type(factory).__qualname__)
-    return f"{getattr(factory, '__module__', None) or 'python'}:{name}"
+def _is_name(option: str, value: object) -> bool:
+    """Whether an option names something, or is for others to refuse."""
+    if option == "shift" and isinstance(value, list | tuple):
+        return all(isinstance(each, str) for each in value)
+    nothing = option in ("dataset", "model") and not isinstance(value, Federation)
+    return isinstance(value, str) or (nothing and not (callable(value) or is_dataclass(value)))
+
+
+def _replace(given: dict[str, Any], option: str, settings: Mapping[str, Any]) -> None:
+    """Put the settings of an object in the place of the option."""
+    for each, known in OPTIONS.items():
+        if each != option and known.setting in settings and given.get(each) is not None:
+            raise SettingsError(f"'{each}' is set twice: leave it out beside the {option}.")
+    del given[option]
+    given |= settings
+
+
+def _written_down(option: str, value: Any) -> dict[str, Any] | None:
+    """Return the settings by which a class, a function or an object is made again, if it is."""
+    table = OPTIONS[option].setting.partition(".")[0]
+    listed = value if option == "shift" and isinstance(value, list | tuple) else [value]
+    if isinstance(value, Federation | Mapping):  # of shifts by names of the caller's own
+        return None
+    found = [_named(table, each, alone=len(listed) == 1) for each in listed]
+    known = [each for each in found if each is not None]
+    if len(known) < len(found):
+        return None
+    together: dict[str, Any] = {}
+    for _, its in known:  # an option is for all shifts that have it
+        if any(together.setdefault(key, own) != own for key, own in its.items()):
+            return None
+    several = [name for name, _ in known]
+    name = several if option == "shift" else several[0]
+    settings = {f"{table}.{key}": own for key, own in together.items() if own is not None}
+    return {f"{table}.name": name, **settings}
+
+
+def _named(table: str, given: Any, *, alone: bool) -> Named | None:
+    """Return the name and the options by which something is found again.
+
+    A class that is ``alone`` leaves its options to other settings.
+    """
+    if isinstance(given, str):  # among objects, from which its options are apart
+        given = KINDS[table].options_of(given)
+    is_object = is_dataclass(given) and not isinstance(given, type)
+    kind = type(given) if is_object else given
+    name = _name_of_ours(table, kind) or _path_of(kind)
+    if name is None or (is_object and table == "model"):  # which has no options
+        return None
+    if not is_object and (alone or not isinstance(kind, type)):
+        return name, {}
+    try:
+        made = given if is_object else kind()
+        options = {each.name: None for each in fields(made)} | _plain(made)
+        again = validated(kind, {key: own for key, own in options.items() if own is not None}, "")
+    except RAISED:  # of a class that is the caller's own
+        return None
+    return (name, options) if plain_table(again) == plain_table(made) else None
+
+
+def _plain(made: Any) -> dict[str, Any]:
+    """Return the options of an object, or raise a ``TypeError`` where a file cannot have them."""
+    options = plain_table(made)
+    for value in _inside(options):
+        if not isinstance(value, bool | int | float | str):
+            raise TypeError(f"{value!r:.60} cannot be written down")
+    return options
+
+
+def _inside(value: Any) -> list[Any]:
+    if isinstance(value, Mapping):
+        return [inner for each in value.values() for inner in _inside(each)]
+    if isinstance(value, list):
+        return [inner for each in value for inner in _inside(each)]
+    return [value]
+
+
+def _name_of_ours(table: str, kind: object) -> str | None:
+    """Return by which name flexcfl itself has a class of options."""
+    ours = KINDS[table].ours if table in KINDS else {}
+    return next((name for name, each in ours.items() if each is kind), None)
+
+
+def _path_of(kind: object) -> str | None:
+    """Return where a class or a function can be imported from by other processes, if it can."""
+    module, name = getattr(kind, "__module__", None), getattr(kind, "__qualname__", None)
+    if not isinstance(module, str) or not isinstance(name, str) or module == "__main__":
+        return None
+    try:
+        found = reduce(getattr, name.split("."), sys.modules[module])
+    except (AttributeError, KeyError):
+        return None
+    return f"{module}:{name}" if found is kind else None
+
+
+def _kept(option: str, value: Any) -> tuple[Any, Any]:
+    """Return the object of an option, and what the experiment calls it."""
+    if option == "dataset":
+        federation = value if isinstance(value, Federation) else _loaded(value)
+        return federation, federation.name
+    if option == "model":
+        return value, label_of(value)
+    if option == "drift":
+        return _made(value), label_of(value)
+    listed = value if isinstance(value, list | tuple) else [value]
+    if isinstance(value, Mapping):
+        shifts = dict(value)
+    else:
+        labels = [each if isinstance(each, str) else _label_of_shift(each) for each in listed]
+        names(labels)  # which refuses one that is there twice
+        kinds = [
+            KINDS["shift"].options_of(each) if isinstance(each, str) else each for each in listed
+        ]
+        shifts = dict(zip(labels, map(_made, kinds), strict=True))
+    return shifts, list(shifts)
+
+
+def _label_of_shift(shift: object) -> str:
+    kind = shift if isinstance(shift, type) else type(shift)
+    return _name_of_ours("shift", kind) or label_of(kind)
+
+
+def _made(given: Any) -> Any:
+    """Return an object, made with the defaults where its class is given."""
+    if not isinstance(given, type):
+        return given
+    try:
+        return given()
+    except RAISED as error:
+        raise SettingsError(
+            f"{given.__name__} could not be made ({in_short(error)}): give an object of it."
+        ) from error
+
+
+def _loaded(given: Any) -> Federation:
+    """Return the federation that a function, a class or an object of the caller's makes."""
+    try:
+        dataset = DATASETS.understand(given)
+    except TypeError as error:
+        raise SettingsError(f"The dataset {error}") from None
+    return dataset.load(_made(dataset.options), None)
+
+
+def label_of(given: Any) -> str:
+    """Return what a factory, a class or an object is called, in the form of a path to import."""
+    while isinstance(given, partial):
+        given = given.func
+    named = given if hasattr(given, "__qualname__") else type(given)
+    return f"{getattr(named, '__module__', None) or 'python'}:{named.__qualname__}"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from flexcfl.shifts import Shift
     from flexcfl.shifts.detection import Detector
 
-__all__ = ["OPTIONS", "Option", "Options", "SharedOptions", "names_of", "with_options"]
+__all__ = ["DECLARED", "OPTIONS", "Option", "Options", "SharedOptions", "names_of", "with_options"]
 
 PLACE = "options: Those of the command, by the same names."  # in a docstring
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
@@ -29,7 +29,7 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Option:
-    """An option: the setting that it stands for, and what is said of it.
+    """An option: the setting that it stands for, if it does, and what is said of it.
 
     ``help`` is what the command says, ``python`` what Python says where it takes more than a name.
     ``kind`` is the type of a value on the command line.
@@ -51,13 +51,14 @@ class SharedOptions(TypedDict, total=False):
     """The options of a run that all runs of a comparison share."""
 
     dataset: Annotated[
-        "str | Federation | None",
+        "str | Federation | Callable[[], Federation] | object | None",
         Option(
             "data.name",
             "digits, synthetic, clusters, mnist, femnist, fashion-mnist, leaf, npz, or your own "
             "as package.module:function. It brings its own settings along, which the other options "
             "override. [default: digits]",
-            'A name such as ``"mnist"``, or a federation of your own.',
+            'A name such as ``"mnist"``, a federation of your own, or what makes one: a function, '
+            "a class, or an object with options.",
         ),
     ]
     model: Annotated[
@@ -65,8 +66,8 @@ class SharedOptions(TypedDict, total=False):
         Option(
             "model.name",
             "mclr, mlp, cnn, or a network of your own as package.module:factory.",
-            '``"mclr"``, ``"mlp"``, ``"cnn"``, ``"package.module:factory"``, or a function that '
-            "returns an ``nn.Module``.",
+            '``"mclr"``, ``"mlp"``, ``"cnn"``, ``"package.module:factory"``, or a function or a '
+            "class that makes an ``nn.Module``.",
         ),
     ]
     groups: Annotated[
@@ -98,25 +99,27 @@ class SharedOptions(TypedDict, total=False):
         float | None, Option("local.rate", "The clients' learning rate.", "", "X", float)
     ]
     shift: Annotated[
-        "str | Sequence[str] | Mapping[str, Shift] | None",
+        "str | type[Any] | Shift | Sequence[str | type[Any] | Shift] | Mapping[str, Shift] | None",
         Option(
             "shift.name",
             "How clients' data change: swap-all, swap-part, incremental, label-permutation, "
             "rotation, gradual, recurring, your own as package.module:Class, or none; may be "
             "repeated. [default: swap-all for digits, else none]",
-            'How clients\' data change, such as ``"swap-all"``; several act together, ``"none"`` '
-            'keeps them as they are. Shifts of your own are given as ``{"name": shift}``.',
+            'How clients\' data change: a name such as ``"swap-all"``, a class, an object such as '
+            "``flexcfl.shifts.SwapAll(0.1)``, or a list of them, which act together; "
+            '``"none"`` keeps the data as they are. ``{"name": shift}`` calls a shift by a name.',
             kind=list[str],
         ),
     ]
     drift: Annotated[
-        "str | Detector | None",
+        "str | type[Any] | Detector | None",
         Option(
             "drift.name",
             "How clients notice that their data have drifted: label-share, wasserstein, "
             "wasserstein-counts, mmd, or your own as package.module:Class. [default: label-share]",
             "How clients notice that their data have drifted: a name such as "
-            '``"label-share"``, or a detector of your own.',
+            '``"label-share"``, a class, or an object such as '
+            "``flexcfl.shifts.detection.LabelShare(fraction=0.2)``.",
         ),
     ]
     data: Annotated[
@@ -125,6 +128,17 @@ class SharedOptions(TypedDict, total=False):
     ]
     device: Annotated[
         str | None, Option("run.device", "Where to compute: cpu, cuda. [default: cpu]")
+    ]
+    track: Annotated[
+        "str | Sequence[str] | None",
+        Option(
+            "",
+            "Log the rounds for tensorboard or mlflow as well, each with the extra of its name; "
+            "may be repeated.",
+            'Log the rounds for ``"tensorboard"`` (which needs ``out``), ``"mlflow"`` or both, '
+            "each with the extra of its name.",
+            kind=list[str],
+        ),
     ]
 
 
@@ -156,15 +170,18 @@ class Options(SharedOptions, total=False):
 
 
 FIRST = ("dataset", "model", "algorithm")
-OPTIONS: Mapping[str, Option] = {
+DECLARED: Mapping[str, Option] = {
     name: hint.__metadata__[0] for name, hint in Options.__annotations__.items()
 }
+OPTIONS: Mapping[str, Option] = {name: each for name, each in DECLARED.items() if each.setting}
+"""Those that stand for a setting."""
 
 
 def names_of(kinds: type[Any]) -> list[str]:
     """Return the names of the options of a class, in the order in which they are shown."""
     names = list(kinds.__annotations__)
-    return sorted(names, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))
+    known = {name: place for place, name in enumerate(FIRST)} | {"track": len(FIRST) + 1}
+    return sorted(names, key=lambda name: known.get(name, len(FIRST)))
 
 
 def with_options(kinds: type[Any]) -> Callable[[FunctionT], FunctionT]:
@@ -199,5 +216,5 @@ def _kind(kinds: type[Any], name: str) -> Any:
 
 def _told(kinds: type[Any]) -> str:
     """Return what a docstring says of options, one after the other."""
-    lines = (f"{name}: {OPTIONS[name].meaning}" for name in names_of(kinds))
+    lines = (f"{name}: {DECLARED[name].meaning}" for name in names_of(kinds))
     return "\n        ".join(lines)

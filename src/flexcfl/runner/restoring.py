@@ -24,7 +24,17 @@ from flexcfl.runner.loop import Past
 from flexcfl.runner.origin import Origin
 from flexcfl.runner.prepare import Prepared
 
-__all__ = ["WRONG", "About", "Restored", "Table", "check_arrays", "check_own", "restored", "served"]
+__all__ = [
+    "WRONG",
+    "About",
+    "Restored",
+    "Table",
+    "check_arrays",
+    "check_own",
+    "own_parts",
+    "restored",
+    "served",
+]
 
 # What arrays of wrong sizes lead to, wherever they are used.
 WRONG = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -113,12 +123,24 @@ def restored(
 
 def check_own(folder: Path, own: UserObjects) -> None:
     """Refuse to go on with a run without what only Python has of it."""
+    origin = _origin(folder)
+    if origin is not None:
+        origin.check_own(own.parts)
+
+
+def own_parts(folder: Path) -> tuple[str, ...]:
+    """Return which parts of the run in a folder only Python has."""
+    origin = _origin(folder)
+    return () if origin is None else origin.own
+
+
+def _origin(folder: Path) -> Origin | None:
+    """Return what a run was made of, as the newest checkpoint says that can be read."""
     for manifest in Store(folder / CHECKPOINTS).manifests():
-        if isinstance(manifest, str):
-            continue
-        with suppress(UnfitError):  # of which will be told when it is to be used
-            _about(manifest.content, []).origin.check_own(own.parts)
-            return
+        with suppress(UnfitError):  # raised again when it is to be used
+            if not isinstance(manifest, str):
+                return _about(manifest.content, []).origin
+    return None
 
 
 def _about(content: Any, arrays: Sequence[NDArray[Any]]) -> About:

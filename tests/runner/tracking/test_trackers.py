@@ -3,10 +3,13 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import flexcfl
 from flexcfl.cli import main
+from flexcfl.data import Federation
 from flexcfl.errors import SettingsError
 from flexcfl.runner.tracking import TRACKERS, MLflow, TensorBoard, trackers
 from flexcfl.runner.tracking.logged import summary_values
@@ -18,7 +21,30 @@ def test_by_name() -> None:
     assert set(TRACKERS) == {"tensorboard", "mlflow"}
     (found,) = trackers(["tensorboard", " tensorboard,"])
     assert isinstance(found, TensorBoard)
-    assert trackers([]) == trackers([""]) == []
+    assert trackers([]) == trackers([""]) == trackers(None) == []
+
+
+def test_a_run_and_a_resumed_one_take_names(blobs: Federation, tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard", reason="needs flexcfl[tensorboard]")
+
+    class Stopping(flexcfl.Callback):
+        def round(self, done: Any) -> None:
+            if done.figures.round == 1:
+                raise KeyboardInterrupt
+
+    out, short = tmp_path / "run", {"dataset": blobs, "rounds": 2, "algorithm": "fedavg"}
+    given: dict[str, Any] = {**short, "out": out, "track": "tensorboard"}
+    with pytest.raises(KeyboardInterrupt):
+        flexcfl.run(callbacks=[Stopping()], **given)
+    assert not (out / "tensorboard").exists()  # which followed the callback that stopped it
+    flexcfl.resume(out, dataset=blobs, track=["tensorboard"])
+    assert len(list((out / "tensorboard").iterdir())) == 1
+    for name, sentence in (("tensorbord", "did you mean 'tensorboard'"), (5, "track must be a na")):
+        wrong: dict[str, Any] = {**short, "track": name}
+        with pytest.raises(SettingsError, match=sentence):
+            flexcfl.run(**wrong)
+        with pytest.raises(SettingsError, match=sentence):
+            flexcfl.compare(track=wrong["track"])
 
 
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:

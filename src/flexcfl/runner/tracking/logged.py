@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from flexcfl.experiment.experiment import Experiment
 from flexcfl.record.tables import GroupFigures, RoundFigures
-from flexcfl.runner import Beginning
+from flexcfl.runner.callbacks import Beginning
 
 __all__ = ["Setting", "Values", "past", "round_values", "settings", "summary_values"]
 

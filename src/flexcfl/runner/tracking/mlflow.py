@@ -14,7 +14,8 @@ from flexcfl.errors import FlexcflError, SettingsError, TrainingError
 from flexcfl.record import lifecycle
 from flexcfl.record.folder import write
 from flexcfl.record.tables import Round
-from flexcfl.runner import Beginning, Callback, Run
+from flexcfl.runner.callbacks import Beginning, Callback
+from flexcfl.runner.result import Run
 from flexcfl.runner.stopping import StoppedError
 from flexcfl.runner.tracking import logged
 from flexcfl.runner.tracking.logged import Values

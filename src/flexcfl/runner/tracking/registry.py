@@ -4,12 +4,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from flexcfl.errors import SettingsError, unknown
-from flexcfl.runner import Callback
-from flexcfl.runner.callbacks import Tell
+from flexcfl.runner.callbacks import Callback, Tell
 from flexcfl.runner.tracking.mlflow import MLflow
 from flexcfl.runner.tracking.tensorboard import TensorBoard
 
-__all__ = ["TRACKERS", "Tracker", "trackers"]
+__all__ = ["TRACKERS", "Tracker", "tracker_names", "trackers"]
 
 
 class Tracker(Callback, Protocol):
@@ -23,18 +22,29 @@ TRACKERS: Mapping[str, Callable[[], Tracker]] = {"tensorboard": TensorBoard, "ml
 """Every tracker by its name."""
 
 
-def trackers(names: Iterable[str], tell: Tell | None = None) -> list[Tracker]:
-    """Return trackers by their names, each once, when it is known that they can be used.
-
-    A name may be several, with commas between them. Where all could be used before, ``tell`` is
-    told of those that cannot any more, and they are left out.
-    """
-    said = (name.strip() for each in names for name in each.split(","))
-    chosen = dict.fromkeys(filter(None, said))
+def tracker_names(names: str | Iterable[str] | None) -> list[str]:
+    """Return the names of trackers, each once; a text may be several, with commas between them."""
+    listed = [names] if isinstance(names, str) else names or ()
+    if not isinstance(listed, Iterable) or not all(isinstance(each, str) for each in listed):
+        raise SettingsError(
+            f"track must be a name such as 'mlflow' or a list of names, not {names!r:.60}."
+        )
+    several = (name.strip() for each in listed for name in each.split(","))
+    chosen = list(dict.fromkeys(filter(None, several)))
     for name in chosen:
         if name not in TRACKERS:
             raise SettingsError(unknown("tracker", name, TRACKERS))
-    return [each for each in (TRACKERS[name]() for name in chosen) if _usable(each, tell)]
+    return chosen
+
+
+def trackers(names: str | Iterable[str] | None, tell: Tell | None = None) -> list[Tracker]:
+    """Return trackers by their names, when it is known that they can be used.
+
+    Where all could be used before, ``tell`` is told of those that cannot any more, and they are
+    left out.
+    """
+    made = (TRACKERS[name]() for name in tracker_names(names))
+    return [each for each in made if _usable(each, tell)]
 
 
 def _usable(tracker: Tracker, tell: Tell | None) -> bool:

@@ -9,7 +9,8 @@ from flexcfl import disk
 from flexcfl.errors import SettingsError
 from flexcfl.record.folder import told
 from flexcfl.record.tables import Round
-from flexcfl.runner import Beginning, Callback, Run
+from flexcfl.runner.callbacks import Beginning, Callback
+from flexcfl.runner.result import Run
 from flexcfl.runner.tracking import logged
 from flexcfl.runner.tracking.logged import Values
 from flexcfl.runner.tracking.needing import needed
