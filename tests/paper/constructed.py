@@ -61,7 +61,7 @@ def result(of: Part, seed: int = 0, rounds: int = ROUNDS, best: float | None = 0
     return Result(cell, summary(cell, best), {"accuracy": accuracy}, path=NOWHERE)
 
 
-def leave(folder: Path, cell: Cell, best: float = 0.5) -> Path:
+def write_run(folder: Path, cell: Cell, best: float = 0.5) -> Path:
     """Write what a finished run leaves of which is read; its accuracy rises evenly to the best."""
     path = folder / cell.folder
     path.mkdir(parents=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from flexcfl.paper.bound import Measured, csv, draw, measured, rows, table
-from flexcfl.paper.divergence import PROVED, kept
+from flexcfl.paper.divergence import PROVED, holds
 
 CHECKOUT = Path(__file__).parents[2]
 REAL = Path(os.environ.get("FLEXCFL_DATA") or CHECKOUT.parent / "shared" / "data")
@@ -23,7 +23,7 @@ def digits() -> Measured:
 def test_the_bound_holds_in_groups_that_flexcfl_found(digits: Measured) -> None:
     assert [each.rate for each in digits.divergences] == [0.3, 0.01]
     for each in digits.divergences:
-        assert all(kept(each)[name] for name in PROVED)
+        assert all(holds(each)[name] for name in PROVED)
         assert each.groups.shape == (6, 5)
         assert (each.clients[1:] > 0).any()
 
@@ -61,7 +61,7 @@ def test_the_table_has_the_client_that_has_gone_farthest(digits: Measured) -> No
         (mine,) = [each for each in digits.divergences if each.rate == rate]
         farthest = mine.clients[epoch].max()
         assert entry.ours.mean == farthest
-        bounds = [figure.mean for figure in entry.beside.values() if figure.mean is not None]
+        bounds = [figure.mean for figure in entry.further.values() if figure.mean is not None]
         assert len(bounds) >= 2
         assert min(bounds) >= farthest * (1 - 1e-9)  # which one step meets
     assert found.notes[-1].startswith("Every inequality that the proof gives holds")
@@ -88,5 +88,5 @@ def test_the_bound_holds_on_mnist() -> None:
         pytest.skip(f"The real files are not in {REAL}; FLEXCFL_DATA can name their folder.")
     found = measured(REAL, "mnist", rounds=5, rates=(0.03, 0.001), epochs=5)
     for each in found.divergences:
-        assert all(kept(each)[name] for name in PROVED)
+        assert all(holds(each)[name] for name in PROVED)
         assert each.groups.shape == (6, 3)

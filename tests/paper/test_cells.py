@@ -13,7 +13,7 @@ from flexcfl.paper.catalogue import CLASSES, METHODS, ROWS, SHIFTS, motivation, 
 from flexcfl.paper.cells import CHOICES, Cell, Part
 from flexcfl.paper.figures import RATES
 from flexcfl.paper.results import finished
-from tests.paper.constructed import leave, part
+from tests.paper.constructed import part, write_run
 
 EVERY_ROW = [*ROWS.values(), *map(motivation, CLASSES)]
 EVERY_METHOD = [*METHODS.values(), *map(sharing, RATES)]
@@ -126,7 +126,7 @@ def confusable() -> list[Cell]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("cells")
     for number, cell in enumerate(confusable()):
-        leave(path, cell, best=(number + 1) / 100)
+        write_run(path, cell, best=(number + 1) / 100)
     return path
 
 
@@ -149,13 +149,13 @@ def test_of_what_was_never_run_nothing_is_found(folder: Path, tmp_path: Path) ->
 
 def test_what_has_no_summary_yet_is_not_finished(tmp_path: Path) -> None:
     for seed in range(2):
-        leave(tmp_path, Cell(part(), seed, 3))
+        write_run(tmp_path, Cell(part(), seed, 3))
     (tmp_path / Cell(part(), 1, 3).folder / "summary.json").unlink()
     assert [found.cell.seed for found in finished(tmp_path, [part()])] == [0]
 
 
 def test_a_result_has_the_figures_of_its_rounds(tmp_path: Path) -> None:
-    path = leave(tmp_path, Cell(part(), 0, 4), best=0.8)
+    path = write_run(tmp_path, Cell(part(), 0, 4), best=0.8)
     head = "round,group,accuracy,loss,clients,discrepancy"
     (path / "groups.csv").write_text(f"{head}\n3,0,,,9,\n4,0,,,2,\n4,1,,,7,\n")
     (found,) = finished(tmp_path, [part()])
@@ -166,7 +166,7 @@ def test_a_result_has_the_figures_of_its_rounds(tmp_path: Path) -> None:
 
 
 def test_the_folder_of_another_run_is_refused(tmp_path: Path) -> None:
-    path = leave(tmp_path, Cell(part(), 0, 3))
+    path = write_run(tmp_path, Cell(part(), 0, 3))
     file = path / "experiment.toml"
     file.write_text(file.read_text().replace("batch = 10", "batch = 20"))
     with pytest.raises(SettingsError, match=r"is another one \(\[local\] batch is not the same\)"):

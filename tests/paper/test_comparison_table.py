@@ -1,4 +1,4 @@
-"""Sheets: text, Markdown and CSV say the same, and say it as a person expects."""
+"""Comparison tables: text, Markdown and CSV say the same, and say it as a person expects."""
 
 import csv
 import io
@@ -38,7 +38,7 @@ entries = st.builds(
     st.dictionaries(st.sampled_from(["final", "default"]), figures),
     st.sampled_from([None, 0, 1, 3]),
 )
-sheets = st.lists(entries, max_size=9, unique_by=lambda entry: (entry.block, entry.column)).map(
+tables = st.lists(entries, max_size=9, unique_by=lambda entry: (entry.block, entry.column)).map(
     lambda found: ComparisonTable("title", sorted(found, key=lambda entry: entry.block))
 )
 
@@ -77,10 +77,10 @@ def test_csv_has_the_figures_in_full_and_none_that_is_not_known() -> None:
 
 
 @settings(max_examples=40)
-@given(sheets)
-def test_text_and_markdown_have_the_same_cells(sheet: ComparisonTable) -> None:
-    marked = [[cell for cell in row if cell] for row in cells(sheet.markdown())]
-    _, _, *lines, _ = sheet.text().splitlines()
+@given(tables)
+def test_text_and_markdown_have_the_same_cells(table: ComparisonTable) -> None:
+    marked = [[cell for cell in row if cell] for row in cells(table.markdown())]
+    _, _, *lines, _ = table.text().splitlines()
     plain = [
         re.split(r" {2,}", line.strip())
         for line in lines
@@ -91,14 +91,14 @@ def test_text_and_markdown_have_the_same_cells(sheet: ComparisonTable) -> None:
 
 
 @settings(max_examples=40)
-@given(sheets)
-def test_csv_has_what_the_table_shows(sheet: ComparisonTable) -> None:
-    rows = list(csv.DictReader(io.StringIO(sheet.csv())))
-    shown = [cell for _, _, *row in cells(sheet.markdown())[1:] for cell in row]
+@given(tables)
+def test_csv_has_what_the_table_shows(table: ComparisonTable) -> None:
+    rows = list(csv.DictReader(io.StringIO(table.csv())))
+    shown = [cell for _, _, *row in cells(table.markdown())[1:] for cell in row]
     assert len(rows) == sum(cell not in ("", "-") for cell in shown)
     by_name = {(row["block"], row["column"], row["figure"]): float(row["value"]) for row in rows}
     assert len(by_name) == len(rows)
-    for entry in sheet.entries:
+    for entry in table.entries:
         name = (", ".join(entry.block), entry.column)
         assert by_name.get((*name, "ours")) == entry.ours.mean
         assert by_name.get((*name, "paper")) == entry.paper
@@ -146,20 +146,20 @@ def test_differences_as_they_are_printed(
 def test_the_best_of_a_block_are_marked_if_figures_are_scores(means: list[float | None]) -> None:
     entries = [Entry(("a",), f"m{place}", Figure(mean, None)) for place, mean in enumerate(means)]
     for scores in (True, False):
-        sheet = ComparisonTable("title", entries, scores=scores)
-        head, ours = cells(sheet.markdown())
+        table = ComparisonTable("title", entries, scores=scores)
+        head, ours = cells(table.markdown())
         marked = {name for name, cell in zip(head, ours, strict=True) if cell.startswith("**")}
         known = [mean for mean in means if mean is not None]
         best = {f"m{place}" for place, mean in enumerate(means) if known and mean == max(known)}
         assert marked == (best if scores else set())
-        assert "*" not in sheet.text()
+        assert "*" not in table.text()
 
 
 def test_our_line_may_have_another_name() -> None:
-    sheet = ComparisonTable("title", [Entry(("a",), "b", ONE)], ours="measured")
-    assert [row[1] for row in cells(sheet.markdown())[1:]] == ["measured"]
-    assert "measured" in sheet.text()
-    assert "a,b,measured,91.25" in sheet.csv()
+    table = ComparisonTable("title", [Entry(("a",), "b", ONE)], ours="measured")
+    assert [row[1] for row in cells(table.markdown())[1:]] == ["measured"]
+    assert "measured" in table.text()
+    assert "a,b,measured,91.25" in table.csv()
 
 
 def test_a_spread_is_shown_where_there_are_several_seeds() -> None:
@@ -207,7 +207,7 @@ def test_what_has_other_rounds_is_a_block_of_its_own_after_the_whole_ones() -> N
     ]
 
 
-def test_a_sheet_without_entries_still_has_its_title_and_notes() -> None:
+def test_a_table_without_entries_still_has_its_title_and_notes() -> None:
     empty = ComparisonTable("A title", [], ("A note.",))
     assert empty.text().split("\n")[0] == "A title"
     assert "A note." in empty.text()

@@ -14,7 +14,7 @@ from flexcfl.paper import conduct as conducting
 from flexcfl.paper.cells import Cell
 from flexcfl.paper.conduct import Request, conduct
 from flexcfl.record.lock import locked
-from tests.paper.constructed import leave
+from tests.paper.constructed import write_run
 
 ROW = ("synthetic-mclr",)
 FILES = ["table3-runs.csv", "table3.csv", "table3.html", "table3.md", "table3.txt"]
@@ -33,7 +33,7 @@ def finish(folder: Path, asked: Request, but: int = 0) -> list[Cell]:
     cells = asked.cells()
     for number, cell in enumerate(cells[: len(cells) - but]):
         if not (folder / cell.folder).exists():
-            leave(folder, cell, best=0.5 + number / 100)
+            write_run(folder, cell, best=0.5 + number / 100)
     return cells
 
 

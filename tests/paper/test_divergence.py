@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flexcfl.paper.divergence import PROVED, kept, measure
+from flexcfl.paper.divergence import PROVED, holds, measure
 from flexcfl.paper.regression import Examples, descend, gradient, group_loss, loss
 
 few = settings(max_examples=40)
@@ -48,7 +48,7 @@ CALM = np.zeros(4)
 @few
 def test_the_bound_holds_for_every_client_and_group(seed: int, rate: float, eta_g: float) -> None:
     groups, models = drawn(np.random.default_rng(seed))
-    found = kept(measure(groups, models, rate, epochs=6, eta_g=eta_g))
+    found = holds(measure(groups, models, rate, epochs=6, eta_g=eta_g))
     assert all(found[name] for name in PROVED), found
 
 
@@ -90,29 +90,29 @@ def test_models_do_come_apart_exponentially_where_the_rate_is_too_large_for_the_
 
 def test_a_delta_that_is_too_small_is_found_out() -> None:
     found = measure([LEANING], CALM[None], rate=0.1, epochs=3)
-    assert kept(found)["lemma"]
-    assert not kept(replace(found, deltas=0.99 * found.deltas))["lemma"]
+    assert holds(found)["lemma"]
+    assert not holds(replace(found, deltas=0.99 * found.deltas))["lemma"]
     elsewhere = found.deltas * [1.0, 0.99]
-    assert not kept(replace(found, deltas=elsewhere))["lemma"]  # for one client alone
+    assert not holds(replace(found, deltas=elsewhere))["lemma"]  # for one client alone
 
 
 def test_an_l_that_is_too_small_is_found_out() -> None:
     # Of no use with small rates: for those a convex loss needs no L at all (convex_bounds).
     found = measure([LEANING], CALM[None], rate=6.0, epochs=3)
-    assert kept(found)["lemma"]
+    assert holds(found)["lemma"]
     small = replace(found, smoothnesses=0.1 * found.smoothnesses)
-    assert not kept(small)["lemma"]
-    assert not kept(small)["convex"]
+    assert not holds(small)["lemma"]
+    assert not holds(small)["convex"]
 
 
 def test_an_m_or_a_group_s_delta_that_is_too_small_is_found_out() -> None:
     members = [labelled(9, 1, x=[3.0]), labelled(1, 3, x=[-2.0])]
     found = measure([members], np.array([[1.0, -1.0, 0.0, 0.0]]), rate=0.5, epochs=3)
-    assert kept(found)["theorem"]
+    assert holds(found)["theorem"]
     too_small = 0.9 * (found.gaps[2:] / found.group_bounds[2:]).max()
-    assert not kept(replace(found, lipschitz=too_small))["theorem"]
+    assert not holds(replace(found, lipschitz=too_small))["theorem"]
     too_small = 0.9 * (found.groups[2:] / found.group_bounds[2:]).max()
-    assert not kept(replace(found, deltas=too_small * found.deltas))["groups"]
+    assert not holds(replace(found, deltas=too_small * found.deltas))["groups"]
 
 
 def test_sharing_needs_the_m_that_the_paper_leaves_out() -> None:
@@ -123,7 +123,7 @@ def test_sharing_needs_the_m_that_the_paper_leaves_out() -> None:
     found = measure(groups, models, rate=1e-4, epochs=2, eta_g=0.1)
     assert found.delta == 0
     assert found.lipschitz > 14
-    held = kept(found)
+    held = holds(found)
     assert held["shared"]
     assert not held["printed"]
     assert found.shared_gaps[0, 0] > 10 * found.printed_bounds[0, 0]
@@ -144,6 +144,6 @@ def test_the_paper_s_delta_over_all_groups_bounds_no_single_group() -> None:
     small = [labelled(9, 1, x=[1.0]), labelled(1, 3, x=[-2.0])]
     large = [labelled(50_000, 50_000)]
     found = measure([small, large], np.zeros((2, 4)), rate=0.5, epochs=5)
-    held = kept(found)
+    held = holds(found)
     assert held["groups"]
     assert not held["averaged"]

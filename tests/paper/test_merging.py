@@ -21,7 +21,7 @@ from flexcfl.paper.conduct import Request, conduct, planned
 from flexcfl.paper.merging import merge
 from flexcfl.paper.records import CURVES, Record, recorded, written
 from flexcfl.paper.results import finished
-from tests.paper.constructed import leave, part, summary
+from tests.paper.constructed import part, summary, write_run
 
 TABLE = Request("table3", ("synthetic-mclr",), rounds=6)
 
@@ -44,13 +44,13 @@ def halves(tmp_path: Path) -> list[Path]:
     """Return the folders of two machines, each of which has half of a table's runs."""
     cells = TABLE.cells()
     for number, cell in enumerate(cells):
-        leave(tmp_path / f"machine{number % 2}", cell, best=0.5 + number / 100)
+        write_run(tmp_path / f"machine{number % 2}", cell, best=0.5 + number / 100)
     return [tmp_path / "machine0", tmp_path / "machine1"]
 
 
 def test_tables_from_records_are_those_of_one_machine(halves: list[Path], tmp_path: Path) -> None:
     for number, cell in enumerate(TABLE.cells()):
-        leave(tmp_path / "alone", cell, best=0.5 + number / 100)
+        write_run(tmp_path / "alone", cell, best=0.5 + number / 100)
     conduct([TABLE], Console(quiet=True), jobs=1, folder=tmp_path / "alone")
     merged(*halves, tmp_path / "all")
     assert tables(tmp_path / "all") == tables(tmp_path / "alone")
@@ -84,12 +84,12 @@ def test_a_run_with_a_record_is_not_done_again(
 
 
 def test_two_results_of_one_cell_are_refused(halves: list[Path], tmp_path: Path) -> None:
-    leave(halves[1], TABLE.cells()[0], best=0.75)
+    write_run(halves[1], TABLE.cells()[0], best=0.75)
     with pytest.raises(SettingsError, match=r"seed 0 has one result in '.*machine0' and another"):
         merged(*halves, tmp_path / "all")
     assert not (tmp_path / "all/runs").exists()
     merged(halves[0], tmp_path / "all")
-    leave(tmp_path / "all", TABLE.cells()[0], best=0.75)
+    write_run(tmp_path / "all", TABLE.cells()[0], best=0.75)
     with pytest.raises(SettingsError, match=r"another in '.*synthetic-mclr.jsonl': keep one"):
         merged(halves[1], tmp_path / "all")
 
@@ -97,7 +97,7 @@ def test_two_results_of_one_cell_are_refused(halves: list[Path], tmp_path: Path)
 def test_another_time_and_another_processor_are_no_other_result(
     halves: list[Path], tmp_path: Path
 ) -> None:
-    path = leave(halves[1], TABLE.cells()[0], best=0.5)
+    path = write_run(halves[1], TABLE.cells()[0], best=0.5)
     other = json.loads((path / "summary.json").read_text()) | {"processor": "Eta", "seconds": 9.0}
     (path / "summary.json").write_text(json.dumps(other))
     assert f"{len(TABLE.cells())} runs in" in merged(*halves, tmp_path / "all")
@@ -125,7 +125,7 @@ def test_other_versions_are_refused(halves: list[Path], tmp_path: Path) -> None:
 def test_what_no_table_has_of_itself_is_left_out_and_said(
     halves: list[Path], tmp_path: Path
 ) -> None:
-    leave(halves[0], Cell(part().choosing((("l2", "code"), ("pretraining", "epoch"))), 0, 6))
+    write_run(halves[0], Cell(part().choosing((("l2", "code"), ("pretraining", "epoch"))), 0, 6))
     assert f"1 run of '{halves[0]}' is in no table" in merged(*halves, tmp_path / "all")
 
 

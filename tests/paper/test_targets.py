@@ -15,8 +15,8 @@ from flexcfl.paper.conduct import Request
 from flexcfl.paper.own_tables import CHOICES_MEASURED
 from flexcfl.paper.published import ACCURACY, UNDER_SHIFT
 from flexcfl.paper.results import Result, finished
-from flexcfl.paper.targets import TARGETS, Found, target_named
-from tests.paper.constructed import leave, result
+from flexcfl.paper.targets import TARGETS, TargetInput, target_named
+from tests.paper.constructed import result, write_run
 
 RUN = [name for name, target in TARGETS.items() if target.parts(ROWS[target.rows[0]])]
 each_target = pytest.mark.parametrize("name", TARGETS)
@@ -33,7 +33,7 @@ def names(target: str, row: str) -> list[tuple[str, str]]:
 
 
 def table_of(name: str, results: Sequence[Result]) -> ComparisonTable:
-    table = TARGETS[name].make(Found((), None, results)).table
+    table = TARGETS[name].make(TargetInput((), None, results)).table
     assert table
     return table
 
@@ -140,7 +140,7 @@ def test_the_default_of_every_choice_that_is_measured_is_a_cell_of_table_3_or_4(
 @pytest.mark.parametrize("name", [name for name in RUN if name != "beyond"])
 def test_a_target_is_made_of_all_its_cells(name: str) -> None:
     results = [result(part, seed, best=0.875) for part in parts(name) for seed in range(2)]
-    made = TARGETS[name].make(Found((), None, results))
+    made = TARGETS[name].make(TargetInput((), None, results))
     assert (made.table is None) == (name.startswith("figure") and name != "figure-overhead")
     assert (made.draw is None) == (name[0] != "f")
     if not made.table:
@@ -151,7 +151,7 @@ def test_a_target_is_made_of_all_its_cells(name: str) -> None:
         assert len(made.table.entries) == len(parts(name))
         assert all(entry.paper for entry in made.table.entries)
         assert {entry.ours.mean for entry in made.table.entries} == {87.5}
-        finals = [entry.beside["final"].mean for entry in made.table.entries]
+        finals = [entry.further["final"].mean for entry in made.table.entries]
         assert finals == pytest.approx([77.5] * len(finals))
 
 
@@ -163,7 +163,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     several = {Cell(part, seed, 4) for name in figures for row in TARGETS[name].rows[:2]
                for part in TARGETS[name].parts(ROWS[row]) for seed in range(2)}  # fmt: skip
     for cell in several:
-        leave(path, cell)
+        write_run(path, cell)
     return path
 
 
@@ -177,7 +177,7 @@ PANELS = {"motivation": 2 * 4, "accuracy": 3 * 3, "shift": 3 * 2 + 1, "eta": 2 *
 def test_a_figure_has_its_panels_and_can_be_drawn(name: str, folder: Path) -> None:
     target = TARGETS[f"figure-{name}"]
     several = [part for row in target.rows for part in target.parts(ROWS[row])]
-    made = target.make(Found(ALL, None, list(finished(folder, several))))
+    made = target.make(TargetInput(ALL, None, list(finished(folder, several))))
     assert made.draw
     picture, content = made.draw(), io.BytesIO()
     panels = [axes for axes in picture.axes if axes.axison]
@@ -193,7 +193,7 @@ def test_a_figure_has_its_panels_and_can_be_drawn(name: str, folder: Path) -> No
 def test_one_key_says_which_line_is_which_method(folder: Path) -> None:
     several = [part for name in ROWS for part in TARGETS["figure-shift"].parts(ROWS[name])]
     results = list(finished(folder, several))
-    made = TARGETS["figure-shift"].make(Found(ALL, None, results))
+    made = TARGETS["figure-shift"].make(TargetInput(ALL, None, results))
     assert made.draw
     (key,) = made.draw().legends
     labels = [text.get_text() for text in key.get_texts()]
@@ -202,7 +202,7 @@ def test_one_key_says_which_line_is_which_method(folder: Path) -> None:
 
 def test_a_picture_has_the_rows_that_were_asked_for_and_a_table_all(folder: Path) -> None:
     results = list(finished(folder, parts("figure-overhead")))
-    found = Found([ROWS["mnist-mclr"]], None, results)
+    found = TargetInput([ROWS["mnist-mclr"]], None, results)
     assert len(results) == 2 * 8 * 2
     assert {each.cell.part.row.name for each in found.drawn} == {"mnist-mclr"}
     made = TARGETS["figure-overhead"].make(found)
@@ -217,7 +217,7 @@ def test_beyond_holds_our_configuration_against_the_best_of_the_same_rounds(
     several = TARGETS["beyond"].parts(ROWS["synthetic-mclr"])
     for part in several:
         high = {"ours": 0.75, "ifca": 0.5, "ifca-groups20": 0.875}.get(part.method.name, 0.25)
-        leave(tmp_path, Cell(part, 0, 4), high)
+        write_run(tmp_path, Cell(part, 0, 4), high)
     results = list(finished(tmp_path, several))
     entries = table_of("beyond", results).entries
     margins = [entry for entry in entries if entry.column == "margin"]
@@ -257,7 +257,7 @@ def test_a_choice_is_held_against_its_default_with_the_same_seeds_and_rounds() -
         result(other, 0, rounds=6, best=0.75),
         result(usual, 0, rounds=9, best=0.3),
     ]
-    found = {(*entry.block[:2], entry.column): (entry.ours.mean, entry.beside["default"].mean)
+    found = {(*entry.block[:2], entry.column): (entry.ours.mean, entry.further["default"].mean)
              for entry in table_of("choices", results).entries}  # fmt: skip
     whole, short = "Synthetic(1,1)-MCLR, 2 seeds", "Synthetic(1,1)-MCLR, 1 seed, only 6 rounds"
     assert found == {

@@ -13,9 +13,10 @@ import numpy as np
 
 from flexcfl.paper.catalogue import ROUNDS, family
 from flexcfl.paper.cells import Chosen
+from flexcfl.paper.comparison_table import ComparisonTable
 from flexcfl.paper.drawing import STYLE
 from flexcfl.paper.results import Result, grouped
-from flexcfl.paper.targets import Made
+from flexcfl.paper.targets import TargetOutput
 from flexcfl.record import csv_tables
 from flexcfl.record.metrics import rounds_to
 from flexcfl.record.summary import Summary
@@ -30,7 +31,7 @@ GOALS = ("0.8", "0.85", "0.9")
 
 
 def files(
-    made: Made, by: Sequence[str], results: Sequence[Result], title: str, folder: Path
+    made: TargetOutput, by: Sequence[str], results: Sequence[Result], title: str, folder: Path
 ) -> Iterator[tuple[str, bytes]]:
     """Yield files by the ending of their names; ``by`` are the sentences of ``origin``."""
     if made.table:
@@ -41,18 +42,19 @@ def files(
         yield "-runs.csv", runs_csv(results).encode()
         paths = [result.path for result in results if result.path]
         if len(paths) == len(results):  # a record has no more than tables and pictures need
-            yield ".html", _page(made, by, paths, title, folder).encode()
+            yield ".html", _page(made.table, by, paths, title, folder).encode()
     yield from ((f"-{ending}.csv", text.encode()) for ending, text in made.files.items())
     if made.draw:
         yield from _pictures(made.draw, title, " ".join(by))
 
 
-def _page(made: Made, by: Sequence[str], runs: Sequence[Path], title: str, folder: Path) -> str:
+def _page(
+    ours: ComparisonTable | None, by: Sequence[str], runs: Sequence[Path], title: str, folder: Path
+) -> str:
     """Return a page with the table, and with charts of all runs."""
     report = Report.of(runs)
-    if not made.table:
+    if not ours:
         return html(report, title, beside=folder)
-    ours = made.table
     table = Table(ours.title, ["", "", *ours.columns], [*ours.lines()], [*ours.notes, *by])
     return html(report, ours.title, table=table, beside=folder)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from flexcfl.data import DATASETS
 from flexcfl.paper.comparison_table import ComparisonTable, Entry
-from flexcfl.paper.divergence import PROVED, Divergence, kept, measure
+from flexcfl.paper.divergence import PROVED, Divergence, holds, measure
 from flexcfl.paper.drawing import STYLE
 from flexcfl.paper.regression import Examples, Numbers
 from flexcfl.record import csv_tables
@@ -158,7 +158,7 @@ def table(found: Measured) -> ComparisonTable:
         for epoch in divergence.epochs
         if epoch in SHOWN
     ]
-    broken = [name for name in PROVED if not all(kept(each)[name] for each in found.divergences)]
+    broken = [name for name in PROVED if not all(holds(each)[name] for each in found.divergences)]
     verdict = f"Not kept: {', '.join(broken)}." if broken else KEPT
     title = f"The bound of Lemma 2: {found.title}"
     return ComparisonTable(title, entries, (READING, verdict), ours="measured")

@@ -36,7 +36,7 @@ class Entry:
     column: str
     ours: Figure
     paper: float | None = None
-    beside: Mapping[str, Figure] = field(default_factory=dict)
+    further: Mapping[str, Figure] = field(default_factory=dict)
     digits: int | None = 1
 
     @property
@@ -47,7 +47,7 @@ class Entry:
     def line(self, what: str) -> float | None:
         """Return the figure of a line, by its name."""
         own = {OURS: self.ours.mean, SPREAD: self.ours.spread, PAPER: self.paper}
-        others = {name: figure.mean for name, figure in self.beside.items()}
+        others = {name: figure.mean for name, figure in self.further.items()}
         return {**own, DIFFERENCE: self.difference, **others}.get(what)
 
     def shown(self, what: str) -> str:
@@ -137,4 +137,4 @@ class ComparisonTable:
         mine = [entry for entry in self.entries if entry.block == block]
         optional = [SPREAD, PAPER, DIFFERENCE]
         known = [what for what in optional if any(each.line(what) is not None for each in mine)]
-        return [OURS, *known, *dict.fromkeys(what for entry in mine for what in entry.beside)]
+        return [OURS, *known, *dict.fromkeys(what for entry in mine for what in entry.further)]

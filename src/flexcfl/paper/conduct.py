@@ -22,7 +22,7 @@ from flexcfl.paper.cells import Cell, Chosen, Part
 from flexcfl.paper.comparison_table import ComparisonTable
 from flexcfl.paper.progress import progress_of, shown
 from flexcfl.paper.results import Result, compared, finished
-from flexcfl.paper.targets import Found, target_named
+from flexcfl.paper.targets import TargetInput, target_named
 from flexcfl.record import places
 from flexcfl.record.folder import write
 from flexcfl.record.lock import locked
@@ -30,7 +30,7 @@ from flexcfl.record.reading import is_finished
 from flexcfl.runner.conduct import loading
 from flexcfl.runner.stopping import StoppedError, limited, listening
 
-__all__ = ["Request", "complete_rows", "conduct", "leave", "planned"]
+__all__ = ["Request", "complete_rows", "conduct", "planned", "write_target"]
 
 AGAIN = "give the same command again"
 # On these, without a shift and where all data are exchanged, most of the paper's claims rest.
@@ -97,7 +97,7 @@ def conduct(
     try:
         with locked(made):
             _run(cells, console, jobs or cores(), folder, seconds)
-            return [path for each in requests for path in leave(each, console, folder)]
+            return [path for each in requests for path in write_target(each, console, folder)]
     except BaseException:
         places.remove(new)
         raise
@@ -157,11 +157,11 @@ def _run(
     tell(f"The time is over: {progress.text()}. To go on: {AGAIN}", console)
 
 
-def leave(request: Request, console: Console, folder: Path) -> list[Path]:
+def write_target(request: Request, console: Console, folder: Path) -> list[Path]:
     """Write and show a target, made of all of its runs that are finished in ``folder``."""
     target = target_named(request.target)
     with loading(console, f"Making {request.target}"):
-        found = Found(request.rows, request.data, _results(request, folder))
+        found = TargetInput(request.rows, request.data, _results(request, folder))
         if not found.drawn and request.cells():
             tell(f"{request.target}: no row that was asked for is complete yet", console)
             return []

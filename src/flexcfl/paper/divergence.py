@@ -22,9 +22,9 @@ from flexcfl.paper.regression import (
 )
 from flexcfl.protocol import Ids
 
-__all__ = ["PROVED", "Divergence", "kept", "measure"]
+__all__ = ["PROVED", "Divergence", "holds", "measure"]
 
-PROVED = ("lemma", "own", "convex", "groups", "theorem", "shared")  # see kept
+PROVED = ("lemma", "own", "convex", "groups", "theorem", "shared")  # see holds
 
 ROUNDING = 1e-9  # relative, for equalities that float64 does not keep to the last digit
 NOTHING = 1e-12  # and absolute, for what should be zero
@@ -107,8 +107,8 @@ class Divergence:
     def averaged_bounds(self) -> Numbers:
         """What Theorem 1 says of the models with the paper's delta, a mean over all groups.
 
-        Groups with a larger delta can exceed it (see ``kept``). The paper does not say what a group
-        weighs; here its examples count.
+        Groups with a larger delta can exceed it (see ``holds``). The paper does not say how groups
+        are weighted; here their examples count.
         """
         return np.outer(self.growth, np.full_like(self.group_shares, self.delta))
 
@@ -143,7 +143,7 @@ class Divergence:
         return self.eta_g * (len(self.group_shares) - 1)
 
 
-def kept(divergence: Divergence) -> dict[str, bool]:
+def holds(divergence: Divergence) -> dict[str, bool]:
     """Return which of the inequalities hold for all clients and groups, in every epoch.
 
     Those of ``PROVED`` have to. ``printed`` and ``averaged`` are as the paper prints them, which is

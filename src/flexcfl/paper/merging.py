@@ -10,7 +10,7 @@ from flexcfl.errors import SettingsError
 from flexcfl.lines import tell
 from flexcfl.paper.catalogue import ROWS
 from flexcfl.paper.cells import RUNS, Cell
-from flexcfl.paper.conduct import Request, complete_rows, leave
+from flexcfl.paper.conduct import Request, complete_rows, write_target
 from flexcfl.paper.records import record_file, written
 from flexcfl.paper.results import Result, check_same, finished, grouped
 from flexcfl.paper.targets import TARGETS
@@ -116,4 +116,4 @@ def _write(results: Sequence[Result], folder: Path, console: Console) -> None:
 def _made(target: str, console: Console, folder: Path) -> list[Path]:
     """Make a table or a figure of the rows that are complete, or nothing of none."""
     rows = complete_rows(Request(target, tuple(TARGETS[target].rows)), folder)
-    return leave(Request(target, rows), console, folder) if rows else []
+    return write_target(Request(target, rows), console, folder) if rows else []

@@ -106,7 +106,7 @@ def accuracies(results: Iterable[Result]) -> list[Entry]:
     """Return the best accuracy of each method beside the paper's, and that of the last rounds."""
     return [
         Entry(
-            (*heading(found), *measured(found)),
+            (*heading(found), *_first_measured(found)),
             mine[0].cell.part.method.short,
             score(mine, "best"),
             published_figure(mine[0].cell.part),
@@ -155,8 +155,8 @@ def counted(results: Sequence[Result]) -> list[str]:
     return [f"{some} seed{'s' * (most > 1)}", *other]
 
 
-def measured(results: Sequence[Result]) -> list[str]:
-    """Return from which round on all methods are measured, where there are not the paper's."""
+def _first_measured(results: Sequence[Result]) -> list[str]:
+    """Return from which round on all methods are measured, unless there are the paper's rounds."""
     first = min(result.accuracy.first_round or 1 for result in results)
     short = results[0].cell.rounds != ROUNDS and first > 1
     return [f"from round {first} on"] if short else []

@@ -16,14 +16,14 @@ from flexcfl.paper.results import Result
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["TARGETS", "Found", "Made", "Target", "target_named"]
+__all__ = ["TARGETS", "Target", "TargetInput", "TargetOutput", "target_named"]
 
 Parts: TypeAlias = Callable[[Row], Sequence[Part]]
 EVERY, MNIST = tuple(ROWS), ("mnist-mclr",)
 
 
 @dataclass(frozen=True)
-class Found:
+class TargetInput:
     """What a target is made from: rows, where their data are, and runs that are finished.
 
     A table shows all of these, a picture those of the rows that were asked for.
@@ -41,7 +41,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Made:
+class TargetOutput:
     """What comes of a target: a table, how to draw its picture, and further files by ending."""
 
     table: ComparisonTable | None = None
@@ -59,7 +59,7 @@ class Target:
 
     summary: str
     rows: Sequence[str]
-    make: Callable[[Found], Made]
+    make: Callable[[TargetInput], TargetOutput]
     parts: Parts = lambda row: ()
     usual: Sequence[str] = ()
 
@@ -72,17 +72,17 @@ def _of_runs(
     draw: "Callable[[Sequence[Result]], Figure] | None" = None,
     usual: Sequence[str] = (),
 ) -> Target:
-    def make(found: Found) -> Made:
+    def make(found: TargetInput) -> TargetOutput:
         shown = table(found.results) if table else None
-        return Made(shown, partial(draw, found.drawn) if draw else None)
+        return TargetOutput(shown, partial(draw, found.drawn) if draw else None)
 
     return Target(summary, rows, make, parts, usual)
 
 
-def _bound(found: Found) -> Made:
+def _bound(found: TargetInput) -> TargetOutput:
     measured = bound.measured(found.data)
     files = {"epochs": bound.csv(measured)}
-    return Made(bound.table(measured), partial(bound.draw, measured), files)
+    return TargetOutput(bound.table(measured), partial(bound.draw, measured), files)
 
 
 TARGETS: Mapping[str, Target] = {
@@ -95,7 +95,7 @@ TARGETS: Mapping[str, Target] = {
     "table2": Target(
         "data and models: clients, examples, parameters",
         EVERY,
-        lambda found: Made(tables.table2(found.rows, found.data)),
+        lambda found: TargetOutput(tables.table2(found.rows, found.data)),
     ),
     "table3": _of_runs(
         "accuracy of eight methods without a shift", EVERY, tables.table3_parts, tables.table3
