@@ -4,11 +4,13 @@ import tempfile
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from flexcfl.flower.channel import MessageChannel
 from tests.flower.inprocess import Clock
+from tests.flower.nodes import lay
 
 
 @pytest.fixture
@@ -26,6 +28,13 @@ def at_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("flexcfl.disk.os.fsync", lambda file: None)
         yield
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> dict[str, Any]:
+    """Return the configuration of a node that hosts two clients with files of their own."""
+    files, memory = lay(tmp_path / "files"), tmp_path / "memory"
+    return {"clients": "1 5", "files": str(files), "memory": str(memory)}
 
 
 @pytest.fixture

@@ -6,14 +6,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
 import pytest
-from flwr.app import Context, Message, RecordDict
+from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, RecordDict
 from flwr.serverapp import Grid
 from flwr.supercore.task_identity import TaskIdentity
 from rich.console import Console
 
 import flexcfl
 from flexcfl.flower import client
+from flexcfl.flower.messages import ABOUT, ARRAYS
 from flexcfl.flower.server import serve
 from flexcfl.runner.result import Run
 from flexcfl.settings import assignments
@@ -47,6 +49,18 @@ def context(node: int, config: Mapping[str, Any]) -> Context:
     return Context(
         run_id=1, node_id=node, node_config=dict(config), state=RecordDict(), run_config={}
     )
+
+
+def records(about: str, columns: Mapping[str, Any]) -> RecordDict:
+    """Return a message of any content; bytes are sent as they are, as a node may write them."""
+    arrays = ArrayRecord(array_dict={name: _packed(each) for name, each in columns.items()})
+    return RecordDict({ABOUT: ConfigRecord({"about": about}), ARRAYS: arrays})
+
+
+def _packed(value: Any) -> Array:
+    if isinstance(value, bytes):
+        return Array(dtype="float32", shape=(1,), stype="numpy.ndarray", data=value)
+    return Array.from_numpy_ndarray(np.asarray(value))
 
 
 def over_the_wire(content: RecordDict) -> RecordDict:
@@ -90,7 +104,7 @@ class InProcessGrid(Grid):
     heard: list[Message] = field(default_factory=list)
     clock: Clock = field(default_factory=Clock)
     delays: dict[int, float] = field(default_factory=dict)
-    _replies: dict[str, tuple[float, Message]] = field(default_factory=dict)
+    waiting: dict[str, tuple[float, Message]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # What the process of a ServerApp is told of itself, without which there is no message.
@@ -112,13 +126,13 @@ class InProcessGrid(Grid):
             if self.listening:
                 self.heard.append(reply)
             due = self.clock() + self.delays.get(node, 0.0)
-            self._replies[metadata.message_id] = due, reply
+            self.waiting[metadata.message_id] = due, reply
         return metadata.message_id
 
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
-        asked = [each for each in message_ids if each in self._replies]
-        known = [each for each in asked if self._replies[each][0] <= self.clock()]
-        return [self._replies.pop(each)[1] for each in known]
+        asked = [each for each in message_ids if each in self.waiting]
+        known = [each for each in asked if self.waiting[each][0] <= self.clock()]
+        return [self.waiting.pop(each)[1] for each in known]
 
     def get_node_ids(self) -> Iterable[int]:
         return [node for node in self.nodes if node not in self.down]

@@ -3,23 +3,18 @@
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from flexcfl.flower.local.commands import environment
 from tests.waiting import PATIENCE
 
-BIN = Path(sys.executable).parent
 MARK = "FLEXCFL_TEST_PROGRAMS"
 GRACE = 5.0  # seconds to end in
-QUIET = {
-    "FLWR_TELEMETRY_ENABLED": "0",
-    "FLWR_DISABLE_UPDATE_CHECK": "1",
-    "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",
-    "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.2",  # a second each time otherwise
+EXTRA = {
     "OMP_NUM_THREADS": "1",
     "COLUMNS": "200",  # so that no sentence is broken
     "NO_COLOR": "1",
@@ -69,9 +64,8 @@ class Programs:
         home, tmp = self.folder / "flwr", self.folder / "tmp"
         home.mkdir()
         tmp.mkdir()  # what a program that is killed leaves behind goes with the others' files
-        path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
-        own = {"PATH": path, "FLWR_HOME": str(home), "TMPDIR": str(tmp), MARK: str(self.folder)}
-        self.environment = {**os.environ, **QUIET, **own}
+        own = {**EXTRA, "TMPDIR": str(tmp), MARK: str(self.folder)}
+        self.environment = environment(home, own)
 
     def start(
         self,
@@ -80,13 +74,13 @@ class Programs:
         folder: Path | None = None,
         extra: Mapping[str, object] | None = None,
     ) -> Program:
-        environment = {key: str(value) for key, value in (extra or {}).items()}
+        more = {key: str(value) for key, value in (extra or {}).items()}
         log = self.folder / f"{name}.log"
         with log.open("wb") as file:
             process = subprocess.Popen(
                 [str(word) for word in command],
                 cwd=folder or self.folder,
-                env={**self.environment, **environment},
+                env={**self.environment, **more},
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,

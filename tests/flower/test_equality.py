@@ -74,16 +74,6 @@ def check_equal(
     *,
     nodes: Nodes | None = None,
     small: Mapping[str, object] = SMALL,
-) -> Run:
-    return both(folder, settings, nodes=nodes, small=small)[0]
-
-
-def both(
-    folder: Path,
-    settings: Mapping[str, object],
-    *,
-    nodes: Nodes | None = None,
-    small: Mapping[str, object] = SMALL,
 ) -> tuple[Run, Run]:
     """Return a run on nodes and the one of the simulator, once they are found to be the same."""
     nodes = nodes or shards(3, folder / "memory")
@@ -97,7 +87,7 @@ def both(
 @pytest.mark.parametrize("name", slow_but(("fesem-mig", "flexcfl"), sorted(ALGORITHMS)))
 def test_every_algorithm_under_a_shift(name: str, tmp_path: Path) -> None:
     founding = FLEXCFL if name in FOUNDING else {}
-    run = check_equal(tmp_path, {**SWAPS, **founding, "algorithm.name": name})
+    run, _ = check_equal(tmp_path, {**SWAPS, **founding, "algorithm.name": name})
     assert np.isnan(run.rounds["shifted"]).all()  # whose data changed only clients know
     assert run.summary["shifted"] is None
     if name in ("flexcfl", "ifca-mig"):
@@ -127,7 +117,7 @@ def test_code_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     }
     code = ",".join(str(value) for value in own.values() if ":" in str(value))
     nodes = shards(2, tmp_path / "memory", code=code)
-    run = check_equal(tmp_path, {**FLEXCFL, **own}, nodes=nodes, small=IMAGES)
+    run, _ = check_equal(tmp_path, {**FLEXCFL, **own}, nodes=nodes, small=IMAGES)
     assert run.summary["detected"] > 0
 
 
@@ -139,7 +129,9 @@ def test_an_algorithm_with_two_phases(tmp_path: Path) -> None:
     phases.GAPS.clear()
     name = "tests.flower.phases:entry"
     own = {"algorithm.name": name, "faults.dropout": 0.2, "faults.nan": 0.1}
-    run = check_equal(tmp_path, {**SWAPS, **own}, nodes=shards(3, tmp_path / "memory", code=name))
+    run, _ = check_equal(
+        tmp_path, {**SWAPS, **own}, nodes=shards(3, tmp_path / "memory", code=name)
+    )
     rounds = 2 * len(run.rounds["round"])  # on nodes and in one process
     assert len(phases.GAPS) == rounds
     assert min(phases.GAPS) > 0
@@ -164,7 +156,7 @@ def test_the_same_cohorts(tmp_path: Path) -> None:
 def test_clients_that_arrive_later(tmp_path: Path) -> None:
     arrivals = "[{round = 2, share = 0.3}, {round = 3, share = 0.2}]"
     tour = {"run.cohorts": "round-robin-then-uniform"}
-    run = check_equal(tmp_path, {**SWAPS, **FLEXCFL, **tour, "data.arrivals": arrivals})
+    run, _ = check_equal(tmp_path, {**SWAPS, **FLEXCFL, **tour, "data.arrivals": arrivals})
     assert run.summary["newcomers"] is not None
 
 
@@ -182,7 +174,7 @@ FAULTS: Mapping[str, object] = {
 
 def test_clients_that_fail(tmp_path: Path) -> None:
     """Also the columns of what guards have turned away are the same."""
-    run = check_equal(tmp_path, {**SWAPS, **FLEXCFL, **FAULTS, "run.cohort": 25})
+    run, _ = check_equal(tmp_path, {**SWAPS, **FLEXCFL, **FAULTS, "run.cohort": 25})
     reasons = ("late", "stale", "shape", "not_finite", "norm")
     assert {reason for reason in reasons if run.rounds[f"rejected_{reason}"].any()} == set(reasons)
 
@@ -201,7 +193,7 @@ def test_clients_that_attack(attack: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("level", slow_but(["group"], ["client", "group"]))
 def test_privacy(level: str, tmp_path: Path) -> None:
     pytest.importorskip("dp_accounting")
-    run, simulator = both(tmp_path, {**SWAPS, **FLEXCFL, "privacy.level": level})
+    run, simulator = check_equal(tmp_path, {**SWAPS, **FLEXCFL, "privacy.level": level})
     assert run.summary["privacy"] == simulator.summary["privacy"]
 
 
@@ -219,7 +211,7 @@ def test_very_unequal_shards(tmp_path: Path) -> None:
 
 def test_a_sample_that_evaluates(tmp_path: Path) -> None:
     """FlexCFL has an auxiliary model, which everybody of the sample measures beside its own."""
-    run = check_equal(tmp_path, {**SWAPS, **FLEXCFL, "run.evaluate_clients": 15})
+    run, _ = check_equal(tmp_path, {**SWAPS, **FLEXCFL, "run.evaluate_clients": 15})
     assert run.auxiliary is not None
     assert np.isfinite(run.rounds["auxiliary_accuracy"]).all()
 

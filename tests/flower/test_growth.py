@@ -93,4 +93,4 @@ def test_memory_of_two_hundred_rounds(tmp_path: Path) -> None:
     grown = grid.sizes[ROUNDS] - grid.sizes[SETTLED]
     lines = sum(len(getattr(run, each)["round"]) for each in ("rounds", "groups", "messages"))
     assert grown < MODEL + 500 * lines, f"{grown:,} bytes, {lines} lines"
-    assert not grid._replies
+    assert not grid.waiting

@@ -31,12 +31,6 @@ MIGRATE = Migrate(MINE, Local(epochs=1), 2)
 ANOTHER = "b" * 16
 
 
-@pytest.fixture
-def config(tmp_path: Path) -> dict[str, Any]:
-    files, memory = lay(tmp_path / "files"), tmp_path / "memory"
-    return {"clients": "1 5", "files": str(files), "memory": str(memory)}
-
-
 def kept(config: dict[str, Any], pattern: str = "*") -> list[Path]:
     return sorted(Path(config["memory"]).glob(f"*/*/{pattern}"))
 

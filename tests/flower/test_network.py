@@ -9,14 +9,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
-from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Error, Message, RecordDict
+from flwr.app import Array, Context, Error, Message, RecordDict
 
 from flexcfl.errors import TrainingError
 from flexcfl.flower import client
-from flexcfl.flower.messages import ABOUT, ARRAYS, refusal
+from flexcfl.flower.messages import ARRAYS, refusal
 from flexcfl.protocol import numbers
 from flexcfl.runner.result import Run
-from tests.flower.inprocess import InProcessGrid, served, shards, slow_but
+from tests.flower.inprocess import InProcessGrid, records, served, shards, slow_but
 
 BAD = 101  # the second of three nodes, which hosts clients 4 to 7 of 12
 HOSTED = np.arange(4, 8)
@@ -32,9 +32,7 @@ Spoil: TypeAlias = Callable[[Columns], RecordDict | Error]
 
 
 def packed(columns: Columns, about: str = '{"late": 0, "lists": {}}') -> RecordDict:
-    arrays = {name: Array.from_numpy_ndarray(np.asarray(each)) for name, each in columns.items()}
-    about_record = ConfigRecord({"about": about})
-    return RecordDict({ABOUT: about_record, ARRAYS: ArrayRecord(array_dict=arrays)})
+    return records(about, columns)
 
 
 def altered(**changes: Callable[[Any], Any]) -> Spoil:

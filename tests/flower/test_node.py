@@ -32,19 +32,14 @@ from flexcfl.protocol import (
     Settle,
     Train,
 )
-from tests.flower.nodes import OWN, asked, columns, heading, lay
+from tests.flower.inprocess import records
+from tests.flower.nodes import OWN, asked, columns, heading
 
 PARAMETERS = 20  # four numbers for each of four classes, and a bias
 MODELS = np.zeros((2, PARAMETERS), dtype=np.float32)
 MINE, FIRST = np.array([1, 5]), np.array([0, 1])
 LOCAL = Local(epochs=1)
 PRIVATE = f'{OWN}[privacy]\nlevel = "client"\nnoise = 10.0\ndelta = 0.001\nepsilon = 1.0\n'
-
-
-@pytest.fixture
-def config(tmp_path: Path) -> dict[str, Any]:
-    files, memory = lay(tmp_path / "files"), tmp_path / "memory"
-    return {"clients": "1 5", "files": str(files), "memory": str(memory)}
 
 
 def test_an_order_is_fulfilled(config: dict[str, Any]) -> None:
@@ -183,13 +178,7 @@ def test_rubbish_is_answered_or_refused_in_a_sentence(
 
 def _content(plain: dict[str, Any], packed: dict[str, Any]) -> RecordDict:
     about = json.loads(str(order_record(heading(), None)[ABOUT]["about"]))
-    record = {name: Array.from_numpy_ndarray(each) for name, each in packed.items()}
-    return RecordDict(
-        {
-            ABOUT: ConfigRecord({"about": json.dumps({**about, **plain})}),
-            ARRAYS: ArrayRecord(array_dict=record),
-        }
-    )
+    return records(json.dumps({**about, **plain}), packed)
 
 
 @pytest.mark.parametrize(

@@ -316,12 +316,12 @@ def test_answers_from_before_a_crash_are_not_taken_for_answers_now(
     grid.left = 9
     with pytest.raises(PowerCutError):
         served(grid, FLEXCFL, tmp_path / "run", nodes=2)
-    waiting = len(grid._replies)
+    waiting = len(grid.waiting)
     assert waiting
     grid.left = 10**9
     run = resumed(grid, tmp_path / "run")
     check_same(run, simulated(FLEXCFL))
-    assert len(grid._replies) == waiting  # nobody has fetched them
+    assert len(grid.waiting) == waiting  # nobody has fetched them
 
 
 def test_the_tables_of_a_run_are_in_its_folder_and_nothing_that_only_the_nodes_know(

@@ -8,7 +8,7 @@ from typing import Any
 import hypothesis.extra.numpy as arrays
 import numpy as np
 import pytest
-from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
+from flwr.app import ArrayRecord, ConfigRecord, RecordDict
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ from flexcfl.protocol import (
     among,
 )
 from flexcfl.trust.guards import Admission, Guards, admitted
+from tests.flower.inprocess import records
 
 ROUND, PARAMETERS = 3, 4
 ASKED = np.array([2, 3, 5, 8, 9])
@@ -147,25 +148,12 @@ def test_half_of_the_bytes_are_whole_numbers_again() -> None:
     assert admission.rejected == {"not_finite": 1}
 
 
-def record(about: str, columns: dict[str, Any]) -> RecordDict:
-    """Return any records at all; arrays go as they are, and bytes as a node may write them."""
-    packed = {name: _packed(each) for name, each in columns.items()}
-    about_record = ConfigRecord({"about": about})
-    return RecordDict({ABOUT: about_record, ARRAYS: ArrayRecord(array_dict=packed)})
-
-
-def _packed(value: Any) -> Array:
-    if isinstance(value, bytes):
-        return Array(dtype="float32", shape=(1,), stype="numpy.ndarray", data=value)
-    return Array.from_numpy_ndarray(np.asarray(value))
-
-
 def spoilt(order: Any, **columns: Any) -> RecordDict:
     """Return an honest answer of the hostile node with other columns, or without (None)."""
     content = honest(order, HOSTILE)
     known = {name: each.numpy() for name, each in content.array_records[ARRAYS].items()}
     kept = {name: each for name, each in (known | columns).items() if each is not None}
-    return record('{"late": 0, "lists": {}}', kept)
+    return records('{"late": 0, "lists": {}}', kept)
 
 
 def beside(order: Any, content: RecordDict) -> Admission:
@@ -263,7 +251,7 @@ def test_answers_that_cannot_be_read(case: str) -> None:
 def test_what_is_said_about_answers_may_be_anything(about: str) -> None:
     columns = {name: column[HOSTILE] for name, column in _columns(ORDERS[0])}
     with pytest.raises(MalformedError):
-        received(ORDERS[0], (HOSTILE, record(about, columns)))
+        received(ORDERS[0], (HOSTILE, records(about, columns)))
 
 
 @pytest.mark.parametrize(
@@ -347,7 +335,7 @@ ABOUTS = st.one_of(
 def test_rubbish_costs_nobody_but_its_sender(
     order: Any, columns: dict[str, Any], about: str, honestly: bool
 ) -> None:
-    content = record(about, columns)
+    content = records(about, columns)
     if honestly:  # with all columns there, of which some are rubbish
         fitting = {name: each for name, each in columns.items() if np.ndim(each) and len(each) == 2}
         content = spoilt(order, **fitting)
