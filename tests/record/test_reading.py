@@ -1,184 +1,339 @@
-"""Tables read back: the same rows that were written, or a reason why not."""
+"""Folders of runs read back: as far as they are, and refused in one sentence if damaged."""
 
-import csv
-from dataclasses import fields
+import json
+import os
+import tracemalloc
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
-import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flexcfl.protocol import spans
-from flexcfl.record import csv_tables as tables
-from flexcfl.record.checkpoints import UnfitError
-from flexcfl.record.folder import Extent
-from flexcfl.record.reading import rows, so_far
-from flexcfl.record.tables import TABLES, Missing, Shifted
+from flexcfl.errors import SettingsError
+from flexcfl.experiment.objects import NO_OBJECTS
+from flexcfl.record.reading import FILES, found, read
+from flexcfl.record.tables import TABLES
+from flexcfl.report.page import Report, html
+from tests.record.checkpoints.interrupted import resumed
+from tests.report.runs import CLIENTS, ROUNDS, broken_off, copied, made
 
-# What a row may hold; figures are finite, for a run whose numbers are not is ended.
-DRAWN: dict[Any, st.SearchStrategy[Any]] = {
-    int: st.integers(0, 2**62),
-    float: st.floats(allow_nan=False, allow_infinity=False),
-    str: st.sampled_from(["training", "cold-start", 'a "word", or two']),
-}
-
-
-def drawn(kind: Any) -> st.SearchStrategy[Any]:
-    hints = get_type_hints(kind)
-    parts = {item.name: hint_drawn(hints[item.name]) for item in fields(kind)}
-    return st.builds(kind, **parts)
-
-
-def hint_drawn(hint: Any) -> st.SearchStrategy[Any]:
-    if hint in DRAWN:
-        return DRAWN[hint]
-    inner = next(each for each in hint.__args__ if each is not type(None))
-    return st.none() | DRAWN[inner]
-
-
-def written(kind: Any, made: list[Any]) -> bytes:
-    names = [item.name for item in fields(kind)]
-    return tables.written([names, *([getattr(row, n) for n in names] for row in made)]).encode()
-
-
-def laid(folder: Path, **content: bytes) -> dict[str, Extent]:
-    """Write tables and return their extents, those of rounds without any being empty."""
-    extents = {}
-    for name, text in content.items():
-        (folder / f"{name}.csv").write_bytes(text)
-        extents[f"{name}.csv"] = Extent().plus(text)
-    return extents
+NEVER_THERE = {"missing.csv", "messages.csv"}  # where everybody answers, and without a network
 
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("tables")
+    return made(tmp_path_factory)
 
 
-@pytest.mark.parametrize("name", [name for name in TABLES if name != "rounds.csv"])
-def test_rows_read_back_as_they_were(name: str, folder: Path) -> None:
-    kind = TABLES[name].row
-
-    @given(st.lists(drawn(kind), min_size=1, max_size=5))
-    def check(made: list[Any]) -> None:
-        text = written(kind, made)
-        (folder / name).write_bytes(text + b"more that nobody vouches for")
-        found = rows(folder, {name: Extent().plus(text)}, 0)[name]
-        assert found == made
-        assert written(kind, found) == text
-
-    check()
+@pytest.fixture(scope="session")
+def spare(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of a run, for whoever puts back what is changed."""
+    return copied(folder, tmp_path_factory.mktemp("spare"))
 
 
-def test_a_list_of_very_many_clients_reads_back(tmp_path: Path) -> None:
-    clients = spans(np.arange(0, 10**6, 20))
-    assert len(clients) > csv.field_size_limit()
-    for name, row in (
-        ("shifts.csv", Shifted(1, clients)),
-        ("missing.csv", Missing(1, "train", clients)),
-    ):
-        text = written(type(row), [row, row])
-        (tmp_path / name).write_bytes(text)
-        assert rows(tmp_path, {name: Extent().plus(text)}, 0)[name] == [row, row]
+def everything(path: Path) -> None:
+    """Do all that is done with a run."""
+    report = Report.of([path])
+    html(report, live=True)
+    for name in report.chapters():
+        json.dumps(report.chapter(name), allow_nan=False)
 
 
-def rounds_of(*numbers: object) -> bytes:
-    head = ",".join(item.name for item in fields(TABLES["rounds.csv"].row))
-    cells = ",,,,,0,,," + ",".join(["0"] * 18)
-    return "\n".join([head, *(f"{number}{cells}" for number in numbers), ""]).encode()
+def refusal(path: Path) -> str:
+    with pytest.raises(SettingsError) as caught:
+        everything(path)
+    sentence = str(caught.value)
+    assert len(sentence) < 600
+    assert sentence.endswith((".", "right file?"))
+    assert sentence.isprintable()
+    return sentence
 
 
-def test_rounds_must_be_all_up_to_the_checkpoint(tmp_path: Path) -> None:
-    assert [row.round for row in found(tmp_path, rounds_of(1, 2, 3), 3)] == [1, 2, 3]
-    for text, last in [((1, 2), 3), ((1, 2, 3), 2), ((1, 3), 2), ((2, 1), 2), ((), 1)]:
-        with pytest.raises(UnfitError, match=f"does not have the rounds 1 to {last}"):
-            found(tmp_path, rounds_of(*text), last)
+def test_a_finished_run(folder: Path) -> None:
+    run = read(folder)
+    assert run.summary == json.loads((folder / "summary.json").read_text())
+    assert run.text == (folder / "experiment.toml").read_text()
+    assert (run.method, run.seed, run.total, run.done) == ("flexcfl", 0, ROUNDS, ROUNDS)
+    assert (run.clients, run.group_count) == (CLIENTS, 2)
+    assert {name for name in FILES if not (folder / name).exists()} == NEVER_THERE
 
 
-def found(folder: Path, text: bytes, last: int) -> list[Any]:
-    return rows(folder, laid(folder, rounds=text), last)["rounds.csv"]
+def test_a_run_that_was_broken_off_and_one_that_was_resumed(
+    folder: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    stopped = broken_off(tmp_path_factory, 3)
+    assert (read(stopped).summary, read(stopped).done) == (None, 3)
+    assert not Report.of([stopped]).finished
+    again = copied(stopped, tmp_path)
+    resumed(again, NO_OBJECTS)
+    report, whole = Report.of([again]), Report.of([folder])
+    assert report.finished
+    assert [report.chapter(name) for name in report.chapters()] == [
+        whole.chapter(name) for name in whole.chapters()
+    ]
 
 
-def test_without_extents_there_are_no_rows_whatever_is_there(tmp_path: Path) -> None:
-    laid(tmp_path, rounds=rounds_of(1, 2), groups=b"x")
-    assert all(not each for each in rows(tmp_path, {}, 0).values())
+@pytest.mark.parametrize("name", sorted(set(TABLES) - NEVER_THERE))
+def test_a_table_cut_at_any_byte_is_shown_as_far_as_its_lines_are_whole(
+    name: str, spare: Path
+) -> None:
+    content = (spare / name).read_bytes()
+
+    @settings(max_examples=25)
+    @given(st.integers(0, len(content) - 1))
+    def check(length: int) -> None:
+        (spare / name).write_bytes(content[:length])
+        everything(spare)
+        if name == "rounds.csv":
+            whole = content[:length].count(b"\n")
+            assert read(spare).done == max(whole - 1, 0)
+
+    try:
+        check()
+    finally:
+        (spare / name).write_bytes(content)
+
+
+@settings(max_examples=30)
+@given(data=st.data())
+def test_all_tables_cut_anywhere_at_once(data: st.DataObject, spare: Path) -> None:
+    contents = {name: (spare / name).read_bytes() for name in TABLES if (spare / name).exists()}
+    try:
+        for name, content in contents.items():
+            length = data.draw(st.integers(0, len(content)), name)
+            (spare / name).write_bytes(content[:length])
+        everything(spare)
+    finally:
+        for name, content in contents.items():
+            (spare / name).write_bytes(content)
+
+
+GARBAGE = {
+    "bytes": b"\xff\xfe\x00garbage\n",
+    "words": b"this is no table\nat all\n",
+    "cells": b"a,b\n1\n1,2,3\n",
+    "blank": b"\n\n\n",
+    "zero": b"\0" * 100 + b"\n",
+    "nested": b"[" * 100_000 + b"\n",
+    "long": b"x" * 300_000 + b"\n",
+    "strange": b"client,client,round,x0\n1e999,nan,-1,inf\n",
+}
+
+
+@pytest.mark.parametrize("kind", GARBAGE)
+@pytest.mark.parametrize("name", sorted(set(FILES)))
+def test_garbage_in_the_place_of_a_file_is_told_in_a_sentence(
+    name: str, kind: str, folder: Path, tmp_path: Path
+) -> None:
+    path = copied(folder, tmp_path)
+    (path / name).write_bytes(GARBAGE[kind])
+    assert "experiment.toml" in (told := refusal(path)) or "cannot be shown" in told
+
+
+@pytest.mark.parametrize("name", sorted(set(FILES) - {"experiment.toml"}))
+def test_a_pipe_a_link_or_a_folder_in_the_place_of_a_file_is_told(
+    name: str, folder: Path, tmp_path: Path
+) -> None:
+    path = copied(folder, tmp_path)
+    (path / name).unlink(missing_ok=True)
+    os.mkfifo(path / name)
+    refusal(path)
+    (path / name).unlink()
+    (path / name).symlink_to(folder / name)
+    refusal(path)
+    (path / name).unlink()
+    (path / name).mkdir()
+    refusal(path)
+
+
+def test_settings_are_not_read_through_a_link_nor_from_a_pipe(folder: Path, tmp_path: Path) -> None:
+    path = copied(folder, tmp_path)
+    settings_file = path / "experiment.toml"
+    settings_file.unlink()
+    settings_file.symlink_to(folder / "experiment.toml")
+    assert "cannot be shown" in refusal(path)
+    settings_file.unlink()
+    settings_file.symlink_to(tmp_path / "nowhere")
+    assert "There is no run in" in refusal(path)
+    settings_file.unlink()
+    os.mkfifo(settings_file)
+    assert "There is no run in" in refusal(path)
+
+
+HOSTILE = {
+    "membership.csv": ["0,1000000000000,0", "0,-1,0", "-1,0,0", "0,0,1000000000000", "0,0,-2"],
+    "groups.csv": ["1,1000000000000,0.5,,1,", "1,-1,0.5,,1,", "1,0,1e300,,1,", "1,0,-1,,1,"],
+    "shifts.csv": ["0,1", "-1,1", "1,999999999", "1,0-9999999999", "1,x", "1,0-999999999"],
+    "labels.csv": ["0,1000000000000,1,1", "-1,0,1,1", "1000000000000,0,1,1", "0,0.5,1,1"],
+    "founders.csv": ["1000000000000,0,1,1", "-1,0,1,1", "0,1000000000000,1,1", "0,,1,1"],
+    "clients.csv": ["1000000000000,0,0,", "1e300,0,0,", ",,,"],
+}
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        b"",
-        b"\n",
-        b"round\n1\n",
-        rounds_of("x"),
-        rounds_of("1,"),
-        rounds_of(1.5),
-        rounds_of("9" * 5000),
-        rounds_of(1).replace(b"tested", b"x"),
-        rounds_of(1).replace(b",", b";"),
-        rounds_of(1) + b"\xff",
-        rounds_of(1) + b'"',
-        rounds_of(1) + b"\0",
-        rounds_of(1) + b"1," * 70_000,
-        rounds_of(1) + b"\n",
-        b'"' + b"x" * 200_000,
-    ],
-    ids=range(15),
+    ("name", "line"), [(name, line) for name, lines in HOSTILE.items() for line in lines]
 )
-def test_what_is_no_table_is_told(text: bytes, tmp_path: Path) -> None:
-    with pytest.raises(UnfitError, match=r"'rounds\.csv' (is not a table|does not have)"):
-        found(tmp_path, text, 1)
-
-
-def test_what_has_changed_or_is_gone_is_told(tmp_path: Path) -> None:
-    text = rounds_of(1, 2)
-    extents = laid(tmp_path, rounds=text)
-    for changed in (text[:-1], text.replace(b"2,", b"3,"), b""):
-        (tmp_path / "rounds.csv").write_bytes(changed)
-        with pytest.raises(UnfitError, match="is not as it was when the checkpoint was made"):
-            rows(tmp_path, extents, 2)
-    (tmp_path / "rounds.csv").unlink()
-    with pytest.raises(UnfitError, match="cannot be read"):
-        rows(tmp_path, extents, 2)
-
-
-@pytest.mark.parametrize("length", [-5, -1, 2**60, 2**80])
-def test_extents_beyond_all_measure_are_told(length: int, tmp_path: Path) -> None:
-    laid(tmp_path, rounds=rounds_of(1))
-    with pytest.raises(UnfitError):
-        rows(tmp_path, {"rounds.csv": Extent(length, 0)}, 1)
-
-
-@given(st.lists(st.binary(max_size=20), max_size=5))
-def test_an_extent_grows_by_parts_as_by_the_whole(parts: list[bytes]) -> None:
-    extent = Extent()
-    for part in parts:
-        extent = extent.plus(part)
-    assert extent == Extent().plus(b"".join(parts))
-
-
-@given(number=st.integers(0, 5), data=st.data())
-def test_a_table_that_grows_is_read_as_far_as_its_lines_are_whole(
-    number: int, data: st.DataObject, folder: Path
+def test_numbers_out_of_all_proportion_are_told_before_room_is_made_for_them(
+    name: str, line: str, folder: Path, tmp_path: Path
 ) -> None:
-    text = rounds_of(*range(1, number + 1))
-    length = data.draw(st.integers(0, len(text)))
-    (folder / "rounds.csv").write_bytes(text[:length])
-    whole = max(text[:length].count(b"\n") - 1, 0)
+    path = copied(folder, tmp_path)
+    with (path / name).open("a") as file:
+        file.write(f"{line}\n")
+    tracemalloc.start()
     try:
-        assert [row.round for row in so_far(folder / "rounds.csv")] == list(range(1, whole + 1))
+        assert "cannot be shown" in refusal(path)
+        assert tracemalloc.get_traced_memory()[1] < 2**26
     finally:
-        (folder / "rounds.csv").unlink()
+        tracemalloc.stop()
 
 
-def test_a_run_without_tables_has_no_rows_so_far(tmp_path: Path) -> None:
-    assert not any(so_far(tmp_path / name) for name in TABLES)
+@pytest.mark.parametrize("column", ["round", "accuracy", "down_bytes", "loss", "migrated"])
+@pytest.mark.parametrize("value", ["-1e301", "9007199254740993000", "nan", "7" * 30])
+def test_figures_that_cannot_be_are_told(
+    column: str, value: str, folder: Path, tmp_path: Path
+) -> None:
+    path = copied(folder, tmp_path)
+    head, *lines = (path / "rounds.csv").read_text().splitlines()
+    cells = lines[-1].split(",")
+    cells[head.split(",").index(column)] = value
+    (path / "rounds.csv").write_text("\n".join([head, *lines[:-1], ",".join(cells), ""]))
+    if (column, value) in [("loss", "9007199254740993000"), ("loss", "7" * 30)]:
+        everything(path)  # a run that went wrong has such
+    else:
+        assert "cannot be shown" in refusal(path)
 
 
-def test_what_is_no_table_is_named(tmp_path: Path) -> None:
-    for text in (b"round\n1\n", rounds_of("x"), rounds_of(1) + b"\xff\n", b'"\n'):
-        (tmp_path / "rounds.csv").write_bytes(text)
-        with pytest.raises(ValueError, match=r"^rounds\.csv$"):
-            so_far(tmp_path / "rounds.csv")
+def test_a_file_beyond_all_measure_is_not_read(folder: Path, tmp_path: Path) -> None:
+    path = copied(folder, tmp_path)
+    with (path / "membership.csv").open("r+b") as file:
+        file.truncate(2**40)  # which takes no room
+    assert "membership.csv of 1,099,511,627,776 bytes" in refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "word"),
+    [
+        ('name = "digits"', "name = 5", "no [data] name"),
+        ('name = "flexcfl"', "", "no [algorithm] name"),
+        ("rounds = 6", 'rounds = "6"', "no [run] rounds"),
+        ("rounds = 6", "rounds = true", "no [run] rounds"),
+        ("cohort = 5", "", "no [run] cohort"),
+        ("[local]", "[locals]", "no [local] training"),
+        ('"swap-all"', "1", "no [shift] name"),
+        ("[data]", "stray = 1\n[data]", "outside of all tables"),
+        ("rounds = 6", f"rounds = {10**30}", "more than 64 bits"),
+        ("cohort = 5", f"cohort = {'[' * 5000}", "is not TOML"),
+        ("cohort = 5", f"{'x.' * 300}y = 1", "dots"),
+        ("cohort = 5", f"# {'x' * 70_000}", "longer than"),
+    ],
+)
+def test_settings_that_are_none_are_told(
+    old: str, new: str, word: str, folder: Path, tmp_path: Path
+) -> None:
+    path = copied(folder, tmp_path)
+    text = (path / "experiment.toml").read_text()
+    assert old in text
+    (path / "experiment.toml").write_text(text.replace(old, new, 1))
+    assert word in refusal(path)
+
+
+@settings(max_examples=60)
+@given(data=st.data())
+def test_any_byte_of_any_file_changed_is_shown_or_refused(data: st.DataObject, spare: Path) -> None:
+    name = data.draw(st.sampled_from([name for name in FILES if (spare / name).exists()]))
+    content = (spare / name).read_bytes()
+    place = data.draw(st.integers(0, len(content) - 1))
+    byte = data.draw(st.sampled_from(b'0159,-.e"\n\r\0\xff[]{}='))
+    (spare / name).write_bytes(content[:place] + bytes([byte]) + content[place + 1 :])
+    try:
+        with suppress(SettingsError):  # and nothing else
+            everything(spare)
+    finally:
+        (spare / name).write_bytes(content)
+
+
+@pytest.mark.parametrize("summary", [{}, {"versions": {"a": "1"}, "parameters": 5}])
+def test_a_summary_that_says_little_is_taken_as_it_is(
+    summary: dict[str, Any], folder: Path, tmp_path: Path
+) -> None:
+    path = copied(folder, tmp_path)
+    (path / "summary.json").write_text(json.dumps(summary))
+    everything(path)
+    assert read(path).summary == summary
+
+
+@pytest.mark.parametrize(
+    "summary", [{"versions": 5}, {"parameters": "x"}, {"versions": {"a": [[1]]}}, {"accuracy": {}}]
+)
+def test_a_summary_of_other_kinds_of_values_is_told(
+    summary: dict[str, Any], folder: Path, tmp_path: Path
+) -> None:
+    path = copied(folder, tmp_path)
+    (path / "summary.json").write_text(json.dumps(summary))
+    assert f"another version ({min(summary)} in summary.json)" in refusal(path)
+
+
+def test_a_run_over_a_network_knows_neither_labels_nor_who_changed(
+    folder: Path, tmp_path: Path
+) -> None:
+    path = copied(folder, tmp_path)
+    for name in ("labels.csv", "shifts.csv"):
+        (path / name).unlink()
+    head, *lines = (path / "rounds.csv").read_text().splitlines()
+    place = head.split(",").index("shifted")
+    rows = [line.split(",") for line in lines]
+    unknown = [",".join([*row[:place], "", *row[place + 1 :]]) for row in rows]
+    (path / "rounds.csv").write_text("\n".join([head, *unknown, ""]))
+    everything(path)
+    charts = {each["name"]: each for each in Report.of([path]).chapter("0-0")}
+    assert "labels" not in charts
+    assert [line["name"] for line in charts["changes"]["data"]] == [
+        "drift noticed",
+        "moved to another group",
+    ]
+    assert len(charts["moves"]["data"]) == 1
+
+
+def test_runs_are_found_as_deep_as_those_of_a_reproduction(folder: Path, tmp_path: Path) -> None:
+    places = ["run", "comparison/fedavg-seed0", "runs/digits-mclr/fedavg-seed0"]
+    for place in [*places, "too/far/down/run"]:
+        copied(folder, tmp_path / "all", place)
+    assert found([tmp_path / "all"]) == [tmp_path / "all" / place for place in places]
+
+
+def test_a_run_that_is_named_twice_or_by_a_link_is_one(folder: Path, tmp_path: Path) -> None:
+    path = copied(folder, tmp_path / "all")
+    (tmp_path / "all" / "the-link").symlink_to(path)
+    roundabout = tmp_path / "all" / ".." / "all"
+    assert found([tmp_path / "all", path, roundabout]) == [path]
+
+
+def test_folders_without_a_run_are_told(folder: Path, tmp_path: Path) -> None:
+    assert "is not a folder" in refusal(tmp_path / "nowhere")
+    assert "is not a folder" in refusal(folder / "rounds.csv")
+    assert "There is no run in" in refusal(tmp_path)
+    (tmp_path / "claimed").mkdir()
+    (tmp_path / "claimed" / "experiment.toml").touch()
+    assert "There is no run in" in refusal(tmp_path / "claimed")
+    copied(folder, tmp_path)
+    assert found([tmp_path]) == [tmp_path / "run"]
+
+
+def test_a_run_that_has_only_begun_is_there_without_charts(folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    path.mkdir()
+    for name in ("experiment.toml", "labels.csv"):
+        (path / name).write_bytes((folder / name).read_bytes())
+    everything(path)
+    report = Report.of([path])
+    assert [report.chapter(name) for name in report.chapters()] == [[], []]
+    assert report.runs[0].clients == CLIENTS
+
+
+def test_files_of_another_version_are_told(folder: Path, tmp_path: Path) -> None:
+    path = copied(folder, tmp_path)
+    text = (path / "rounds.csv").read_text()
+    (path / "rounds.csv").write_text(text.replace("placed_again", "moved_again"))
+    assert "damaged or of another version (rounds.csv)" in refusal(path)

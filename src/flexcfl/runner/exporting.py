@@ -1,7 +1,6 @@
 """The models of a run in a folder of their own, with a card, to be given to others."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -11,7 +10,7 @@ import numpy as np
 from flexcfl import disk
 from flexcfl.errors import SettingsError
 from flexcfl.experiment import toml
-from flexcfl.record.export import Facts, Group, card, config
+from flexcfl.record.export import ExportedGroup, ExportedRun, card, config
 from flexcfl.record.folder import EXPORT, told, write
 from flexcfl.record.places import entered
 from flexcfl.runner import leaving
@@ -32,9 +31,10 @@ def export(run: Run, folder: Path | None = None, force: bool = False) -> Path:
     _check_free(path, force)
     # All is known before anything is written.
     texts = _texts(run)
+    models = leaving.models(run.engine, run.models, run.auxiliary, run.summary)
     entered(path)
     written = set()
-    for name, content in chain(_models(run), texts):
+    for name, content in chain(models, texts):
         write(path, name, content)
         written.add(name)
     for stale in path.iterdir():  # models of another run that has been here before
@@ -54,17 +54,13 @@ def _check_free(path: Path, force: bool) -> None:
         )
 
 
-def _models(run: Run) -> Iterator[tuple[str, bytes]]:
-    yield from leaving.models(run.engine, run.models, run.auxiliary, run.summary)
-
-
 def _texts(run: Run) -> list[tuple[str, bytes]]:
     try:
-        facts = _facts(run)
+        exported = _exported(run)
         return [
-            (CONFIG, config(facts).encode()),
-            (SETTINGS, facts.settings.encode()),
-            (CARD, card(facts).encode("utf-8", "replace")),
+            (CONFIG, config(exported).encode()),
+            (SETTINGS, exported.settings.encode()),
+            (CARD, card(exported).encode("utf-8", "replace")),
         ]
     except WRONG as error:  # what is in a summary that somebody has changed
         raise SettingsError(
@@ -73,14 +69,14 @@ def _texts(run: Run) -> list[tuple[str, bytes]]:
         ) from None
 
 
-def _facts(run: Run) -> Facts:
+def _exported(run: Run) -> ExportedRun:
     from flexcfl.models.networks import (
         torch_expression,  # here, because torch takes a while to import
     )
 
     # Where the data were on this machine is nobody's business.
     experiment = replace(run.experiment, run=replace(run.experiment.run, data=None))
-    return Facts(
+    return ExportedRun(
         summary=run.summary,
         settings=toml.written(experiment),
         command=_command(run),
@@ -92,14 +88,14 @@ def _facts(run: Run) -> Facts:
     )
 
 
-def _group(run: Run, number: int) -> Group:
+def _group(run: Run, number: int) -> ExportedGroup:
     accuracy = float(run.group_accuracy[number])
-    return Group(
+    return ExportedGroup(
         number,
         leaving.group(number),
-        tuple(np.flatnonzero(run.group_of == number).tolist()),
         None if np.isnan(accuracy) else accuracy,
         number in run.waiting,
+        tuple(np.flatnonzero(run.group_of == number).tolist()),
     )
 
 

@@ -21,7 +21,7 @@ from flexcfl.data import Federation, IndexLists
 from flexcfl.errors import SettingsError
 from flexcfl.models import build
 from flexcfl.models.networks import torch_expression
-from flexcfl.record.export import Facts, Group, card, config
+from flexcfl.record.export import ExportedGroup, ExportedRun, card, config
 from tests.runner.test_loading import small
 
 FILES = {"README.md", "config.json", "settings.toml"}
@@ -162,8 +162,8 @@ HOSTILE = (
 anything = st.one_of(st.sampled_from(HOSTILE), st.text(max_size=30))
 
 
-def facts(name: str, names: tuple[str, ...] = (), module: str | None = None) -> Facts:
-    """Return facts of a run all of whose names are this one."""
+def named(name: str, names: tuple[str, ...] = (), module: str | None = None) -> ExportedRun:
+    """Return a run all of whose names are this one."""
     accuracy = {"best": 0.5, "final": None, "median": 0.25}
     traffic = {"transfers": 1, "relative_to_fedavg": 1.0, "down_bytes": 2, "up_bytes": 3}
     summary: Any = {
@@ -184,22 +184,23 @@ def facts(name: str, names: tuple[str, ...] = (), module: str | None = None) -> 
     }
     summary |= dict.fromkeys(("algorithm", "dataset", "model", "shift"), name)
     groups = [
-        Group(0, "group-0.safetensors", (0, 1), 0.5),
-        Group(1, "group-1.safetensors", (), None),
+        ExportedGroup(0, "group-0.safetensors", 0.5, False, (0, 1)),
+        ExportedGroup(1, "group-1.safetensors", None, False, ()),
     ]
-    return Facts(summary, '[data]\nname = "x"\n', "flexcfl run", groups, None, names, name, module)
+    settings = '[data]\nname = "x"\n'
+    return ExportedRun(summary, settings, "flexcfl run", groups, None, names, name, module)
 
 
 @given(name=anything, other=anything)
 def test_no_name_can_break_the_card(name: str, other: str) -> None:
-    plain, hostile = (facts(each, (each, other)) for each in ("plain", name))
+    plain, hostile = (named(each, (each, other)) for each in ("plain", name))
     text = card(hostile)
     assert text.isprintable() or set(filter(lambda each: not each.isprintable(), text)) == {"\n"}
     found = front(text)
     assert found.keys() == {"library_name", "tags", "model-index"}
     body, usual = (
         MarkdownIt("commonmark").enable("table").parse(each.split("---\n", 2)[2])
-        for each in (text, card(facts("plain", ("plain", "other"))))
+        for each in (text, card(named("plain", ("plain", "other"))))
     )
     assert [each.type for each in body] == [each.type for each in usual]
     inside = [child for each in body for child in each.children or []]

@@ -1,7 +1,5 @@
 """A run's models for others: files of tensors, a card that says what they are, and settings."""
 
-from flexcfl.record.export.card import card
-from flexcfl.record.export.facts import Facts, Group
-from flexcfl.record.export.settings import config
+from flexcfl.record.export.card import ExportedGroup, ExportedRun, card, config
 
-__all__ = ["Facts", "Group", "card", "config"]
+__all__ = ["ExportedGroup", "ExportedRun", "card", "config"]

@@ -1,41 +1,92 @@
-"""The model card: a README that people read and that Hugging Face's hub understands.
+"""What is said of models for others: the model card, and ``config.json`` for programs.
+
+The card is a README that people read and that Hugging Face's hub understands.
 
 Reference: Hugging Face, "Model Cards" (https://huggingface.co/docs/hub/model-cards); Mitchell et
 al.: Model Cards for Model Reporting. FAT* 2019.
 """
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from flexcfl.record.export.facts import Facts, Group
 from flexcfl.record.export.markdown import fenced, front_matter, plain, table
 from flexcfl.record.summary import Summary
 
-__all__ = ["card"]
+__all__ = ["ExportedGroup", "ExportedRun", "card", "config"]
 
+KEYS = ("algorithm", "dataset", "model", "shape", "classes", "parameters", "rounds", "seed")
 SOME = 20  # so many clients of a group are named
 NOT_MEASURED = "not measured"
 
 
-def card(facts: Facts) -> str:
+@dataclass(frozen=True)
+class ExportedGroup:
+    """One model: its accuracy on its clients, where that was measured, and their numbers.
+
+    One that is ``waiting`` is no group, but serves clients until they follow those of a group that
+    was divided.
+    """
+
+    group: int
+    file: str
+    accuracy: float | None
+    waiting: bool
+    clients: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ExportedRun:
+    """All that there is to tell of a run whose models are taken away.
+
+    ``summary`` is its ``summary.json`` and ``settings`` the text of its experiment, which was
+    started by a ``command``. ``folder`` is the name of its folder, where it has one. ``module`` is
+    Python that makes the module, with torch alone, where that is known.
+    """
+
+    summary: Summary
+    settings: str
+    command: str
+    groups: Sequence[ExportedGroup]
+    auxiliary: str | None
+    names: Sequence[str] = ()
+    folder: str | None = None
+    module: str | None = None
+
+
+def config(run: ExportedRun) -> str:
+    """Return JSON: what a model takes and gives, the groups, and who is in which of them."""
+    summary: Mapping[str, Any] = run.summary
+    entries = {
+        **{key: summary[key] for key in KEYS},
+        "groups": [asdict(group) for group in run.groups],
+        "auxiliary": run.auxiliary,
+        "names": list(run.names),
+        "flexcfl": summary["versions"]["flexcfl"],
+    }
+    return f"{json.dumps(entries, indent=2)}\n"
+
+
+def card(run: ExportedRun) -> str:
     """Return the text of a README.md."""
-    summary = facts.summary
+    summary = run.summary
     parts = [
         front_matter(_metadata(summary)),
         f"# {plain(_title(summary))}",
-        _opening(facts),
+        _opening(run),
         "## Load a model",
-        *_loading(facts),
+        *_loading(run),
         "## Data",
         _data(summary),
         "## Groups",
-        _groups(facts),
+        _groups(run),
         "## Results",
         _results(summary),
         "## How it was trained",
-        fenced("console", facts.command),
+        fenced("console", run.command),
         "All settings, also in `settings.toml`:",
-        fenced("toml", facts.settings),
+        fenced("toml", run.settings),
         _versions(summary),
     ]
     return "\n\n".join(parts) + "\n"
@@ -66,8 +117,8 @@ def _scores(summary: Summary) -> dict[str, float | None]:
     return {name: summary["accuracy"][name] for name in ("best", "final", "median")}
 
 
-def _opening(facts: Facts) -> str:
-    summary, number = facts.summary, sum(not group.waiting for group in facts.groups)
+def _opening(run: ExportedRun) -> str:
+    summary, number = run.summary, sum(not group.waiting for group in run.groups)
     models = "one model for everybody" if number == 1 else f"{number} models, one for each group"
     return (
         f"{models[0].upper()}{models[1:]}: trained by federated learning "
@@ -78,17 +129,17 @@ def _opening(facts: Facts) -> str:
     )
 
 
-def _loading(facts: Facts) -> list[str]:
-    summary = facts.summary
+def _loading(run: ExportedRun) -> list[str]:
+    summary = run.summary
     shape = ", ".join(map(str, (1, *summary["shape"])))
     head = ["import torch", "from safetensors.torch import load_file"]
     use = [
-        f'model.load_state_dict(load_file("{facts.groups[0].file}"))',
+        f'model.load_state_dict(load_file("{run.groups[0].file}"))',
         f"logits = model.eval()(torch.zeros({shape}))",
     ]
     parts = []
-    if facts.module is not None:
-        made = ["from torch import nn", "", f"model = {facts.module}"]
+    if run.module is not None:
+        made = ["from torch import nn", "", f"model = {run.module}"]
         parts += [fenced("python", "\n".join([*head, *made, *use]))]
     elif summary["model"] in ("mclr", "mlp", "cnn"):
         words = (summary["dataset"], summary["model"], tuple(summary["shape"]), summary["classes"])
@@ -98,20 +149,20 @@ def _loading(facts: Facts) -> list[str]:
         parts += [
             f"The module is the publisher's own ({plain(summary['model'])}): make it as it was "
             "made for training, and give it the tensors of a group, "
-            f'`model.load_state_dict(safetensors.torch.load_file("{facts.groups[0].file}"))`.'
+            f'`model.load_state_dict(safetensors.torch.load_file("{run.groups[0].file}"))`.'
         ]
-    if facts.folder is not None:
-        parts += ["From the folder of the run, with all its figures:", _whole_run(facts)]
+    if run.folder is not None:
+        parts += ["From the folder of the run, with all its figures:", _whole_run(run)]
     return parts
 
 
-def _whole_run(facts: Facts) -> str:
-    own = ", model=make" if "model" in facts.summary["own"] else ""
+def _whole_run(run: ExportedRun) -> str:
+    own = ", model=make" if "model" in run.summary["own"] else ""
     lines = [
         "import flexcfl",
         "",
-        f"run = flexcfl.load({facts.folder!r}{own})",
-        f"model = run.model({facts.groups[0].number})",
+        f"run = flexcfl.load({run.folder!r}{own})",
+        f"model = run.model({run.groups[0].group})",
         "placement = run.place(x, y)  # which group fits examples of somebody new",
     ]
     return fenced("python", "\n".join(lines))
@@ -127,15 +178,15 @@ def _data(summary: Summary) -> str:
     )
 
 
-def _groups(facts: Facts) -> str:
-    rows = [_group(group, facts.names) for group in facts.groups]
-    if facts.auxiliary is not None:
-        rows.append([f"`{facts.auxiliary}`", "the mean of all", "", ""])
+def _groups(run: ExportedRun) -> str:
+    rows = [_group(group, run.names) for group in run.groups]
+    if run.auxiliary is not None:
+        rows.append([f"`{run.auxiliary}`", "the mean of all", "", ""])
     told = table(["file", "clients", "accuracy on them", "which"], rows)
     return f"{told}\n\nWho is in which group is in `config.json` in full."
 
 
-def _group(group: Group, names: Sequence[str]) -> list[str]:
+def _group(group: ExportedGroup, names: Sequence[str]) -> list[str]:
     called = [plain(names[client] if names else client) for client in group.clients[:SOME]]
     more = len(group.clients) - len(called)
     which = ", ".join([*called, *([f"and {more:,} more"] if more else [])])

@@ -1,8 +1,7 @@
 """What is measured: accuracy, loss, discrepancy, traffic, and how true the groups are."""
 
-from flexcfl.record.metrics.accuracy import accuracy
 from flexcfl.record.metrics.ledger import PURPOSES, Cost, Ledger
-from flexcfl.record.metrics.structure import adjusted_rand_index
+from flexcfl.record.metrics.rounds import Trainees, accuracy, adjusted_rand_index
 from flexcfl.record.metrics.summary import (
     Accuracy,
     Curve,
@@ -13,7 +12,6 @@ from flexcfl.record.metrics.summary import (
     over,
     rounds_to,
 )
-from flexcfl.record.metrics.training import Trainees
 
 __all__ = [
     "PURPOSES",

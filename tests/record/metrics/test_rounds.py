@@ -1,9 +1,10 @@
-"""The loss and the discrepancy of those who train."""
+"""What one round shows: accuracy, groups against true clusters, loss and discrepancy."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.metrics import accuracy_score, adjusted_rand_score
 
 from flexcfl.protocol import (
     LOWEST_LOSS,
@@ -18,7 +19,53 @@ from flexcfl.protocol import (
     Trained,
     Vectors,
 )
-from flexcfl.record.metrics import Trainees
+from flexcfl.record.metrics import Trainees, accuracy, adjusted_rand_index
+
+
+def evaluated(hits: list[int], examples: list[int]) -> Evaluated:
+    return Evaluated(
+        np.arange(len(hits)), np.zeros(len(hits)), np.array(hits, int), np.array(examples, int)
+    )
+
+
+def test_it_is_scikit_learns_over_all_examples_together() -> None:
+    rng = np.random.default_rng(0)
+    sizes = [1, 10, 100]
+    truth = [rng.integers(3, size=size) for size in sizes]
+    guess = [rng.integers(3, size=size) for size in sizes]
+    hits = [int((a == b).sum()) for a, b in zip(truth, guess, strict=True)]
+    expected = accuracy_score(np.concatenate(truth), np.concatenate(guess))
+    assert accuracy(evaluated(hits, sizes)) == pytest.approx(expected)
+
+
+def test_only_those_chosen_count() -> None:
+    found = evaluated([1, 5, 9], [10, 10, 30])
+    assert accuracy(found, np.array([True, False, True])) == 10 / 40
+    assert accuracy(found, np.zeros(3, np.bool_)) is None
+
+
+def test_without_test_data_there_is_none() -> None:
+    assert accuracy(evaluated([0, 0], [0, 0])) is None
+    assert accuracy(evaluated([], [])) is None
+
+
+TRUE = np.array([0, 0, 1, 1, 2, 2])
+
+
+def test_names_of_groups_do_not_matter() -> None:
+    assert adjusted_rand_index(TRUE, np.array([5, 5, 0, 0, 1, 1])) == 1
+
+
+def test_only_those_who_are_placed_count() -> None:
+    group_of = np.array([1, NO_GROUP, 0, 2, 2, NO_GROUP])
+    expected = adjusted_rand_score([0, 1, 1, 2], [1, 0, 2, 2])
+    assert expected < 1
+    assert adjusted_rand_index(TRUE, group_of) == pytest.approx(expected)
+
+
+def test_there_is_none_without_a_structure_or_without_anybody_placed() -> None:
+    assert adjusted_rand_index(None, np.zeros(6, np.int64)) is None
+    assert adjusted_rand_index(TRUE, np.full(6, NO_GROUP)) is None
 
 
 def exchange(models: Vectors, clients: Ids, model_of: Ids, updates: Vectors) -> Exchange:

@@ -1,4 +1,4 @@
-"""What the training of one round shows: the loss of those who trained and their discrepancy."""
+"""What one round shows: accuracy, loss, discrepancy, and how true the groups are."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,9 +7,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.protocol import NO_GROUP, Exchange, Ids, Serving, Vector
+from flexcfl.protocol import NO_GROUP, Evaluated, Exchange, Flags, Ids, Serving, Vector
 
-__all__ = ["Trainees"]
+__all__ = ["Trainees", "accuracy", "adjusted_rand_index"]
+
+
+def accuracy(evaluated: Evaluated, chosen: Flags | None = None) -> float | None:
+    """Return the fraction of examples that were classified rightly, or None without examples.
+
+    ``chosen`` has a flag for each client that was evaluated: whether it counts.
+    """
+    counted = np.ones(len(evaluated.clients), dtype=np.bool_) if chosen is None else chosen
+    examples = int(evaluated.examples[counted].sum())
+    return int(evaluated.hits[counted].sum()) / examples if examples else None
+
+
+def adjusted_rand_index(structure: Ids | None, group_of: Ids) -> float | None:
+    """Return the adjusted Rand index over all clients that have a group.
+
+    It is 1 where groups and clusters are the same but for their numbers, and about 0 where they
+    have nothing to do with each other; None without a known structure or a placed client.
+    """
+    placed = group_of != NO_GROUP
+    if structure is None or not placed.any():
+        return None
+    # Here, because scikit-learn takes seconds to import, which few runs need.
+    from sklearn.metrics import adjusted_rand_score
+
+    return float(adjusted_rand_score(structure[placed], group_of[placed]))
 
 
 @dataclass(frozen=True, eq=False)
