@@ -8,7 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Chart", "axis", "counted", "layout", "listed", "percent", "plain", "rounds_axis"]
+__all__ = [
+    "Chart",
+    "axis",
+    "client_axis",
+    "counted",
+    "layout",
+    "listed",
+    "percent",
+    "plain",
+    "rounds_axis",
+]
 
 FEW = 10  # so many whole numbers have a tick each
 
@@ -63,6 +73,12 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
 def counted(title: str, most: float, **more: Any) -> dict[str, Any]:
     """Return an axis of whole numbers, the largest being ``most``, without ticks in between."""
     return axis(title, **({"dtick": 1} if most <= FEW else {}), **more)
+
+
+def client_axis(title: str, **more: Any) -> dict[str, Any]:
+    """Return an axis of clients, of which there may be too many to name them."""
+    hidden: dict[str, Any] = {"showticklabels": False, "ticks": "", "showgrid": False}
+    return axis(title, type="category", **more, **hidden)
 
 
 def rounds_axis(total: int) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from flexcfl.record.tables import Columns
 from flexcfl.report.charts.figure import (
     Chart,
     axis,
+    client_axis,
     counted,
     layout,
     listed,
@@ -141,13 +142,7 @@ def labels(record: Record) -> Chart:
         }
     ]
     shown = layout(
-        xaxis=axis(
-            "client, those of one kind beside each other",
-            type="category",
-            showticklabels=False,
-            ticks="",
-            showgrid=False,
-        ),
+        xaxis=client_axis("client, those of one kind beside each other"),
         yaxis=axis("class", type="category", showgrid=False),
     )
     some = f" {len(order)} of them are drawn." if len(order) < record.clients else ""

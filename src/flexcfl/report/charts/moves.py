@@ -7,7 +7,16 @@ from numpy.typing import NDArray
 
 from flexcfl.protocol import NO_GROUP, Ids
 from flexcfl.record.record import Changes, Record, changes_of, group_matrix, shift_marks
-from flexcfl.report.charts.figure import Chart, axis, counted, layout, listed, plain, rounds_axis
+from flexcfl.report.charts.figure import (
+    Chart,
+    axis,
+    client_axis,
+    counted,
+    layout,
+    listed,
+    plain,
+    rounds_axis,
+)
 from flexcfl.report.charts.palette import (
     COLOURS,
     MARK,
@@ -41,14 +50,7 @@ def moves(record: Record) -> Chart:
         data.append(_shifted(marks, groups != NO_GROUP, rounds, names))
     shown = layout(
         xaxis=counted("round (0 is the start)", record.done, showgrid=False),
-        yaxis=axis(
-            "client",
-            type="category",
-            autorange="reversed",
-            showticklabels=False,
-            ticks="",
-            showgrid=False,
-        ),
+        yaxis=client_axis("client", autorange="reversed"),
         height=min(max(LEAST, ROW * len(order) + 90), TALLEST),
     )
     text = f"{_moved(changes, record.clients)} {_drawn(record, order)}"

@@ -42,7 +42,7 @@ def rows(run: RunDetails, width: int = 80, ascii_only: bool = False) -> list[Row
     """Return what is said of a run: what it is, its settings, its figures, its files."""
     sections = [
         dict(_head(run)),
-        listed(_harmless(run.tables), _defaults(run)),
+        listed(run.tables, _defaults(run)),
         dict(_figures(run, width, ascii_only)),
         {name: Text(words) for name, words in run.files.items()},
     ]
@@ -71,15 +71,6 @@ def _defaults(run: RunDetails) -> dict[str, str]:
         for name, usual in run.defaults.items()
         if not (usual is None and name.endswith(".name"))
     }
-
-
-def _harmless(value: Any) -> Any:
-    """Return settings in which no text can move a terminal."""
-    if isinstance(value, Mapping):
-        return {printable(str(key)): _harmless(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_harmless(each) for each in value]
-    return printable(value) if isinstance(value, str) else value
 
 
 def _figures(run: RunDetails, width: int, ascii_only: bool) -> Iterator[tuple[str, Text]]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -131,12 +130,10 @@ def labelled(cells: Iterable[tuple[str, str]]) -> Text:
 
 def _table(rows: Sequence[Row], names: Sequence[str], plainly: bool = False) -> Table:
     lines = ([Text(cell(row, name, plainly), _style(row, name)) for name in names] for row in rows)
-    right = [name for name in names if any(_numeric(row.value(name)) for row in rows)]
+    right = [
+        name for name in names if any(isinstance(row.value(name), int | float) for row in rows)
+    ]
     return table(names, lines, right)
-
-
-def _numeric(value: Any) -> bool:
-    return isinstance(value, int | float)
 
 
 def _style(row: Row, name: str) -> str:

@@ -38,7 +38,7 @@ def settings(resolved: Resolved, file: Path | None) -> Rows:
 def listed(tables: Tables, marks: Mapping[str, str]) -> Rows:
     """Return settings table by table, those that have a mark in bold and with it."""
     return {
-        table: Text(", ").join(
+        printable(table): Text(", ").join(
             setting(key, value, marks.get(f"{table}.{key}")) for key, value in keys.items()
         )
         for table, keys in tables.items()
