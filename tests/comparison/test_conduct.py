@@ -22,7 +22,7 @@ SPEC = ComparisonSpec.of(["fedavg", "ifca"], 1, spoken({}, {}))
     ("error", "words"),
     [
         (KeyboardInterrupt(), "To go on: flexcfl resume {out}"),
-        (TrainingError("The disk is full."), "Once that is mended: flexcfl resume {out}"),
+        (TrainingError("The disk is full."), "Once that is fixed: flexcfl resume {out}"),
     ],
 )
 def test_it_is_said_what_is_there_and_how_to_go_on(

@@ -71,8 +71,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
-for command, words in EXAMPLES.items():
-    app.command(command.__name__, cls=Command, epilog=example(f"flexcfl {words}"))(command)
+for command, arguments in EXAMPLES.items():
+    app.command(command.__name__, cls=Command, epilog=example(f"flexcfl {arguments}"))(command)
 app.add_typer(data.app, name="data")
 
 
@@ -100,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code; a mistake of the user is one sentence and 2."""
     if isinstance(sys.stdout, TextIOWrapper):  # an unusual name must not break a run off
         sys.stdout.reconfigure(errors="replace")
-    with _interruptible_once(), data_warnings_to(lambda said: _print(f"Warning: {said}")):
+    with _interruptible_once(), data_warnings_to(lambda text: _print(f"Warning: {text}")):
         try:
             return _run(arguments)
         except _TerminatedError:

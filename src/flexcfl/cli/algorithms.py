@@ -1,4 +1,4 @@
-"""``flexcfl algorithms``: which algorithms there are, and what each can be told."""
+"""``flexcfl algorithms``: which algorithms there are, and the options of each."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any

@@ -66,8 +66,8 @@ def _known(ctx: click.Context) -> dict[str, str]:
     own = {}
     for each in ctx.command.params:
         if isinstance(each, click.Option):
-            words = [word for word in each.opts if word.startswith("--")]
-            own.update({word.removeprefix("--"): f"'{word}'" for word in words})
+            names = [name for name in each.opts if name.startswith("--")]
+            own.update({name.removeprefix("--"): f"'{name}'" for name in names})
         else:
             argument = (each.metavar or "").strip("[].")
             own[each.name or ""] = f"the argument {argument}"

@@ -32,7 +32,7 @@ def compare(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="The comparison's folder; one in which the same was begun is gone on with. "
+            help="The comparison's folder; if it was begun there already, it is resumed. "
             "[default: a new one under comparisons]",
         ),
     ] = None,

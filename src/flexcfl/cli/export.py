@@ -35,8 +35,8 @@ def export(
     RUN is a folder that 'flexcfl run', 'federate' or 'compare' left. DIR gets one .safetensors
     file for each group, README.md (a model card: data, settings, accuracy, traffic, and Python that
     loads a model with torch alone), config.json (shape, classes, who is in which group) and
-    settings.toml. The data are not needed, and where they were on this machine is not told.
-    'flexcfl place' says which of the groups fits somebody new.
+    settings.toml. The data are not needed, and nothing says where they were on this machine.
+    'flexcfl place' says which of the groups fits a newcomer.
     """
     from rich.console import Console
 

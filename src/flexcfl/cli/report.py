@@ -36,8 +36,8 @@ def report(
     RUN... are folders that 'flexcfl run', 'federate', 'compare' or 'reproduce' left, or folders
     with such in them. Runs on the same data with the same model, shifts and rounds are held against
     each other; runs that differ in their seed alone are drawn as one line with a band. Runs that
-    are not finished are shown as far as they are, and of a folder with runs in it those that cannot
-    be shown are left out, which is said.
+    are not finished are shown as far as they are. Runs within a folder that cannot be shown are
+    left out, with a note on stderr.
 
     The page shows what was run; a table of results, ranked by final accuracy, which is the mean of
     the last ten rounds; accuracy, loss and discrepancy over rounds, and accuracy against traffic;
@@ -90,7 +90,7 @@ def watch(
     runs of 'flexcfl federate', and a run may be interrupted and resumed meanwhile. The page asks
     for what is new every two seconds.
 
-    Runs are only read: whoever watches, and whoever stops to, never disturbs them. Ctrl-C ends it.
+    Runs are only read, so that watching never disturbs them. Ctrl-C ends it.
     """
     from rich.console import Console
 

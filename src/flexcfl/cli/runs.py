@@ -46,7 +46,7 @@ def runs(
     """List runs with their figures: finished, running and interrupted ones.
 
     [FOLDER]... are folders of runs, or with runs in them: by default 'runs' and 'comparisons'.
-    Runs whose files are damaged are left out, which is said on stderr.
+    Runs whose files are damaged are left out, with a note on stderr.
 
     A KEY is a setting, such as local.rate, or by the name of its option, such as algorithm,
     dataset, model, shift, seed, rounds or rate; folder, state (finished, running, interrupted) or
@@ -116,11 +116,10 @@ def diff(
     """Hold two runs or more against each other: settings, figures, accuracy by round, versions.
 
     RUN RUN... are folders of runs, finished or not. Figures have beside them the difference to
-    the first run, accuracies in points of percent. It is said in which round accuracies differ
-    first, or that they are the same to the last digit.
+    the first run, accuracies in points of percent. A line says in which round accuracies
+    differ first, or that they are the same to the last digit.
 
-    It only shows, so that it ends with 0 whether runs differ or not; who wants to test for that
-    asks with --json.
+    The exit code is 0 whether runs differ or not: use --json to test for differences.
     """
     from flexcfl.report.history.diff import DiffView, difference
     from flexcfl.report.history.run_details import details

@@ -158,9 +158,9 @@ def federate(
     between them and the server goes over the network of this machine. For a federation of several
     machines see docs/flower.md.
 
-    A node that ends is started again, and so is all if the SuperLink or the server does; then the
-    run goes on from its checkpoint, of which there is one after every round. What Flower's
-    processes print is in the folder logs of the run, and who did not answer in missing.csv.
+    A node that ends is started again. If the SuperLink or the server ends, all are started again,
+    and the run goes on from its checkpoint, of which there is one after every round. The folder
+    logs of the run has what Flower's processes print, missing.csv the clients that did not answer.
 
     Ctrl-C ends all at once; 'flexcfl resume RUN' goes on, over as many nodes and as safely.
     """
@@ -223,8 +223,8 @@ def _go_on_with_comparison(
     from flexcfl.comparison.conduct import conduct
     from flexcfl.comparison.spec import ComparisonSpec
 
-    asked = ComparisonSpec.read(folder)
-    moved = asked.with_data_in(data) if data else asked
+    spec = ComparisonSpec.read(folder)
+    moved = spec.with_data_in(data) if data else spec
     conduct(moved, console, jobs=jobs, folder=folder, stoppable=True, track=track)
 
 
@@ -246,8 +246,8 @@ def _go_on_with_run(
         forget(folder)
         typer.echo(f"The run in '{folder}' is finished: there is nothing left to do.")
         return
-    words = [spoken({"data": data}, {})] if data else []
+    layers = [spoken({"data": data})] if data else []
     if is_local(folder):
-        go_on_over_nodes(folder, console, layers=words, track=track)
+        go_on_over_nodes(folder, console, layers=layers, track=track)
         return
-    go_on(folder, console, layers=words, stoppable=True, callbacks=trackers(track))
+    go_on(folder, console, layers=layers, stoppable=True, callbacks=trackers(track))

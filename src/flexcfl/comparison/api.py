@@ -48,10 +48,10 @@ def compare(
         out: The folder to write; without one, nothing is written. If it holds this very comparison,
             begun earlier, that goes on: finished runs are not done again, others are resumed.
         progress: Whether to show what the command shows: settings, rounds and results.
-        callbacks: Objects that follow every run, as for ``flexcfl.run``; ``begin`` is told the
+        callbacks: Objects that follow every run, as for ``flexcfl.run``; ``begin`` gets the
             experiment and the folder of the next run. As they are objects of this process, all runs
-            are done in it, one after the other, instead of in worker processes. Runs that were
-            finished by an earlier call are not followed.
+            are done in it, one after the other, instead of in worker processes: leave ``jobs`` out.
+            Runs that an earlier call has finished are not followed.
 
     Example:
         >>> import flexcfl
@@ -62,16 +62,15 @@ def compare(
     """
     track = tracker_names(options.pop("track", None))
     own, given = user_objects(options)
-    _check_sent(own)
+    _check_importable(own)
     followers = callback_list(callbacks)
     if followers and jobs not in (None, 1):
         raise SettingsError(
             "With callbacks all runs are done in this process, one after the other: leave jobs "
             "out, or name trackers with track, which can follow runs in other processes."
         )
-    said = spoken(given, set)
     return conduct(
-        ComparisonSpec.of(_several(algorithms), seeds, said, own.federation),
+        ComparisonSpec.of(_names(algorithms), seeds, spoken(given, set), own.federation),
         Console(quiet=not progress),
         jobs=jobs,
         folder=Path(out) if out is not None else None,
@@ -81,7 +80,7 @@ def compare(
     )
 
 
-def _several(algorithms: object) -> list[str]:
+def _names(algorithms: object) -> list[str]:
     if isinstance(algorithms, str) or not isinstance(algorithms, Sequence):
         raise SettingsError(
             f"algorithms must be a list such as ['fedavg', 'flexcfl'], not {algorithms!r:.60}."
@@ -95,7 +94,7 @@ def _several(algorithms: object) -> list[str]:
     return list(algorithms)
 
 
-def _check_sent(own: UserObjects) -> None:
+def _check_importable(own: UserObjects) -> None:
     """Refuse objects that other processes cannot find by their names."""
     for what, object_ in (("shift", own.shifts), ("drift", own.detector)):
         if object_ is not None:

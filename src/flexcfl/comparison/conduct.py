@@ -61,7 +61,7 @@ def conduct(
     """
     if jobs is not None:
         check_number("jobs", jobs)
-    trackers(track)  # so that what they lack is said here, and once
+    trackers(track)  # what they lack is reported here, and once
     runs, started = spec.runs(federation), monotonic()
     jobs = 1 if callbacks else min(jobs or cores(), len(runs))
     carry_out = _carrier(federation, jobs, track, callbacks)
@@ -71,7 +71,7 @@ def conduct(
         before = finished(path, runs) if path else 0
         show(display.settings(runs, jobs, before), console)
         with (
-            _told_where(path, spec, runs, console),
+            _say_where(path, spec, runs, console),
             listening() if stoppable and path else nullcontext(Stop()) as stop,
             showing(progress_view(runs), console) as show_progress,
         ):
@@ -137,10 +137,10 @@ def _compared(runs: Sequence[Planned], done: Mapping[str, Done], folder: Path | 
 
 
 @contextmanager
-def _told_where(
+def _say_where(
     path: Path | None, spec: ComparisonSpec, runs: Sequence[Planned], console: Console
 ) -> Iterator[None]:
-    """Say what is there if a comparison does not come to its end."""
+    """Say what was kept if a comparison does not come to its end."""
     try:
         yield
     except StoppedError:
@@ -150,7 +150,7 @@ def _told_where(
             done = finished(path, runs)
             whole = f"{done} of {len(runs)} runs are complete; they and t" if done else "T"
             where = f"{whole}he rounds so far of {'others' if done else 'all'} are in '{path}'."
-            how = "Once that is mended" if isinstance(error, FlexcflError) else "To go on"
+            how = "Once that is fixed" if isinstance(error, FlexcflError) else "To go on"
             further = f" {how}: {command(path)}" if spec.own_data is None else ""
             tell(where + further, console)
         raise
@@ -171,7 +171,7 @@ def _files(
 def _described(runs: Sequence[Planned], comparison: Comparison) -> dict[str, Any]:
     """Return the settings that all runs share, and for each algorithm its own and its figures.
 
-    ``compared`` says over which rounds accuracies are: how many there are, from which to which.
+    ``compared`` has the number of rounds over which accuracies are, the first and the last.
     """
     common = shared([run.experiment for run in runs])
     experiments = {run.algorithm: run.experiment for run in runs}

@@ -26,25 +26,24 @@ NARROW = 80  # below so many columns a terminal has room for accuracy and traffi
 def settings(runs: Sequence[Planned], jobs: int, before: int = 0) -> Rows:
     """Return what all runs have in common, and then what each algorithm has of its own.
 
-    So many runs as ``before`` says were complete before.
+    ``before`` is how many runs an earlier call has completed.
     """
     common = shared([run.experiment for run in runs])
     seeds = sorted({run.seed for run in runs})
     rows = {table: _listed(keys) for table, keys in common.items() if keys}
-    told = ", ".join(map(str, seeds)) if len(seeds) < 4 else f"0 to {seeds[-1]}"
-    rows["seeds"] = Text(told)
+    rows["seeds"] = Text(", ".join(map(str, seeds)) if len(seeds) < 4 else f"0 to {seeds[-1]}")
     rows["runs"] = Text(f"{len(runs)}, {f'{jobs} at a time' if jobs > 1 else 'one by one'}")
     if before:
         rows["resumed"] = Text(f"{before} of {len(runs)} runs were complete already")
     for run in runs if "name" not in common["algorithm"] else ():
         tables = own(run.experiment, common)
         del tables["algorithm"]["name"]  # with which the row begins
-        words = [
+        parts = [
             Text(f"{table} " if "name" in keys else "") + _listed(keys)
             for table, keys in tables.items()
             if keys
         ]
-        rows[run.algorithm] = Text(", ").join(words) if words else Text("no options")
+        rows[run.algorithm] = Text(", ").join(parts) if parts else Text("no options")
     return rows
 
 
@@ -65,8 +64,8 @@ def show_results(comparison: Comparison, console: Console, seconds: float) -> No
         "warning": _warning(comparison),
         "time": clock(seconds),
     }
-    told = {name: Text(text) for name, text in rows.items() if text}
-    show({**told, **_paths(comparison.folder)}, console)
+    texts = {name: Text(text) for name, text in rows.items() if text}
+    show({**texts, **_paths(comparison.folder)}, console)
 
 
 def _paths(folder: Path | None) -> Rows:
@@ -95,10 +94,10 @@ def _unmeasured(comparison: Comparison) -> str:
 
 def _warning(comparison: Comparison) -> str:
     """Say of which algorithms training diverged in most rounds of a run, or nothing."""
-    told, attacked = [], False
+    diverging, attacked = [], False
     for name, runs in comparison.runs.items():
         wrong = [run for run in runs if diverged(run)]
-        told += [f"{name} ({len(wrong)} of {len(runs)} seeds)"] if wrong else []
+        diverging += [f"{name} ({len(wrong)} of {len(runs)} seeds)"] if wrong else []
         attacked |= any(run["attack"] is not None for run in wrong)
-    where = f"in most rounds with {', '.join(told)}"
-    return f"training diverged {where}: {advice(attacked)}" if told else ""
+    where = f"in most rounds with {', '.join(diverging)}"
+    return f"training diverged {where}: {advice(attacked)}" if diverging else ""

@@ -34,7 +34,7 @@ def claimed(out: Path | None, experiment: Experiment) -> Iterator[Path]:
     """Hold the folder ``out``, or by default a new one under ``comparisons``.
 
     It may hold a comparison already. What was made is removed again if the block fails and no run
-    has begun, unless it was asked to stop.
+    has begun, unless the comparison was stopped.
     """
     path, folders = _made(out, experiment)
     old = True  # until it is known to be free

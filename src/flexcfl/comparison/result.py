@@ -52,7 +52,7 @@ class Comparison:
         folder: Path | None = None,
         paths: tuple[Path, ...] = (),
     ) -> "Comparison":
-        """Hold runs together, those of each algorithm by seed; ``paths`` are their folders."""
+        """Return the comparison of runs, those of each algorithm by seed, with their folders."""
         rounds = measured_by_all(each.accuracy for found in done.values() for each in found)
         compared = {
             name: [table.compared(each, rounds) for each in found] for name, found in done.items()
@@ -119,5 +119,5 @@ class Comparison:
 
     def __repr__(self) -> str:
         finals = [(row.algorithm, row.final.mean) for row in table.ranked(self.table)]
-        words = [f"{name} {'-' if mean is None else f'{mean:.1%}'}" for name, mean in finals]
-        return f"Comparison(final accuracy: {', '.join(words)})"
+        parts = [f"{name} {'-' if mean is None else f'{mean:.1%}'}" for name, mean in finals]
+        return f"Comparison(final accuracy: {', '.join(parts)})"

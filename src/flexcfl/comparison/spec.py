@@ -64,8 +64,8 @@ class ComparisonSpec:
         if self.own_data is not None:
             how = "flexcfl.compare, with the same arguments, for only they have its data"
         remark = f"# Made by flexcfl {__version__}. To go on with this comparison: {how}\n\n"
-        said = {name: value for name, value in asdict(self).items() if value is not None}
-        return (remark + tomli_w.dumps(said)).encode()
+        tables = {name: value for name, value in asdict(self).items() if value is not None}
+        return (remark + tomli_w.dumps(tables)).encode()
 
     def runs(self, federation: Federation | None = None) -> tuple[Planned, ...]:
         """Return the runs of which the comparison consists."""

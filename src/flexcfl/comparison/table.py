@@ -112,7 +112,7 @@ def _value(summary: Summary, name: str) -> Any:
 
 
 def terminal_table(rows: Sequence[Row], sign: str, narrow: bool) -> Table:
-    """Return the table, whoever is first in bold; ``sign`` is between a mean and its spread."""
+    """Return the table, with the best in bold; ``sign`` is between a mean and its spread."""
     columns = NARROW if narrow else len(COLUMNS)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("algorithm", no_wrap=True)
@@ -129,9 +129,9 @@ def html(comparison: "Comparison") -> str:
     head = "".join(f"<th>{name}</th>" for name in ("algorithm", *COLUMNS))
     lines = "".join(_line(row, first) for row, first in _ranked(comparison.table))
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
-    told = legend(comparison, PLUS_MINUS)
-    words = "".join(f"<p>{name}: {escape(text)}</p>" for name, text in told.items() if text)
-    return f"<div>{table}{words}</div>"
+    texts = legend(comparison, PLUS_MINUS).items()
+    notes = "".join(f"<p>{name}: {escape(text)}</p>" for name, text in texts if text)
+    return f"<div>{table}{notes}</div>"
 
 
 def _line(row: Row, first: bool) -> str:
@@ -141,7 +141,7 @@ def _line(row: Row, first: bool) -> str:
 
 
 def legend(comparison: "Comparison", sign: str, narrow: bool = False) -> dict[str, str]:
-    """Return how to read the table: by what it is ranked, and over which rounds accuracies are."""
+    """Return notes on the table: what it is ranked by, and over which rounds accuracies are."""
     spread = f"; mean {sign} standard deviation over the seeds" if comparison.seeds > 1 else ""
     return {
         "ranked": "by final, the mean of the last ten rounds; best is the best single round",
@@ -154,15 +154,15 @@ def legend(comparison: "Comparison", sign: str, narrow: bool = False) -> dict[st
 
 def _honest(comparison: "Comparison", sign: str) -> str:
     """Return the accuracies of clients that do not attack, or nothing where none does."""
-    told = []
+    parts = []
     for row in ranked(comparison.table):
         honest = [run["honest"] for run in comparison.compared[row.algorithm]]
         final = Figure.of(each["final"] if each else None for each in honest)
         best = Figure.of(each["best"] if each else None for each in honest)
         if best.mean is not None:
             figures = f"final {_accuracy(final, sign)}, best {_accuracy(best, sign)}"
-            told.append(f"{row.algorithm} {figures}")
-    return f"without the clients that attack: {'; '.join(told)}" if told else ""
+            parts.append(f"{row.algorithm} {figures}")
+    return f"without the clients that attack: {'; '.join(parts)}" if parts else ""
 
 
 def _ranked(rows: Sequence[Row]) -> list[tuple[Row, bool]]:
