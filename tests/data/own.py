@@ -57,3 +57,8 @@ def same(one: Federation, other: Federation) -> bool:
             np.testing.assert_array_equal(one.x[mine], other.x[theirs])
             np.testing.assert_array_equal(one.y[mine], other.y[theirs])
     return True
+
+
+def uses_every_example_once(federation: Federation) -> bool:
+    used = np.concatenate([federation.train.indices, federation.test.indices])
+    return np.array_equal(np.sort(used), np.arange(len(federation.y)))

@@ -10,6 +10,7 @@ from flexcfl.data.files import SOURCES
 from flexcfl.data.options import FolderOptions, PoolOptions
 from flexcfl.errors import DataError, FlexcflError, SettingsError
 from flexcfl.settings import validated
+from tests.data.own import uses_every_example_once
 
 POOLS = [name for name, each in DATASETS.items() if issubclass(each.options, PoolOptions)]
 OWN = [name for name, each in DATASETS.items() if issubclass(each.options, FolderOptions)]
@@ -56,8 +57,7 @@ def test_every_pool_can_be_divided_anew(
 ) -> None:
     federation = load_federation(name, small_files, **options)
     assert federation.clients == options["clients"]
-    used = [*federation.train.indices.tolist(), *federation.test.indices.tolist()]
-    assert sorted(used) == list(range(len(federation.y)))
+    assert uses_every_example_once(federation)
     again = load_federation(name, small_files, **options)
     np.testing.assert_array_equal(federation.train.indices, again.train.indices)
     other = load_federation(name, small_files, **options, seed=5)

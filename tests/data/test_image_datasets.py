@@ -19,6 +19,7 @@ from flexcfl.data.image_datasets import (
 )
 from flexcfl.errors import DataError
 from tests.data.conftest import WriteIdx
+from tests.data.own import uses_every_example_once
 from tests.data.test_published import FEMNIST_COUNTS, MNIST_COUNTS
 
 
@@ -32,8 +33,7 @@ def test_a_hundred_clients_of_digits_have_two_neighbouring_digits_each() -> None
 
 def test_every_digit_is_used_exactly_once_and_every_client_is_tested() -> None:
     federation = load_digits(DigitsOptions())
-    used = [*federation.train.indices.tolist(), *federation.test.indices.tolist()]
-    assert sorted(used) == list(range(1797))
+    assert uses_every_example_once(federation)
     assert federation.test.sizes.min() >= 1
 
 
@@ -69,8 +69,7 @@ def test_digits_are_those_of_scikit_learn() -> None:
 def test_small_files_of_mnist_can_be_divided_anew(small_files: Path) -> None:
     federation = load_mnist(MnistOptions("iid", clients=20), small_files)
     assert federation.x.shape == (500, 1, 28, 28)
-    assert federation.clients == 20
-    assert sorted([*federation.train.indices, *federation.test.indices]) == list(range(500))
+    assert uses_every_example_once(federation)
     with pytest.raises(DataError, match="choose partition = 'iid'"):
         load_mnist(MnistOptions(), small_files)
 
@@ -123,13 +122,6 @@ def test_real_letters_stand_upright(real_data: Path) -> None:
     mean = federation.x[federation.y == 3].mean(axis=0)[0]
     assert mean[:12, 14:].sum() > 1.5 * mean[:12, :14].sum()
     assert mean[:12, 14:].sum() > 1.5 * mean[16:, :7].sum()
-
-
-def test_small_files_of_fashion_mnist_can_be_divided_anew(small_files: Path) -> None:
-    options = FashionOptions("dirichlet", clients=30, concentration=0.1, test_share=0.3)
-    federation = load_fashion(options, small_files)
-    assert federation.clients == 30
-    assert sorted([*federation.train.indices, *federation.test.indices]) == list(range(500))
 
 
 def test_fashion_mnist_is_standardised_by_the_training_images(real_data: Path) -> None:

@@ -14,6 +14,7 @@ from flexcfl.data.synthetic import ClustersOptions, SyntheticOptions, load_clust
 from flexcfl.engine import Engine
 from flexcfl.models import build
 from flexcfl.protocol import Local
+from tests.data.own import uses_every_example_once
 
 
 def test_the_default_has_the_number_of_samples_that_is_written_down() -> None:
@@ -135,8 +136,7 @@ def test_clusters_have_the_figures_that_were_asked_for() -> None:
     assert np.log(sizes).std() == pytest.approx(0.5, rel=0.05)
     assert (federation.shape, federation.classes) == ((2,), 4)
     assert federation.test.sizes.sum() / sizes.sum() == pytest.approx(0.2, abs=0.01)
-    used = [*federation.train.indices.tolist(), *federation.test.indices.tolist()]
-    assert sorted(used) == list(range(len(federation.y)))
+    assert uses_every_example_once(federation)
 
 
 def test_noise_is_the_share_of_labels_that_follow_no_rule() -> None:
