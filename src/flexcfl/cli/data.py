@@ -46,10 +46,10 @@ def list_(data: DataFolder = None) -> None:
     from flexcfl.data.catalogue import DATASETS
     from flexcfl.data.display import Listing, Row
 
-    rows = [
-        Row(each.name, each.what, each.clients, _whereabouts(each, data))
-        for each in DATASETS.values()
-    ]
+    rows = []
+    for each in DATASETS.values():
+        clients = "any" if each.clients is None else f"{each.clients:,}"
+        rows.append(Row(each.name, each.what, clients, _whereabouts(each, data)))
     print_shown(Listing(rows))
 
 

@@ -6,7 +6,7 @@ Each is drawn as a table where that fits, and else as lines that break between w
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,25 +47,13 @@ MEANING = Text(
 )
 
 
-@dataclass(frozen=True)
-class Row:
-    """What the list says of one dataset; ``clients`` is None where any number is possible."""
+class Row(NamedTuple):
+    """What the list says of one dataset."""
 
     name: str
     what: str
-    clients: int | None
+    clients: str
     files: str
-
-    @property
-    def number(self) -> str:
-        """The number of clients, in words."""
-        return "any" if self.clients is None else f"{self.clients:,}"
-
-    @property
-    def where(self) -> Text:
-        """Where its files are; after the first word comes what may be copied."""
-        word, _, rest = self.files.partition(" ")
-        return Text(f"{word} ") + whole(printable(rest))
 
 
 @dataclass(frozen=True)
@@ -81,13 +69,13 @@ class Listing:
             return
         for row in self.rows:
             yield Text(row.name, style="bold")
-            for line in (Text(row.what), Text(f"{row.number} clients"), row.where):
+            for line in (Text(row.what), Text(f"{row.clients} clients"), _copyable(row.files)):
                 yield Folded(line, INDENT)
 
 
 def _table(rows: Sequence[Row], width: int) -> RenderResult:
     """Yield the rows with their files beside them, or below where there is no room for them."""
-    cells = [("name", "what it is", "clients"), *((row.name, row.what, row.number) for row in rows)]
+    cells = [("name", "what it is", "clients"), *(row[:3] for row in rows)]
     name, what, number = (max(map(len, column)) for column in zip(*cells, strict=True))
     heads = [Text(f"{a:{name}}  {b:{what}}  {c:>{number}}  ") for a, b, c in cells]
     for head in heads:
@@ -95,12 +83,19 @@ def _table(rows: Sequence[Row], width: int) -> RenderResult:
     heads[0].append("files").stylize("bold")
     yield heads[0]
     for head, row in zip(heads[1:], rows, strict=True):
-        if head.cell_len + row.where.cell_len <= width:
-            yield Folded(row.where, head)
+        files = _copyable(row.files)
+        if head.cell_len + files.cell_len <= width:
+            yield Folded(files, head)
         else:
             head.rstrip()
             yield head
-            yield Folded(row.where, INDENT)
+            yield Folded(files, INDENT)
+
+
+def _copyable(files: str) -> Text:
+    """Return where files are such that what follows the first word may be copied."""
+    word, _, rest = files.partition(" ")
+    return Text(f"{word} ") + whole(printable(rest))
 
 
 def report(federation: Federation, options: Any) -> Group:
