@@ -1,6 +1,7 @@
 """The ``ClientApp``: a node answers a message with the same algorithms as in the simulator."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from logging import ERROR, WARNING
 from typing import Any
 
@@ -35,15 +36,11 @@ app = ClientApp()
 def _answer(message: Message, context: Context) -> Message:
     """Answer a message; the owner of the node and the server both get the sentence of an error."""
     try:
-        content = answer(message.content, context.node_config, _warn)
+        content = answer(message.content, context.node_config, partial(log, WARNING, "%s"))
     except (FlexcflError, MalformedError) as error:
         log(ERROR, "%s", error)
         content = refusal(str(error))
     return Message(content, reply_to=message)
-
-
-def _warn(sentence: str) -> None:
-    log(WARNING, "%s", sentence)
 
 
 for _type in (HELLO, *MESSAGES.values()):
@@ -87,14 +84,14 @@ def _fulfilled(
             check_width(kept, clients.prepared.engine.parameters)
     executor = world.at(heading.round)
     if clients.own:
-        _beware(world, clients, memory)
+        _protect_own_data(world, clients, memory)
     reply = executor(order)
     if not order.measures:  # which changes nothing
         memory.keep(world.memory())
     return reply
 
 
-def _beware(world: Simulation, clients: NodeClients, memory: NodeMemory) -> None:
+def _protect_own_data(world: Simulation, clients: NodeClients, memory: NodeMemory) -> None:
     """Let clients look again at data of their own, and never forget what they released."""
     if world.watch is not None:
         world.watch.stir(clients.numbers)  # nobody says when files of one's own have changed

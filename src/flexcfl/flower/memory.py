@@ -49,7 +49,7 @@ class NodeMemory:
         self._store = Store(self.folder, KEPT)
 
     def check(self) -> None:
-        """Say in a sentence that nothing can be remembered here."""
+        """Raise ``DiskError`` if nothing can be remembered here."""
         root = self.folder.parents[1]
         with told(root):
             root.mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,7 @@ class NodeMemory:
             raise DiskError.of(root, "Permission denied")
 
     def held(self) -> AbstractContextManager[None]:
-        """Hold the memory for one order, or say that an earlier one is still under way."""
+        """Hold the memory for one order, or raise an error if an earlier one is still under way."""
         run = self.folder.parent
         with told(self.folder):
             new = not run.is_dir()
@@ -143,16 +143,13 @@ def _forget(newest: Path) -> None:
         others = [
             each
             for each in newest.parent.iterdir()
-            if NAME.fullmatch(each.name) and each != newest and _is_folder(each)
+            if NAME.fullmatch(each.name) and each != newest
+            if each.is_dir() and not each.is_symlink()
         ]
         for run in sorted(others, key=_used, reverse=True)[RUNS - 1 :]:
             for clients in list(run.iterdir()):
                 Store(clients).clear()
             run.rmdir()
-
-
-def _is_folder(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink()
 
 
 def _used(run: Path) -> float:

@@ -19,7 +19,7 @@ from flexcfl.experiment.layers import Layer, named_code
 from flexcfl.experiment.objects import NO_OBJECTS, UserObjects
 from flexcfl.experiment.resolve import resolve
 from flexcfl.flower.messages import Heading, NodeInfo
-from flexcfl.flower.own_data import check_real, own_federation, own_of
+from flexcfl.flower.own_data import check_not_simulated, own_federation, stand_in_objects
 from flexcfl.protocol import Ids, numbers, spans
 from flexcfl.runner.prepare import Prepared, prepare
 from flexcfl.settings import validated
@@ -119,7 +119,7 @@ def clients_of(heading: Heading, node: NodeSettings) -> NodeClients:
     tables = toml.parsed(heading.experiment.encode(), "of the server")
     _check_code(tables, node)  # before anything that it names is looked for
     layers = [Layer("server", tables)]
-    stand_in = own_of(layers)
+    stand_in = stand_in_objects(layers)
     experiment = _agreed(resolve(layers, stand_in).experiment, node)
     own = experiment.network.own_files
     prepared = prepare(experiment, _filled(stand_in, node) if own else NO_OBJECTS, late=True)
@@ -144,7 +144,7 @@ def _check_code(tables: Mapping[str, Any], node: NodeSettings) -> None:
 
 def _agreed(experiment: Experiment, node: NodeSettings) -> Experiment:
     """Return a server's experiment with what is for the node to say, or refuse it."""
-    check_real(experiment)
+    check_not_simulated(experiment)
     own = experiment.network.own_files
     if own and node.files is None:
         raise SettingsError(

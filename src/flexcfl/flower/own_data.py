@@ -23,13 +23,13 @@ from flexcfl.protocol import Ids
 from flexcfl.settings import validated
 from flexcfl.trust.faults import Faults
 
-__all__ = ["check_real", "own_federation", "own_of"]
+__all__ = ["check_not_simulated", "own_federation", "stand_in_objects"]
 
 IDX_PARTS = ("train", "t10k")  # in the names of the files of MNIST
 BRIGHTEST = np.float32(255)
 
 
-def own_of(layers: Sequence[Layer]) -> UserObjects:
+def stand_in_objects(layers: Sequence[Layer]) -> UserObjects:
     """Return what stands for data of nodes' own, or nothing where they have a known dataset."""
     tables = merged(layers).tables
     network = validated(Network, tables["network"], "[network]")
@@ -39,7 +39,7 @@ def own_of(layers: Sequence[Layer]) -> UserObjects:
     return UserObjects(stand_in(str(name), network.clients, network.shape, network.classes))
 
 
-def check_real(experiment: Experiment) -> None:
+def check_not_simulated(experiment: Experiment) -> None:
     """Refuse to make up what happens to clients with data of their own."""
     if not experiment.network.own_files:
         return

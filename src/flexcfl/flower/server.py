@@ -24,7 +24,7 @@ from flexcfl.flower.channel import MessageChannel
 from flexcfl.flower.messages import Heading
 from flexcfl.flower.network import Memory, Network
 from flexcfl.flower.nodes import NodeDiscovery, Roster
-from flexcfl.flower.own_data import check_real, own_of
+from flexcfl.flower.own_data import check_not_simulated, stand_in_objects
 from flexcfl.flower.pipe import reporting
 from flexcfl.record.folder import EXPERIMENT
 from flexcfl.record.places import LOGS, NODES
@@ -61,7 +61,7 @@ def serve(
     if config.get("resume"):
         if not out:
             raise SettingsError("There is nothing to go on with: name the folder of a run as out.")
-        own = own_of([Layer("file", toml.read(Path(out) / EXPERIMENT))])
+        own = stand_in_objects([Layer("file", toml.read(Path(out) / EXPERIMENT))])
         return conduct.resume(Path(out), console, own=own, hosting=hosting, callbacks=callbacks)
     file, layers = _named(str(config.get("experiment", "")))
     layers += [
@@ -73,7 +73,7 @@ def serve(
         console,
         folder=Path(out) if out else "new",
         file=file,
-        own=own_of(layers),
+        own=stand_in_objects(layers),
         hosting=hosting,
         callbacks=callbacks,
     )
@@ -105,7 +105,7 @@ class FlowerHosting:
 
     def prepare(self, experiment: Experiment, own: UserObjects) -> Prepared:
         """Wait for the nodes, and build a model and an algorithm that fit what they have."""
-        check_real(experiment)
+        check_not_simulated(experiment)
         settings, discovery = experiment.network, self._discovery
         if settings.clients and settings.shape and settings.classes:
             discovery.shape = (settings.clients, settings.shape, settings.classes)

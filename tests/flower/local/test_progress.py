@@ -16,9 +16,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_finished_run_is_seen(finished: Path) -> None:
+def test_of_a_finished_run_there_is_nothing_to_go_on_with(finished: Path) -> None:
     progress = RunProgress(finished)
-    assert progress.finished
     assert progress.any_round
     assert not progress.begun  # of which there would be a checkpoint
 

@@ -69,8 +69,7 @@ def federate(
     prepared = _prepared(resolved, file, console)
     path, made = places.made(out, lifecycle.ROOT / lifecycle.name(resolved.experiment))
     config = {"experiment": toml.written(resolved.experiment), "track": ",".join(track)}
-    with _going_on(path, console, made):
-        _hold(path, config, prepared, console, port=port, tls=tls)
+    _hold(path, config, prepared, console, made=made, port=port, tls=tls)
     return path
 
 
@@ -93,8 +92,7 @@ def resume(
     prepared = _prepared(Resolved(experiment, {}), file, console)
     config = {"resume": True, "track": ",".join(track)}
     tls = RunProgress(path).registration.exists()
-    with _going_on(path, console, None):
-        _hold(path, config, prepared, console, tls=tls)
+    _hold(path, config, prepared, console, tls=tls)
 
 
 def is_local(path: Path) -> bool:
@@ -117,10 +115,14 @@ def _hold(
     prepared: Prepared,
     console: Console,
     *,
+    made: Sequence[Path] | None = None,
     port: int | None = None,
     tls: bool = False,
 ) -> None:
-    """Hold a run, and show its rounds as they are written down."""
+    """Hold a run, and show its rounds as they are written down.
+
+    ``made`` are the folders that were made for a run that begins.
+    """
     experiment = prepared.experiment
     config, total = {**config, "out": str(path)}, experiment.run.rounds
     nodes, each = _nodes(experiment), _node_settings(experiment)
@@ -128,7 +130,7 @@ def _hold(
     what = f"Starting a SuperLink and {nodes} SuperNode{'' if nodes == 1 else 's'}"
     if not console.is_terminal:  # where nothing turns while they start
         tell(what, console)
-    with Federation(plan, _remark) as federation:
+    with _going_on(path, console, made), Federation(plan, _remark) as federation:
         with loading(console, what):
             before = federation.begin()
         if config.get("resume"):
@@ -210,10 +212,7 @@ def _prepared(resolved: Resolved, file: Path | None, console: Console) -> Prepar
 
 @contextmanager
 def _going_on(path: Path, console: Console, made: Sequence[Path] | None) -> Iterator[None]:
-    """Say how to go on if the run does not come to its end, or remove one that never began.
-
-    ``made`` are the folders that were made for a run that begins.
-    """
+    """Say how to go on if the run does not come to its end, or remove one that never began."""
     progress = RunProgress(path)
     try:
         yield

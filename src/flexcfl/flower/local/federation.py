@@ -18,6 +18,7 @@ from flexcfl.flower.local.processes import Process, Processes
 from flexcfl.flower.local.progress import REGISTER, RunProgress
 from flexcfl.flower.pipe import VARIABLE, Event, PipeReader
 from flexcfl.record import places
+from flexcfl.record.lifecycle import is_finished
 from flexcfl.record.tables import RoundFigures
 
 __all__ = ["SUPERLINK", "Federation", "Plan"]
@@ -151,7 +152,7 @@ class Federation:
             self.remark(text)
         elif event == Event.MISTAKE:
             raise FlexcflError(text)
-        elif event == Event.DONE or self._progress.finished:  # which may have been its last words
+        elif event == Event.DONE or is_finished(self.plan.folder):
             self._over = True
         else:
             assert event == Event.GONE

@@ -9,7 +9,6 @@ from pathlib import Path
 from flexcfl.errors import FlexcflError
 from flexcfl.record import places
 from flexcfl.record.folder import EXPERIMENT
-from flexcfl.record.lifecycle import is_finished
 from flexcfl.record.lock import locked
 from flexcfl.record.places import CHECKPOINTS, LOGS, NODES
 from flexcfl.record.reading import so_far
@@ -22,7 +21,7 @@ REGISTER = "register"  # what is done with the keys of nodes, only with TLS
 
 @dataclass(eq=False)
 class RunProgress:
-    """What the folder of a run tells."""
+    """What can be seen in the folder of a run."""
 
     folder: Path
     _known: int = 0  # rounds that were asked for already
@@ -49,11 +48,6 @@ class RunProgress:
         file, checkpoints = self.folder / EXPERIMENT, self.folder / CHECKPOINTS
         written = file.is_file() and file.stat().st_size > 0
         return written and checkpoints.is_dir() and any(checkpoints.iterdir())
-
-    @property
-    def finished(self) -> bool:
-        """Whether all is done."""
-        return is_finished(self.folder)
 
     @property
     def any_round(self) -> bool:
