@@ -79,7 +79,7 @@ def measured(
 ) -> Measured:
     """Let FlexCFL find groups and train their models, and measure one more round of full batches.
 
-    Of each group some clients take part, as many as in a cohort. All constants are those of these.
+    So many clients of each group take part, as many as in a cohort. All constants are theirs.
     """
     trained = run(
         dataset=dataset,
@@ -91,16 +91,14 @@ def measured(
         data=data,
         set={"run.evaluate_every": rounds},
     )
-    groups = _members(trained, data, clients, generator(0, "bound"))
+    groups = _members(trained, data, clients)
     models = np.stack(trained.models).astype(np.float64)
     found = [measure(groups, models, rate, epochs, ETA_G) for rate in rates]
     return Measured(dataset, rounds, tuple(found))
 
 
-def _members(
-    trained: Run, data: Path | None, clients: int, rng: np.random.Generator
-) -> list[list[Examples]]:
-    chosen = trained.experiment.data
+def _members(trained: Run, data: Path | None, clients: int) -> list[list[Examples]]:
+    chosen, rng = trained.experiment.data, generator(0, "bound")
     federation = DATASETS[chosen.name].load(chosen.options, data)
     groups = []
     for group in range(len(trained.models)):
@@ -201,9 +199,8 @@ def draw(found: Measured) -> "figure.Figure":
 def _distances(axes: "Axes", found: Divergence) -> None:
     epochs = found.epochs[1:]
     largest = np.median(found.client_bounds[1:], axis=1)
-    axes.plot(
-        epochs, largest, ":", color="black", label="Lemma 2 with one L, the steepest client's"
-    )
+    label = "Lemma 2 with one L, the steepest client's"
+    axes.plot(epochs, largest, ":", color="black", label=label)
     _spread(axes, found.own_bounds, LEMMA, "Lemma 2 with each client's own L")
     calm = found.rate * found.smoothnesses <= 2
     if calm.any():

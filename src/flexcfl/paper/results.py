@@ -20,7 +20,7 @@ from flexcfl.record.reading import is_finished, read_back
 from flexcfl.record.record import Record as RunRecord
 from flexcfl.record.summary import Summary
 from flexcfl.record.tables import GROUPS
-from flexcfl.record.tables import ROUNDS as CURVES
+from flexcfl.record.tables import ROUNDS as ROUNDS_CSV
 
 __all__ = ["Result", "check_same", "compared", "finished", "grouped"]
 
@@ -108,7 +108,7 @@ def _of_folders(folder: Path, part: Part) -> Iterator[Result]:
         seed = re.fullmatch(rf"{re.escape(part.name)}-seed(\d+)", path.name)
         if setting and seed and is_finished(path):
             cell = Cell(part, int(seed[1]), int(setting[1] or ROUNDS))
-            run = read_back(path, cell.experiment, (CURVES, GROUPS))
+            run = read_back(path, cell.experiment, (ROUNDS_CSV, GROUPS))
             yield Result(cell, cast(Summary, run.summary), run.rounds, _largest_group(run), path)
 
 
