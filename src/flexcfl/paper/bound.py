@@ -79,7 +79,8 @@ def measured(
 ) -> Measured:
     """Let FlexCFL find groups and train their models, and measure one more round of full batches.
 
-    So many clients of each group take part, as many as in a cohort. All constants are theirs.
+    At most ``clients`` of each group take part, by default as many as a cohort has. All constants
+    are theirs.
     """
     trained = run(
         dataset=dataset,
