@@ -22,14 +22,12 @@ NAMES = ("mclr", "mlp", "cnn")
 _WIDTHS = {"mnist": 128, "femnist": 512, "digits": 64}
 _OUR_WIDTH = 128
 
-_GREY = (1, 28, 28)
-_CNNS: dict[str, tuple[tuple[int, ...], Callable[[int], nn.Module]]] = {
-    "mnist": (_GREY, networks.mnist_cnn),
-    "femnist": (_GREY, networks.femnist_cnn),
-    "fashion-mnist": (_GREY, networks.fashion_cnn),
-    "digits": ((1, 8, 8), networks.digits_cnn),
+# CNNs take grey images; a dataset that is not here has MNIST's.
+_CNNS = {
+    "femnist": networks.femnist_cnn,
+    "fashion-mnist": networks.fashion_cnn,
+    "digits": networks.digits_cnn,
 }
-_OTHER_CNN = (_GREY, networks.mnist_cnn)
 
 
 def build(dataset: str, name: str, shape: tuple[int, ...], classes: int) -> nn.Module:
@@ -61,13 +59,13 @@ def _cnn(dataset: str, shape: tuple[int, ...], classes: int) -> nn.Module:
             f"The cnn needs images, and an example of '{dataset}' is no image but an array of "
             f"shape {shape}: choose mclr or mlp."
         )
-    expected, network = _CNNS.get(dataset, _OTHER_CNN)
+    expected = (1, 8, 8) if dataset == "digits" else (1, 28, 28)
     if shape != expected:
         raise ModelError(
             f"The cnn of '{dataset}' takes images of shape {expected}, not {shape}: "
             "choose mclr or mlp, or name a network of your own as package.module:factory."
         )
-    return network(classes)
+    return _CNNS.get(dataset, networks.mnist_cnn)(classes)
 
 
 def checked(factory: object, label: str) -> Callable[[], nn.Module]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -164,9 +165,16 @@ def _it_trains_the_cohort_it_was_given(subject: AlgorithmSubject) -> None:
 
 
 def _it_survives_silence_in_any_phase(subject: AlgorithmSubject) -> None:
-    for silent in SILENT:
-        for phase in PHASES:
-            _check_silence(subject.made(), silent, phase)
+    for silent, phase in product(SILENT, PHASES):
+        algorithm = subject.made()
+        state = started(algorithm, Parabolas(CLIENTS))
+        after = advanced(algorithm, state, Parabolas(CLIENTS, silent=silent, phase=phase))
+        check_serving(algorithm, after)
+        if len(silent) == CLIENTS and phase in (None, "training"):
+            before = algorithm.serving(state).models
+            still = np.array_equal(algorithm.serving(after).models, before)
+            demand(still, "Models have moved although nobody trained.")
+        _demand_placed(algorithm, advanced(algorithm, after, Parabolas(CLIENTS)), COHORT)
 
 
 def _silent_clients_have_no_say(subject: AlgorithmSubject) -> None:
@@ -287,17 +295,6 @@ def _begun(subject: AlgorithmSubject) -> tuple[Algorithm[Any], Parabolas, Any]:
 def _written_and_read(algorithm: Algorithm[Any], state: Any) -> Any:
     arrays: list[NDArray[Any]] = []
     return rebuilt(state_type(algorithm), flattened(state, arrays), arrays)
-
-
-def _check_silence(algorithm: Algorithm[Any], silent: frozenset[int], phase: str | None) -> None:
-    state = started(algorithm, Parabolas(CLIENTS))
-    after = advanced(algorithm, state, Parabolas(CLIENTS, silent=silent, phase=phase))
-    check_serving(algorithm, after)
-    if len(silent) == CLIENTS and phase in (None, "training"):
-        before = algorithm.serving(state).models
-        still = np.array_equal(algorithm.serving(after).models, before)
-        demand(still, "Models have moved although nobody trained.")
-    _demand_placed(algorithm, advanced(algorithm, after, Parabolas(CLIENTS)), COHORT)
 
 
 def _demand_placed(algorithm: Algorithm[Any], state: Any, clients: Ids) -> None:

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.shifts.detection import Detector, DetectorEntry, Samples
+from flexcfl.shifts.detection import DetectorEntry, Samples
 from flexcfl.testing.check import demand, demand_options, demand_summary
 
 __all__ = ["PROMISES", "labelled"]
@@ -44,9 +44,18 @@ def _identical_data_never_drift(entry: DetectorEntry) -> None:
 
 
 def _every_client_is_judged_by_its_own_data_alone(entry: DetectorEntry) -> None:
+    detector = entry.detector()
     for kept, now in pairwise(_drawn()):
         now[::2] = kept[::2]  # so that some have drifted and some have not
-        _check_alone(entry.detector(), kept, now)
+        sides = [detector.profiles(labelled(counts, [20] * 4)) for counts in (kept, now)]
+        verdicts = detector.drifted(*sides)
+        demand(verdicts.dtype == np.bool_, f"Verdicts must be bool, not {verdicts.dtype}.")
+        demand(verdicts.shape == (4,), f"Four clients have {verdicts.shape} verdicts.")
+        for side in sides:
+            sound = side.dtype == np.float64 and np.isfinite(side).all()
+            demand(sound, "Profiles must be finite float64, with one row for each client.")
+        alone = [bool(detector.drifted(*(side[[row]] for side in sides))[0]) for row in range(4)]
+        demand(alone == verdicts.tolist(), "A verdict depends on who else is asked.")
 
 
 def _clients_of_no_or_one_example_are_no_trouble(entry: DetectorEntry) -> None:
@@ -91,15 +100,3 @@ PROMISES = (
 def _drawn() -> list[NDArray[np.int64]]:
     rng = np.random.default_rng(0)
     return [rng.integers(0, 13, size=(4, 3)) for _ in range(DRAWS)]
-
-
-def _check_alone(detector: Detector, kept: NDArray[np.int64], now: NDArray[np.int64]) -> None:
-    sides = [detector.profiles(labelled(counts, [20] * 4)) for counts in (kept, now)]
-    verdicts = detector.drifted(*sides)
-    demand(verdicts.dtype == np.bool_, f"Verdicts must be bool, not {verdicts.dtype}.")
-    demand(verdicts.shape == (4,), f"Four clients have {verdicts.shape} verdicts.")
-    for side in sides:
-        sound = side.dtype == np.float64 and np.isfinite(side).all()
-        demand(sound, "Profiles must be finite float64, with one row for each client.")
-    alone = [bool(detector.drifted(*(side[[row]] for side in sides))[0]) for row in range(4)]
-    demand(alone == verdicts.tolist(), "A verdict depends on who else is asked.")
