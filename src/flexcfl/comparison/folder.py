@@ -89,7 +89,7 @@ def finished(folder: Path, runs: Sequence[Planned]) -> int:
 
 def _made(out: Path | None, experiment: Experiment) -> tuple[Path, list[Path]]:
     if out is not None:
-        with places.told(out):
+        with places.as_folder_error(out):
             there, old = out.is_dir(), is_comparison(out)
         if there:
             if not old:
@@ -100,7 +100,7 @@ def _made(out: Path | None, experiment: Experiment) -> tuple[Path, list[Path]]:
 
 
 def _check_free(path: Path) -> None:
-    with places.told(path):
+    with places.as_folder_error(path):
         used = {each.name for each in path.iterdir()} - REMAINS
     if used:
         raise SettingsError(places.taken(path))

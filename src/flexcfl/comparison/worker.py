@@ -37,7 +37,7 @@ from flexcfl.errors import (
 )
 from flexcfl.experiment.experiment import Data, Experiment
 from flexcfl.experiment.objects import UserObjects
-from flexcfl.record.folder import EXPERIMENT, LABELS, RunFolder, told
+from flexcfl.record.folder import EXPERIMENT, LABELS, RunFolder, as_disk_error
 from flexcfl.record.lifecycle import claimed, done_with
 from flexcfl.record.lock import LOCK, locked
 from flexcfl.record.places import CHECKPOINTS
@@ -165,7 +165,7 @@ def _clear_remains(path: Path) -> None:
     with locked(path):
         done_with(RunFolder(path))
         for name in REMAINS - {CHECKPOINTS, LOCK}:
-            with told(path / name) as file:
+            with as_disk_error(path / name) as file:
                 disk.remove(file)
 
 

@@ -18,7 +18,7 @@ from flexcfl.errors import DiskError
 from flexcfl.flower.messages import NAME, Heading, MalformedError
 from flexcfl.protocol import Ids
 from flexcfl.record.checkpoints import Checkpoint, Found, Store, UnfitError, flattened, rebuilt
-from flexcfl.record.folder import told
+from flexcfl.record.folder import as_disk_error
 from flexcfl.record.lock import locked
 from flexcfl.simulation import Memory
 
@@ -51,7 +51,7 @@ class NodeMemory:
     def check(self) -> None:
         """Raise ``DiskError`` if nothing can be remembered here."""
         root = self.folder.parents[1]
-        with told(root):
+        with as_disk_error(root):
             root.mkdir(parents=True, exist_ok=True)
         if not os.access(root, os.W_OK | os.X_OK):
             raise DiskError.of(root, "Permission denied")
@@ -59,7 +59,7 @@ class NodeMemory:
     def held(self) -> AbstractContextManager[None]:
         """Hold the memory for one order, or raise an error if an earlier one is still under way."""
         run = self.folder.parent
-        with told(self.folder):
+        with as_disk_error(self.folder):
             new = not run.is_dir()
             self.folder.mkdir(parents=True, exist_ok=True)
         if new:
@@ -68,7 +68,7 @@ class NodeMemory:
 
     def recalled(self) -> Memory | None:
         """Return what was known when the order was given; None where all of it is lost, or new."""
-        with told(self.folder):
+        with as_disk_error(self.folder):
             for found in self._store.found():
                 memory = self._memory(found)
                 if memory is None:
@@ -92,7 +92,7 @@ class NodeMemory:
         }
         # By its own number and not by the round, in which several orders may change what is known.
         number = 1 if self._found is None else self._found.checkpoint.round + 1
-        with told(self.folder):
+        with as_disk_error(self.folder):
             self._store.save(Checkpoint(number, content, arrays))
 
     def _memory(self, found: Found | str) -> Memory | None:

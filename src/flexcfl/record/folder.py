@@ -22,7 +22,7 @@ from flexcfl.record.tables import TABLES, Round, Rows
 
 __all__ = [
     *("CLIENTS", "EXPERIMENT", "EXPORT", "FOUNDERS", "LABELS", "MODELS", "NEWCOMER", "SUMMARY"),
-    *("Extent", "RunFolder", "told", "write"),
+    *("Extent", "RunFolder", "as_disk_error", "write"),
 ]
 
 EXPERIMENT, SUMMARY = "experiment.toml", "summary.json"
@@ -72,7 +72,7 @@ class RunFolder:
     def cut(self) -> None:
         """Take back what tables have beyond their extents, and tables that have none."""
         for name in TABLES:
-            with told(self.path / name) as path:
+            with as_disk_error(self.path / name) as path:
                 length = self.extents.get(name, Extent()).length
                 if path.is_symlink() or path.exists():
                     disk.cut(path, length)
@@ -81,10 +81,10 @@ class RunFolder:
         """Wait until the tables are on the disk."""
         names = list(self.extents)
         for name in names:
-            with told(self.path / name) as path:
+            with as_disk_error(self.path / name) as path:
                 disk.flush(path)
         if len(names) > self._named:
-            with told(self.path):
+            with as_disk_error(self.path):
                 disk.flush(self.path)
             self._named = len(names)
 
@@ -93,7 +93,7 @@ class RunFolder:
         lines = {name: self._lines(name, each) for name, each in rows.items() if each}
         try:
             for name, text in lines.items():
-                with told(self.path / name) as path:
+                with as_disk_error(self.path / name) as path:
                     disk.append(path, text)
         except BaseException:
             with suppress(DiskError):  # it is the first trouble that is told
@@ -109,7 +109,7 @@ class RunFolder:
 
 def write(folder: Path, name: str, content: bytes) -> None:
     """Write a file of a folder, or of one within it, whole or not at all."""
-    with told(folder / name) as path:
+    with as_disk_error(folder / name) as path:
         inner = path.parent != folder
         if inner:
             disk.folder(path.parent)
@@ -127,7 +127,7 @@ def _remove_if_empty(folder: Path) -> None:
 
 
 @contextmanager
-def told(path: Path) -> Iterator[Path]:
+def as_disk_error(path: Path) -> Iterator[Path]:
     """Say in a sentence that a file of a run cannot be written."""
     try:
         yield path

@@ -10,7 +10,7 @@ from flexcfl.errors import FlexcflError, SettingsError
 from flexcfl.experiment.experiment import Experiment
 from flexcfl.record import places
 from flexcfl.record.checkpoints import Store
-from flexcfl.record.folder import EXPERIMENT, LABELS, SUMMARY, RunFolder, told
+from flexcfl.record.folder import EXPERIMENT, LABELS, SUMMARY, RunFolder, as_disk_error
 from flexcfl.record.lock import LOCK, locked
 from flexcfl.record.places import CHECKPOINTS
 from flexcfl.record.tables import ROUNDS
@@ -58,7 +58,7 @@ def name(experiment: Experiment) -> str:
 
 def _mark(path: Path) -> None:
     """Mark a folder as taken, which of several runs at the same moment only one can."""
-    with places.told(path):
+    with places.as_folder_error(path):
         try:
             (path / EXPERIMENT).touch(exist_ok=False)
         except FileExistsError:
@@ -91,7 +91,7 @@ def state_of(finished: bool, held: bool) -> State:
 
 def done_with(folder: RunFolder) -> None:
     """Remove the checkpoints of a run that is finished."""
-    with told(folder.path / CHECKPOINTS) as path:
+    with as_disk_error(folder.path / CHECKPOINTS) as path:
         Store(path).clear()
 
 

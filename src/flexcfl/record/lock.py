@@ -28,7 +28,7 @@ def locked(path: Path) -> Iterator[None]:
     """Hold a folder for this process, or say that another one does."""
     file, held = None, False
     try:  # around all of it, for Ctrl-C comes at any moment
-        with places.told(path):
+        with places.as_folder_error(path):
             file = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | disk.SAFE, 0o666)
             held = _held_soon(file) and _is(file, path / LOCK)
         if not held:

@@ -15,6 +15,7 @@ __all__ = [
     "LOGS",
     "NODES",
     "apart",
+    "as_folder_error",
     "check_free",
     "command",
     "entered",
@@ -22,7 +23,6 @@ __all__ = [
     "named",
     "remove",
     "taken",
-    "told",
 ]
 
 # What Windows keeps for devices, in any letters and with any ending.
@@ -37,7 +37,7 @@ def check_free(path: Path, but: Collection[str] = ()) -> None:
 
     What it may hold are folders of these names, of who has prepared it.
     """
-    with told(path):
+    with as_folder_error(path):
         used = path.exists() and not (
             path.is_dir() and all(each.name in but for each in path.iterdir())
         )
@@ -86,7 +86,7 @@ def made(out: Path | None, default: Path, but: Collection[str] = ()) -> tuple[Pa
     # Trying, not looking, so that what starts at the same moment gets folders of its own.
     for number in itertools.count(1):
         candidate = parent / f"{default.name}-{number}"
-        with told(candidate), suppress(FileExistsError):
+        with as_folder_error(candidate), suppress(FileExistsError):
             candidate.mkdir()
             disk.flush(parent)
             break
@@ -95,7 +95,7 @@ def made(out: Path | None, default: Path, but: Collection[str] = ()) -> tuple[Pa
 
 def entered(path: Path) -> tuple[Path, list[Path]]:
     """Make a folder unless it is there; it is returned with those that had to be made for it."""
-    with told(path):
+    with as_folder_error(path):
         missing = [folder for folder in (path, *path.parents) if not folder.exists()]
         try:
             path.mkdir(parents=True, exist_ok=True)
@@ -115,7 +115,7 @@ def remove(folders: Iterable[Path]) -> None:
 
 
 @contextmanager
-def told(path: Path) -> Iterator[None]:
+def as_folder_error(path: Path) -> Iterator[None]:
     """Say in a sentence that a folder cannot be used."""
     try:
         yield

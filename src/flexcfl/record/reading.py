@@ -33,12 +33,12 @@ from flexcfl.record.csv_tables import columns_in, rows_in
 from flexcfl.record.folder import CLIENTS, EXPERIMENT, FOUNDERS, LABELS, SUMMARY, Extent
 from flexcfl.record.record import Record, no_columns
 from flexcfl.record.summary import Summary, check_summary
-from flexcfl.record.tables import MEMBERSHIP, ROUNDS, SHIFTS, TABLES, Columns, columns
+from flexcfl.record.tables import GROUPS, MEMBERSHIP, ROUNDS, SHIFTS, TABLES, Columns, columns
 from flexcfl.settings import excess
 
 __all__ = [
-    *("FILES", "DamageError", "contents", "damage_told", "found", "is_finished", "outline", "read"),
-    *("read_back", "rows", "so_far"),
+    *("FILES", "DamageError", "as_damage_error", "check_whole", "contents", "found", "is_finished"),
+    *("outline", "read", "read_back", "rows", "so_far"),
 ]
 
 DEPTH = 3  # a reproduction's runs are so far below its folder
@@ -228,7 +228,7 @@ def _begun(file: Path) -> bool:
 
 def read(path: Path) -> Record:
     """Return what is known of a run so far, to be shown."""
-    with damage_told(path):
+    with as_damage_error(path):
         return contents(path)
 
 
@@ -237,13 +237,13 @@ def outline(path: Path) -> Record:
 
     It takes a tenth of the time of reading it all.
     """
-    with damage_told(path):
+    with as_damage_error(path):
         run = contents(path, [])
         return contents(path, [ROUNDS]) if run.summary is None else run
 
 
 @contextmanager
-def damage_told(path: Path) -> Iterator[None]:
+def as_damage_error(path: Path) -> Iterator[None]:
     """Say in a sentence that the files of a run are not what they should be."""
     try:
         yield
@@ -261,28 +261,33 @@ def is_finished(path: Path) -> bool:
     return lifecycle.is_finished(path)
 
 
+def check_whole(run: Record) -> None:
+    """Raise ``DamageError`` unless a run is finished, and its tables go as far as its settings."""
+    with _damage(SUMMARY):
+        check_finished(run.summary or {}, run.settings)
+    if run.done != run.total:
+        raise DamageError(ROUNDS, ROUNDS)
+    if run.groups["round"][-1:].tolist() not in ([], [run.total]):
+        raise DamageError(GROUPS, GROUPS)
+
+
 def read_back(path: Path, experiment: Experiment, names: Iterable[str] = (ROUNDS,)) -> Record:
     """Return a finished run with these tables, whose folder must be one of this very experiment."""
+    other = None
     try:
         run = contents(path, names)
-    except (DamageError, SettingsError) as error:
-        raise _damaged(path, getattr(error, "file", EXPERIMENT)) from None
-    other = difference(run.settings, experiment.tables())
+        other = difference(run.settings, experiment.tables())
+        if not other:
+            check_whole(run)
+    except (DamageError, SettingsError) as error:  # the latter where settings are not TOML
+        file = getattr(error, "file", EXPERIMENT)
+        raise SettingsError(
+            f"'{path / file}' is damaged: move the folder '{path}' away to have that run done "
+            "again."
+        ) from None
     if other:
         raise SettingsError(
             f"The run in '{path}' is another one ({other} is not the same): move its folder away."
         )
-    try:
-        check_finished(run.summary or {}, run.settings)
-    except ValueError:
-        raise _damaged(path, SUMMARY) from None
-    if run.done != run.total:
-        raise _damaged(path, ROUNDS)
     lifecycle.tidy(path)
     return run
-
-
-def _damaged(path: Path, file: str) -> SettingsError:
-    return SettingsError(
-        f"'{path / file}' is damaged: move the folder '{path}' away to have that run done again."
-    )

@@ -11,7 +11,7 @@ from flexcfl import disk
 from flexcfl.errors import SettingsError
 from flexcfl.experiment import toml
 from flexcfl.record.export import ExportedGroup, ExportedRun, card, config
-from flexcfl.record.folder import EXPORT, told, write
+from flexcfl.record.folder import EXPORT, as_disk_error, write
 from flexcfl.record.places import entered
 from flexcfl.runner import leaving
 from flexcfl.runner.restoring import WRONG
@@ -39,7 +39,7 @@ def export(run: Run, folder: Path | None = None, force: bool = False) -> Path:
         written.add(name)
     for stale in path.iterdir():  # models of another run that has been here before
         if MODEL.fullmatch(stale.name) and stale.name not in written:
-            with told(stale):
+            with as_disk_error(stale):
                 disk.remove(stale)
     return path
 

@@ -11,7 +11,7 @@ from flexcfl.data.describe import LabelSkew
 from flexcfl.experiment import toml
 from flexcfl.record import csv_tables as tables
 from flexcfl.record.checkpoints import Checkpoint, Saver, Store, flattened
-from flexcfl.record.folder import LABELS, RunFolder, told
+from flexcfl.record.folder import LABELS, RunFolder, as_disk_error
 from flexcfl.record.places import CHECKPOINTS
 from flexcfl.record.tables import Round
 from flexcfl.runner.origin import Origin
@@ -69,7 +69,7 @@ def keeping(folder: RunFolder, run: Running, restored: Restored | None) -> Itera
 def _saving(folder: RunFolder, store: Store) -> Callable[[Checkpoint], None]:
     def save(checkpoint: Checkpoint) -> None:
         folder.flush()  # a checkpoint tells how far tables go, so they come first
-        with told(folder.path / CHECKPOINTS):
+        with as_disk_error(folder.path / CHECKPOINTS):
             store.save(checkpoint)
 
     return save

@@ -23,14 +23,12 @@ from flexcfl.experiment.objects import NO_OBJECTS, UserObjects
 from flexcfl.experiment.resolve import resolve
 from flexcfl.protocol import Vector, state_type
 from flexcfl.record.checkpoints import Found, Store, UnfitError, rebuilt
-from flexcfl.record.checks import check_finished
 from flexcfl.record.folder import CLIENTS, EXPERIMENT, FOUNDERS, MODELS, NEWCOMER, SUMMARY
 from flexcfl.record.lifecycle import check_run, is_finished
 from flexcfl.record.places import command
-from flexcfl.record.reading import contents
+from flexcfl.record.reading import check_whole, contents
 from flexcfl.record.record import Record
 from flexcfl.record.summary import Summary
-from flexcfl.record.tables import GROUPS, ROUNDS
 from flexcfl.report.terminal.results import results
 from flexcfl.runner import leaving
 from flexcfl.runner.alone import alone
@@ -77,16 +75,17 @@ def load(folder: str | Path, *, model: "str | Callable[[], nn.Module] | None" = 
             f"The run in '{path}' is not finished: go on with it ({command(path)}), and then "
             "load it."
         )
-    with _told(path):
+    with _as_load_error(path):
         read = contents(path)
         _check(read, path, model)
         run = _run(read, path, model)
         results(run)  # what cannot be shown is no run
+        run.clustering  # noqa: B018
     return run
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _as_load_error(path: Path) -> Iterator[None]:
     try:
         yield
     except TROUBLES as error:
@@ -106,11 +105,7 @@ def _check(run: Record, path: Path, model: object) -> None:
             f"The run in '{path}' was made by a flexcfl that did not write down what loading it "
             f"takes: run it again (its settings are in '{path / EXPERIMENT}')."
         )
-    check_finished(summary, run.settings)
-    if run.done != run.total:
-        raise ValueError(ROUNDS)
-    if run.groups["round"][-1:].tolist() not in ([], [run.total]):
-        raise ValueError(GROUPS)
+    check_whole(run)
     if run.clients < summary["clients"]:
         raise ValueError(CLIENTS)
     if len(run.founders["client"]) != (summary["clustering"] or {"founders": 0})["founders"]:

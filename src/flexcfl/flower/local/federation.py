@@ -76,7 +76,7 @@ class Federation:
     def __enter__(self) -> "Federation":
         self._progress = RunProgress(self.plan.folder)
         logs = self._progress.logs
-        with places.told(logs):
+        with places.as_folder_error(logs):
             logs.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
             self._home = Path(stack.enter_context(_private()))

@@ -22,7 +22,7 @@ from flexcfl.record import places
 from flexcfl.record.folder import EXPERIMENT
 from flexcfl.record.lock import is_held
 from flexcfl.record.metrics import Cost
-from flexcfl.record.reading import damage_told, found, read
+from flexcfl.record.reading import as_damage_error, found, read
 from flexcfl.record.record import Record
 from flexcfl.record.summary import Summary
 from flexcfl.record.tables import GROUPS, LEDGER, ROUNDS, Columns
@@ -108,7 +108,7 @@ def details(folder: str | Path) -> RunDetails:
     run = read(path)
     summary = cast(Summary, {**(run.summary or {}), **run.so_far})
     row = row_of(run, held, summary)
-    with damage_told(path):
+    with as_damage_error(path):
         return RunDetails(
             row=row,
             tables=run.settings,

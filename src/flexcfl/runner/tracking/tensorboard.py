@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from flexcfl import disk
 from flexcfl.errors import SettingsError
-from flexcfl.record.folder import told
+from flexcfl.record.folder import as_disk_error
 from flexcfl.record.tables import Round
 from flexcfl.runner.callbacks import Beginning, Callback
 from flexcfl.runner.result import Run
@@ -77,11 +77,11 @@ class TensorBoard(Callback):
         """Make the folder for the logs; one within a run's own may not lead elsewhere."""
         if self.logdir is not None:
             path = Path(self.logdir)
-            with told(path):
+            with as_disk_error(path):
                 path.mkdir(parents=True, exist_ok=True)
             return path
         assert folder is not None  # or the run would not have begun
-        with told(folder / FOLDER) as path:
+        with as_disk_error(folder / FOLDER) as path:
             disk.folder(path)
         return path
 
@@ -99,7 +99,7 @@ class _Events:
         # Readers take files in the order of their names.
         seconds, rest = divmod(time.time_ns(), 10**9)
         self._path = folder / f"events.out.tfevents.{seconds:010}.{rest:09}.flexcfl"
-        with told(self._path):
+        with as_disk_error(self._path):
             self._file = self._path.open("xb")
         self._records = writer.RecordWriter(self._file)
         self._add(file_version="brain.Event:2")
@@ -122,12 +122,12 @@ class _Events:
         self._add(step=number, summary=summary(value=named))
 
     def close(self) -> None:
-        with told(self._path):
+        with as_disk_error(self._path):
             self._file.close()
 
     def _add(self, **event: Any) -> None:
         made = _proto("event_pb2").Event(wall_time=time.time(), **event)
-        with told(self._path):
+        with as_disk_error(self._path):
             self._records.write(made.SerializeToString())
             self._file.flush()
 
