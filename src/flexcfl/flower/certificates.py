@@ -1,4 +1,4 @@
-"""What a federation needs that nobody listens to or joins uninvited: certificates and node keys.
+"""Certificates and node keys, so that nobody can listen to or join a federation uninvited.
 
 The authority is a throw-away: it signs one certificate, and its own key is never written down.
 """
@@ -46,7 +46,7 @@ NAME = re.compile(r"(?!-)[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.?")  # of a host
 
 @dataclass(frozen=True)
 class ServerCertificate:
-    """The files of a SuperLink; of these nodes get ``ca``, and only the server has ``key``."""
+    """The files of a SuperLink; nodes are given ``ca``, and only the server has ``key``."""
 
     ca: Path
     certificate: Path
@@ -55,7 +55,7 @@ class ServerCertificate:
 
 @dataclass(frozen=True)
 class NodeKey:
-    """The files of a SuperNode, of which the server is told ``public_key``."""
+    """The files of a SuperNode; the server is given ``public_key``."""
 
     key: Path
     public_key: Path
@@ -84,7 +84,7 @@ def make(
 def for_server(
     folder: Path, hosts: Sequence[str], valid: datetime.timedelta = MONTH
 ) -> ServerCertificate:
-    """Make a certificate for a server that is reached under ``hosts``, and who vouches for it."""
+    """Make a certificate for a server that is reached under ``hosts``, and its authority."""
     if not hosts:
         raise SettingsError("Say under which names or addresses nodes reach the server.")
     every = dict.fromkeys([*hosts, LOOPBACK])

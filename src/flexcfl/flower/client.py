@@ -74,7 +74,7 @@ def answer(
 def _fulfilled(
     order: Order[Any], heading: Heading, clients: NodeClients, memory: NodeMemory
 ) -> Any:
-    # Divergence is for the server to see, who knows of all clients.
+    # Divergence is for the server to see, which knows of all clients.
     world = simulation(clients.prepared, clients.secret, computes=order.computes)
     recalled = memory.recalled()
     if recalled is not None:
@@ -94,6 +94,6 @@ def _fulfilled(
 def _protect_own_data(world: Simulation, clients: NodeClients, memory: NodeMemory) -> None:
     """Let clients look again at data of their own, and never forget what they released."""
     if world.watch is not None:
-        world.watch.stir(clients.numbers)  # nobody says when files of one's own have changed
+        world.watch.stir(clients.numbers)  # for their files may have changed since
     if world.privacy_guard is not None and memory.released is not None:
         world.privacy_guard.recall(np.maximum(world.privacy_guard.memory(), memory.released))

@@ -51,12 +51,12 @@ MESSAGES: Mapping[type[Order[Any]], str] = {
 KINDS = {order.kind: order for order in MESSAGES}
 
 MOST = 10**8  # clients, classes, or numbers of an example
-LONGEST = 1000  # characters of a sentence that a stranger has written
+LONGEST = 1000  # characters of a sentence from another machine
 NAME = re.compile(r"[0-9a-f]{16}")  # of a run or a session; one that is a path would lead elsewhere
 
 
 class MalformedError(ValueError):
-    """What came in is not what the protocol says, or says why there is nothing."""
+    """A message that breaks the protocol, or a refusal with its reason."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def order_record(heading: Heading, order: Order[Any] | None) -> RecordDict:
 def order_in(content: RecordDict) -> tuple[Heading, Order[Any] | None]:
     """Return the heading and the order of a message, or raise ``MalformedError``.
 
-    The values of their fields are checked by whoever uses them.
+    The values of their fields are not checked yet.
     """
     plain, arrays = _opened(content)
     try:
@@ -131,13 +131,13 @@ def order_in(content: RecordDict) -> tuple[Heading, Order[Any] | None]:
 
 
 def node_info_record(info: NodeInfo) -> RecordDict:
-    """Return what a node says of itself as records."""
+    """Return what describes a node as records."""
     plain = {"total": info.total, "shape": list(info.shape), "classes": info.classes}
     return _record(plain, {"clients": info.clients})
 
 
 def node_info_in(content: RecordDict) -> NodeInfo:
-    """Return what a node says of itself, or raise ``MalformedError``."""
+    """Return what describes a node, or raise ``MalformedError``."""
     plain, arrays = _opened(content)
     clients = arrays.get("clients")
     if clients is None or clients.dtype != np.int64 or clients.ndim != 1 or not len(clients):

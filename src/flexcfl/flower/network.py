@@ -102,7 +102,7 @@ class Network:
             self._look_round(number)
 
     def shifted(self, number: int) -> None:
-        """Say that it is not known whose data changed: only clients see them."""
+        """Do nothing: only clients see whether their data have changed."""
 
     @property
     def releases(self) -> int:
@@ -127,7 +127,7 @@ class Network:
         self.heading = replace(self.heading, round=memory.number, run=memory.run, lineage=lineage)
         self.roster.recall(memory.arrival, memory.number)
         self.released = memory.released.copy()
-        if self.settings.own_files:  # whose clients never take back what they have counted
+        if self.settings.own_files:  # their clients never take back what they have counted
             self.released += LOST
         self.divergence = Divergence(memory.diverged)
 
@@ -178,7 +178,7 @@ class _Round:
         return network.discovery.channel.exchange(message, contents, self.number, limit)
 
     def _reply(self, share: Share, answer: Answer) -> NodeReply | None:
-        """Return what a node answered, or None, with a remark, where that is of no use."""
+        """Return the reply of a node, or None, with a remark, where it cannot be used."""
         order = share.order
         try:
             return translated(share, reply_in(order, answer.opened()), self.number)
@@ -190,7 +190,7 @@ class _Round:
             return None
 
     def _count(self, order: Order[Any], asked: Iterable[Share]) -> None:
-        """Count the updates that may leave clients, whether they will be heard of or not."""
+        """Count the updates that may leave clients, whether they arrive or not."""
         privacy_guard, released = self.network.privacy_guard, self.network.released
         if privacy_guard is None or not order.trains:
             return
@@ -200,7 +200,7 @@ class _Round:
             released[clients[~privacy_guard.spent(clients)]] += 1
 
     def _check_divergence(self, order: Order[Any], reply: Any) -> None:
-        """End a run whose training comes to nothing, unless that is on the word of a few."""
+        """End a run whose training diverges, if more than half of the clients have answered."""
         if not order.brings_updates:
             return
         updates, loss = reply.updates, reply.loss

@@ -31,7 +31,7 @@ HomePath = Annotated[Path, AfterValidator(Path.expanduser)]  # quotes keep a she
 
 @settings(frozen=True, config=ConfigDict(extra="forbid"))
 class NodeSettings:
-    """What a node is told when it is started (``flower-supernode --node-config``).
+    """The settings with which a node is started (``flower-supernode --node-config``).
 
     ``clients`` are the numbers of those it hosts, such as ``0-249`` or ``7``; ``partition_id`` and
     ``num_partitions`` may stand for them. Their own data are in ``files``, an ``.npz`` file or a
@@ -53,7 +53,7 @@ class NodeSettings:
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> "NodeSettings":
-        """Return the settings of a node, whose names have hyphens where Flower's have."""
+        """Return the settings of a node; their names may have hyphens, as Flower's have."""
         plain = {name.replace("-", "_"): value for name, value in config.items()}
         return validated(cls, plain, "--node-config")
 
@@ -113,8 +113,8 @@ class NodeClients:
 def clients_of(heading: Heading, node: NodeSettings) -> NodeClients:
     """Return the clients of a node in the run of a heading.
 
-    In a trial noise comes from the run's seed, as in simulation. Over data of one's own nobody may
-    know it, not even who has seen all that the node keeps: it is drawn anew for every message.
+    In a trial noise comes from the run's seed, as in simulation. Over files of their own nobody may
+    know it, even with access to all that the node keeps: its seed is drawn anew for every message.
     """
     tables = toml.parsed(heading.experiment.encode(), "of the server")
     _check_code(tables, node)  # before anything that it names is looked for
@@ -143,7 +143,7 @@ def _check_code(tables: Mapping[str, Any], node: NodeSettings) -> None:
 
 
 def _agreed(experiment: Experiment, node: NodeSettings) -> Experiment:
-    """Return a server's experiment with what is for the node to say, or refuse it."""
+    """Return a server's experiment with the settings of the node, or refuse it."""
     check_not_simulated(experiment)
     own = experiment.network.own_files
     if own and node.files is None:
@@ -162,7 +162,7 @@ def _agreed(experiment: Experiment, node: NodeSettings) -> Experiment:
 
 
 def _here(data: Data, node: NodeSettings) -> Data:
-    """Return a dataset whose folder, where it has one of its own, is the node's."""
+    """Return a dataset, with the folder of the node where the dataset needs one."""
     if "folder" not in {each.name for each in fields(data.options)}:
         return data
     if node.data is None:

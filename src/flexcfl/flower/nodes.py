@@ -106,7 +106,7 @@ class NodeDiscovery:
             )
 
     def _forget(self) -> None:
-        """Let nodes be asked again whose time has come, and expect no earlier answer of theirs."""
+        """Let nodes be asked again when their time has come, and drop their earlier messages."""
         now = self.channel.clock()
         over = {node for node, again in self._again.items() if again < now}
         for node in over:
@@ -116,7 +116,7 @@ class NodeDiscovery:
 
 @dataclass(eq=False)
 class Roster:
-    """All clients that there is room for; nodes come, and those of their clients that are new.
+    """All clients that there is room for, and which node hosts each of them.
 
     ``planned`` is for every client the round before which it is not to take part, though a node has
     it. A client that was there once stays, for it may only be silent. If two nodes say that they
@@ -180,7 +180,7 @@ class Roster:
         return self._now.choose(number)
 
     def toured(self, number: int) -> bool:
-        """Whether everybody there has been chosen at least once."""
+        """Whether all clients present have been chosen at least once."""
         return self._now.toured(number)
 
     @property

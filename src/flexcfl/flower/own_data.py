@@ -40,7 +40,7 @@ def stand_in_objects(layers: Sequence[Layer]) -> UserObjects:
 
 
 def check_not_simulated(experiment: Experiment) -> None:
-    """Refuse to make up what happens to clients with data of their own."""
+    """Refuse to simulate what happens to clients with data of their own."""
     if not experiment.network.own_files:
         return
     made_up = {
@@ -60,7 +60,7 @@ def check_not_simulated(experiment: Experiment) -> None:
 def own_federation(path: Path, clients: Ids, like: Federation) -> Federation:
     """Return ``like``, in which these clients have what is in a file, or in those of a folder.
 
-    So everybody has the number that it has everywhere, on which what it draws depends.
+    So each client keeps its number, on which its random draws depend.
     """
     holdings = _read(path, clients, like.shape)
     if len(holdings) != len(clients):

@@ -1,4 +1,4 @@
-"""What a server sends is looked at before a node does anything of it: it may hold anything."""
+"""Checks of what a server sends, before a node does anything with it: it may hold anything."""
 
 from collections.abc import Mapping
 from typing import Any, get_args
@@ -38,7 +38,7 @@ def check_heading(heading: Heading) -> None:
 
 
 def check_order(order: Order[Any], hosted: Ids) -> None:
-    """Refuse an order that makes no sense, or that is to clients who are not here."""
+    """Refuse an order that makes no sense, or that is for clients of other nodes."""
     clients: Any = order.clients  # which may be anything
     if not _is(clients, np.int64, 1):
         raise MalformedError("the order does not say to which clients it goes")

@@ -29,7 +29,7 @@ NAME = "here"  # of the connection that ``flwr`` finds in its folder
 CONNECTION = "config.toml"
 FORKED = ("flower-supernode", "flower-superexec", "flwr", "flwr-clientapp", "flwr-serverapp")
 FORK_CLIENT = Path(__file__).with_name("fork_client.py")
-WARM = "warm"  # the process of which these are forks, and the folder of the scripts that ask it
+WARM = "warm"  # the fork server, and the folder of the scripts that ask it
 # Not with -m, which Flower would take for the name of its programs; and as those are started, the
 # current folder is none to import from.
 START = (
@@ -39,7 +39,7 @@ START = (
 
 
 def environment(home: Path, more: Mapping[str, str]) -> dict[str, str]:
-    """Return what all of Flower's processes are told: to be quick, quiet and by themselves."""
+    """Return the environment of all of Flower's processes: quick, quiet and isolated."""
     return {
         **os.environ,
         # Flower starts its own programs by their names.
@@ -69,7 +69,7 @@ class Programs:
 
     @property
     def door(self) -> Path:
-        """Where the process is asked whose forks are other programs, as soon as it is there."""
+        """The socket of the fork server, as soon as it is there."""
         return self.home / WARM / "door"
 
     def superlink(self) -> list[str]:
@@ -99,7 +99,7 @@ class Programs:
         return [*command, "--host", HOST, "--port", str(port), "--node-config", file]
 
     def warm(self) -> list[str]:
-        """Return the command of the process whose forks are other programs, and put these there."""
+        """Return the command of the fork server, and write the scripts that ask it."""
         folder = self.home / WARM
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
@@ -150,7 +150,7 @@ class Programs:
 
 
 def _path(home: Path) -> str:
-    """Return where programs are looked for: what stands in, then beside this Python, then all."""
+    """Return the PATH: the scripts that ask the fork server, beside this Python, then all."""
     own = [str(home / WARM), sysconfig.get_path("scripts")]
     return os.pathsep.join([*own, os.environ.get("PATH", os.defpath)])
 
@@ -167,7 +167,7 @@ def check_free_port(port: int) -> None:
     if not 1 <= port <= MOST:
         raise SettingsError(f"There is no port {port}: choose one from 1 to {MOST} with --port.")
     with socket.socket() as tried:
-        # As a server does, who may have a port again at once that another has just given back.
+        # As a server does, which may reuse a port at once.
         tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             tried.bind((HOST, port))
@@ -179,7 +179,7 @@ def check_free_port(port: int) -> None:
 
 
 def is_open(port: int) -> bool:
-    """Whether somebody listens on a port."""
+    """Whether a process listens on a port."""
     with socket.socket() as tried:
         tried.settimeout(1.0)
         return tried.connect_ex((HOST, port)) == 0

@@ -86,9 +86,9 @@ def resume(
     experiment = resolve([Layer("file", toml.read(file)), *layers]).experiment
     if is_finished(path):
         raise SettingsError(f"The run in '{path}' is finished: there is nothing left to do.")
-    with locked(path):  # or say that another process is at work in it
+    with locked(path):  # or raise that another process is at work in it
         pass
-    # Everything is from the file, which need not be said of each setting.
+    # All settings are from the file, so none is shown with its source.
     prepared = _prepared(Resolved(experiment, {}), file, console)
     config = {"resume": True, "track": ",".join(track)}
     tls = RunProgress(path).registration.exists()
@@ -145,7 +145,7 @@ def _hold(
 
 @dataclass(frozen=True)
 class _Followed:
-    """A round that is written down, of a run that goes on elsewhere."""
+    """A round that another process has written down."""
 
     figures: RoundFigures
     cohorts: Attendance
@@ -160,14 +160,14 @@ def _nodes(experiment: Experiment) -> int:
 
 
 def _node_settings(experiment: Experiment) -> dict[str, Any]:
-    """Return what every node is told of its machine."""
+    """Return the settings of every node for its machine."""
     run = experiment.run
     folder = getattr(experiment.data.options, "folder", None) or run.data
     code = named_code(experiment.tables())
     return {
         "device": run.device,
         **({"data": str(folder)} if folder is not None else {}),
-        **({"code": ",".join(code)} if code else {}),  # which is the person's own who starts nodes
+        **({"code": ",".join(code)} if code else {}),  # which is trusted, for one person starts all
     }
 
 
@@ -185,11 +185,11 @@ def _check_possible(port: int | None, track: Sequence[str]) -> None:
         ) from None
     if port is not None:
         check_free_port(port)
-    trackers(track)  # so that what they lack is told before anything is started
+    trackers(track)  # so that a missing package is an error before anything is started
 
 
 def _prepared(resolved: Resolved, file: Path | None, console: Console) -> Prepared:
-    """Find out here, before anything is started, what each node would say for itself."""
+    """Prepare the run here, to see before anything is started what each node would refuse."""
     experiment, nodes = resolved.experiment, _nodes(resolved.experiment)
     if experiment.network.own_files:
         raise SettingsError(
@@ -229,7 +229,7 @@ def _going_on(path: Path, console: Console, made: Sequence[Path] | None) -> Iter
 
 
 def _remark(text: str) -> None:
-    """Tell something beside the run's own view, above the bar if there is one."""
+    """Print a remark, above the progress bar if there is one."""
     file = getattr(sys.stderr, "rich_proxied_file", sys.stderr)  # and not where the bar is
     file.write(f"{CLEAR if file.isatty() else ''}{text}")
     file.flush()

@@ -36,10 +36,10 @@ Tick = Callable[["Federation"], None]
 
 @dataclass(frozen=True)
 class Plan:
-    """What federation is started: so many ``nodes``, each with a part of the clients.
+    """Which federation is started: so many ``nodes``, each with a part of the clients.
 
     ``config`` is that of the app, and ``settings`` are those of every node beside its part.
-    ``warm`` says whether processes are forks of one that has imported everything.
+    ``warm`` is whether programs are forks of one process that has imported everything.
     """
 
     folder: Path
@@ -97,7 +97,7 @@ class Federation:
         return self._processes.groups
 
     def run(self, tick: Tick | None = None) -> None:
-        """Start all, and return when the run is done, or raise what a person must know."""
+        """Start all, and return when the run is done."""
         self.begin()
         for _ in self.rounds(tick):
             pass
@@ -112,7 +112,7 @@ class Federation:
     def rounds(self, tick: Tick | None = None) -> Iterator[RoundFigures]:
         """Yield the rounds as the run writes them down, until it is done.
 
-        What a person must know is raised. ``tick`` is called a few times a second.
+        An error that ended the run is raised. ``tick`` is called a few times a second.
         """
         while not self._over:
             self._look()
@@ -152,7 +152,7 @@ class Federation:
             self.remark(text)
         elif event == Event.MISTAKE:
             raise FlexcflError(text)
-        elif event == Event.DONE or is_finished(self.plan.folder):
+        elif event == Event.DONE or is_finished(self.plan.folder):  # gone, but only when done
             self._over = True
         else:
             assert event == Event.GONE
@@ -265,7 +265,7 @@ class Federation:
 
 
 def _private() -> "tempfile.TemporaryDirectory[str]":
-    """Make a folder of our own whose name is so short that sockets can be in it."""
+    """Make a temporary folder with a name that is short enough for sockets in it."""
     long = len(os.fsencode(tempfile.gettempdir())) > LONG
     folder = "/tmp" if long else None
     return tempfile.TemporaryDirectory(prefix="flexcfl-", dir=folder, ignore_cleanup_errors=True)

@@ -26,10 +26,10 @@ def main(path: str, *words: str) -> int:
         line.settimeout(LOOK)
         while os.getppid() == parent:
             try:
-                told = line.recv(16)
+                code = line.recv(16)
             except TimeoutError:
                 continue
-            return int(told) if told else 1  # nothing is told by one that was killed
+            return int(code) if code else 1  # nothing comes from a fork that was killed
     return 1
 
 

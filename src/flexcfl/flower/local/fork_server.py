@@ -33,15 +33,15 @@ LONGEST_WAIT = 0.2  # seconds for which Flower's programs wait between two looks
 def main(path: str, *names: str) -> None:
     """Import everything, and then fork for every client that asks for one of these programs.
 
-    It heads a group of processes, that of all its forks, and they end with who has started it.
+    It heads the process group of all its forks, and they end with the process that started it.
     """
     parent = os.getppid()
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
         door.bind(f"{path}.new")
         door.listen(WAITING)
-        Path(f"{path}.new").rename(path)  # whoever finds it finds it open
+        Path(f"{path}.new").rename(path)  # so that it is open as soon as it is there
         programs = imported(names)
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # so that nobody has to wait for forks
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # so that forks need not be waited for
         door.settimeout(LOOK)
         while os.getppid() == parent:
             with suppress(TimeoutError):
@@ -101,13 +101,13 @@ def shorten_waits() -> None:
 
 
 def _work(client: socket.socket, programs: Mapping[str, Program]) -> NoReturn:
-    """Be the program that is asked for, with the output of who has asked."""
+    """Be the program that is asked for, with the output of the client."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    told, files, _, _ = socket.recv_fds(client, LONGEST, 3)
+    words, files, _, _ = socket.recv_fds(client, LONGEST, 3)
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
-    sys.argv = told.decode().split("\0")
+    sys.argv = words.decode().split("\0")
     Thread(target=_end_with, args=(client,), daemon=True).start()
     code = _outcome(programs[sys.argv[0]])
     with suppress(OSError):
@@ -116,7 +116,7 @@ def _work(client: socket.socket, programs: Mapping[str, Program]) -> NoReturn:
 
 
 def _outcome(program: Program) -> int:
-    """Return the exit code of a program, when it has said all."""
+    """Run a program, and return its exit code."""
     try:
         program()
     except SystemExit as end:
@@ -134,7 +134,7 @@ def _outcome(program: Program) -> int:
 
 
 def _end_with(client: socket.socket) -> None:
-    """End when the other side does, which says nothing more."""
+    """End when the client does, which sends nothing more."""
     with suppress(OSError):
         client.recv(1)
     os.kill(os.getpid(), signal.SIGKILL)

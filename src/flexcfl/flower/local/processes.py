@@ -49,7 +49,7 @@ class Processes:
     """All processes of a federation; what is left of them ends with the block.
 
     What each prints goes into a file of its name in ``logs``. ``folder`` is removed by the guard if
-    nobody else can any more.
+    this process cannot.
     """
 
     environment: Mapping[str, str]
@@ -109,7 +109,7 @@ class Processes:
 
     def _tell(self, line: str) -> None:
         assert self._guard.stdin is not None
-        with suppress(OSError):  # somebody has ended the guard
+        with suppress(OSError):  # the guard was ended
             self._guard.stdin.write(f"{line}\n".encode())
             self._guard.stdin.flush()
 
