@@ -10,7 +10,6 @@ from flexcfl.data.federation import NUMBERED, Federation
 from flexcfl.data.user_data import (
     NUMERIC,
     Division,
-    client_names,
     drawn_to_test,
     federation_of_pool,
 )
@@ -65,9 +64,7 @@ def from_arrays(
     numbers, labels = _numbers(x, owners), _labels(y, owners)
     client_of = owners.client_of
     flags = drawn_to_test(client_of, division) if test is None else _flags(test, owners)
-    return federation_of_pool(
-        name, numbers, labels, client_of, flags, classes=classes, names=owners.names
-    )
+    return federation_of_pool(name, numbers, labels, client_of, flags, owners.clients, classes)
 
 
 class Owners:
@@ -85,7 +82,6 @@ class Owners:
             ) from None
         self.clients: Sequence[Any] = clients.tolist()
         self.client_of: NDArray[np.int64] = client_of.astype(np.int64)
-        self.names = client_names(self.clients)
 
     def subject(self, index: int) -> str:
         """Return how a sentence on an example's owner begins."""

@@ -25,7 +25,6 @@ __all__ = [
     "Pair",
     "Part",
     "checked",
-    "client_names",
     "drawn_to_test",
     "federation_of_clients",
     "federation_of_parts",
@@ -144,20 +143,18 @@ def federation_of_pool(
     y: NDArray[Any],
     client_of: Indices,
     test: Flags,
-    *,
+    clients: Sequence[Any],
     classes: int | None,
-    names: tuple[str, ...],
 ) -> Federation:
     """Return the federation of a pool; ``test`` says which examples are to test with."""
-    order, clients = np.argsort(client_of, kind="stable"), int(client_of.max()) + 1
+    order = np.argsort(client_of, kind="stable")
 
     def lists(chosen: Flags) -> IndexLists:
-        sizes = np.bincount(client_of[chosen], minlength=clients)
+        sizes = np.bincount(client_of[chosen], minlength=len(clients))
         return IndexLists(order[chosen[order]], offsets_of(sizes))
 
-    return Federation(
-        name, x, y, lists(~test), lists(test), _number_of_classes(name, y, classes), names=names
-    )
+    number, names = _number_of_classes(name, y, classes), _names(clients)
+    return Federation(name, x, y, lists(~test), lists(test), number, names=names)
 
 
 def _number_of_classes(name: str, y: NDArray[Any], classes: int | None) -> int:
@@ -178,10 +175,10 @@ def _number_of_classes(name: str, y: NDArray[Any], classes: int | None) -> int:
     return number
 
 
-def client_names(clients: Sequence[Any]) -> tuple[str, ...]:
+def _names(clients: Sequence[Any]) -> tuple[str, ...]:
     """Return what clients are called, which is nothing where they are numbered from 0.
 
-    >>> client_names(["ann", "bob"]), client_names([7, 9]), client_names([0, 1])
+    >>> _names(["ann", "bob"]), _names([7, 9]), _names([0, 1])
     (('ann', 'bob'), ('7', '9'), ())
     """
     numbered = list(clients) == list(range(len(clients)))
@@ -231,9 +228,7 @@ def federation_of_parts(
         test |= drawn_to_test(client_of, division or Division(), undivided)
     x = np.concatenate([part.x for part in parts if len(part.y)])
     y = np.concatenate([part.y for part in parts])
-    return federation_of_pool(
-        name, x, y, client_of, test, classes=classes, names=client_names(clients)
-    )
+    return federation_of_pool(name, x, y, client_of, test, clients, classes)
 
 
 def _demand_training(parts: Sequence[Part]) -> None:
