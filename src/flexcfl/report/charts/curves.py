@@ -13,8 +13,8 @@ from flexcfl.report.charts.palette import faded, of_method
 __all__ = ["accuracy", "discrepancy", "loss", "over_seeds", "traffic"]
 
 BAND = 0.16
-TOLD = 5  # of more methods only the extremes are told
-NOT_YET = "No round has been measured yet."
+MOST_NAMED = 5  # of more methods only the extremes are told
+NOT_MEASURED = "No round has been measured yet."
 SPREAD = " Lines are means over the seeds, bands go from the lowest to the highest."
 
 
@@ -152,20 +152,20 @@ def _last(values: NDArray[np.float64]) -> float | None:
 def _finals(records: Sequence[Record]) -> str:
     """Return the final accuracies in words, over the rounds in which every method is measured."""
     rounds = measured(records)
-    finals = _told(records, lambda record: record.scored(rounds).final, percent)
+    finals = _in_words(records, lambda record: record.scored(rounds).final, percent)
     if finals:
         return f"Final accuracy, the mean of the last ten rounds: {finals}"
     some = any(record.scored().best is not None for record in records)
-    return "There is no round yet in which every method is measured." if some else NOT_YET
+    return "There is no round yet in which every method is measured." if some else NOT_MEASURED
 
 
 def _ends(records: Sequence[Record], column: str) -> str:
     """Return in words where the curves of a column end."""
-    ends = _told(records, lambda record: _last(record.rounds[column]), "ends at {:.3g}".format)
-    return ends or NOT_YET
+    ends = _in_words(records, lambda record: _last(record.rounds[column]), "ends at {:.3g}".format)
+    return ends or NOT_MEASURED
 
 
-def _told(
+def _in_words(
     records: Sequence[Record], of: Callable[[Record], float | None], spoken: Callable[[float], str]
 ) -> str:
     """Return one figure of each method in words, the mean over the seeds that have it."""
@@ -177,9 +177,10 @@ def _told(
     if not means:
         return ""
     least, most = (end(means, key=means.__getitem__) for end in (min, max))
-    named = list(means) if len(means) <= TOLD else [most, least]
+    named = list(means) if len(means) <= MOST_NAMED else [most, least]
     told = ", ".join(f"{method} {spoken(means[method])}" for method in named)
-    return f"{told}." if len(means) <= TOLD else f"The extremes of {len(means)} methods: {told}."
+    some = "" if len(means) <= MOST_NAMED else f"The extremes of {len(means)} methods: "
+    return f"{some}{told}."
 
 
 def _spread(records: Sequence[Record]) -> str:

@@ -24,9 +24,9 @@ from flexcfl.report.charts.palette import SEQUENCE, faded, of_group
 
 __all__ = ["accuracies", "founders", "labels", "sizes"]
 
-TOLD = 8  # of more groups only the extremes are told
-MOST = 400  # so many clients are drawn at the most
-AT_ONCE = 2**24
+MOST_NAMED = 8  # of more groups only the extremes are told
+MOST_CLIENTS = 400  # so many clients are drawn at the most
+MOST_COUNTED = 2**24
 
 
 def accuracies(record: Record) -> Chart:
@@ -41,7 +41,7 @@ def accuracies(record: Record) -> Chart:
         yaxis=axis("accuracy in %", **({} if data else {"range": [0, 100]})),
         hovermode="x unified",
     )
-    ends = _told(measured, "accuracy", percent)
+    ends = _in_words(measured, "accuracy", percent)
     text = f"Each group's model on the test sets of its own clients. {ends}"
     columns = ("group", "round", "accuracy_percent")
     return Chart("group-accuracy", "Accuracy of each group", text, data, shown, columns)
@@ -64,10 +64,10 @@ def sizes(record: Record) -> Chart:
         yaxis=counted("clients", record.clients, rangemode="tozero"),
         hovermode="x unified",
     )
-    text = f"How many clients each group has. {_told(record.groups, 'clients', '{:.0f}'.format)}"
-    return Chart(
-        "group-size", "Size of each group", text, data, shown, ("group", "round", "clients")
-    )
+    ends = _in_words(record.groups, "clients", "{:.0f}".format)
+    text = f"How many clients each group has. {ends}"
+    columns = ("group", "round", "clients")
+    return Chart("group-size", "Size of each group", text, data, shown, columns)
 
 
 def _measured(record: Record) -> Columns:
@@ -95,15 +95,15 @@ def _line(group: int, table: Columns) -> dict[str, Any]:
     }
 
 
-def _told(table: Columns, column: str, spoken: Callable[[float], str]) -> str:
+def _in_words(table: Columns, column: str, spoken: Callable[[float], str]) -> str:
     """Return the last figure of each group in words, of many groups only the extremes."""
     last = {group: own[column][-1] for group, own in _by_group(table)}
     if not last:
         return "Nothing has been measured yet."
     least, most = (end(last, key=last.__getitem__) for end in (min, max))
-    named = list(last) if len(last) <= TOLD else [least, most]
+    named = list(last) if len(last) <= MOST_NAMED else [least, most]
     told = ", ".join(f"group {group}: {spoken(last[group])}" for group in named)
-    some = "" if len(last) <= TOLD else f", the extremes of {len(last)} groups"
+    some = "" if len(last) <= MOST_NAMED else f", the extremes of {len(last)} groups"
     return f"In the end{some}: {told}."
 
 
@@ -126,7 +126,7 @@ def founders(record: Record) -> Chart:
 def labels(record: Record) -> Chart:
     """Return which share of its examples each client has of each class, at the start."""
     known, counts = _counts(record)
-    order = arranged(counts, MOST)
+    order = arranged(counts, MOST_CLIENTS)
     shares = counts[order] / np.maximum(counts[order].sum(axis=1, keepdims=True), 1)
     data = [
         {
@@ -186,7 +186,7 @@ def _counts(record: Record) -> tuple[Ids, Ids]:
     """
     table = record.labels
     classes = int(table["label"].max()) + 1
-    clients = np.arange(0, record.clients, 1 + record.clients * classes // AT_ONCE)
+    clients = np.arange(0, record.clients, 1 + record.clients * classes // MOST_COUNTED)
     mine = np.isin(table["client"], clients)
     counts = np.zeros((len(clients), classes), dtype=np.int64)
     rows = np.searchsorted(clients, table["client"][mine])

@@ -32,7 +32,7 @@ __all__ = ["MOST", "changes", "flows", "moves"]
 
 MOST, MOST_GROUPS = 1000, 40  # so many clients, and groups between which they move, are drawn
 TALLEST, LEAST, ROW = 900, 320, 6  # pixels of the picture, and of a client in it
-MARKED = 0.6
+MARK_OPACITY = 0.6
 LABELS = 20  # so many groups are named beside the colours, and have numbers in their cells
 WIDTHS = (6, 3.5, 1.5)  # of lines that often lie on each other
 
@@ -40,14 +40,14 @@ WIDTHS = (6, 3.5, 1.5)  # of lines that often lie on each other
 def moves(record: Record) -> Chart:
     """Return clients by rounds, coloured by group; where a client's data changed is marked."""
     changes = changes_of(record)
-    order = _order(changes, record.clients)
+    order = _clients_in_order(changes, record.clients)
     groups = group_matrix(record, order)
     names = [plain(record.name_of(client)) for client in order.tolist()]
     rounds = list(range(groups.shape[1]))
-    data = [_groups(groups, rounds, names)]
+    data = [_group_heatmap(groups, rounds, names)]
     marks = _marks(record, order)
     if marks.any():
-        data.append(_shifted(marks, groups != NO_GROUP, rounds, names))
+        data.append(_shift_heatmap(marks, groups != NO_GROUP, rounds, names))
     shown = layout(
         xaxis=counted("round (0 is the start)", record.done, showgrid=False),
         yaxis=client_axis("client", autorange="reversed"),
@@ -130,7 +130,7 @@ def flows(record: Record) -> Chart:
     return Chart("flows", "Moves between groups", text, data, shown, columns)
 
 
-def _order(changes: Changes, clients: int) -> Ids:
+def _clients_in_order(changes: Changes, clients: int) -> Ids:
     """Return clients by their last group and by when they came into it, those of a sample."""
     last, since = np.full(clients, NO_GROUP), np.zeros(clients, np.int64)
     last[changes.client], since[changes.client] = changes.after, changes.round
@@ -140,7 +140,7 @@ def _order(changes: Changes, clients: int) -> Ids:
     return order[np.linspace(0, clients - 1, MOST).round().astype(np.int64)]
 
 
-def _groups(groups: Ids, rounds: list[int], names: list[str]) -> dict[str, Any]:
+def _group_heatmap(groups: Ids, rounds: list[int], names: list[str]) -> dict[str, Any]:
     # One step of the scale for each group, such that a whole number lies in the middle of its own.
     number = max(int(groups.max(initial=0)) + 1, 1)
     edges = [(group / number, (group + 1) / number) for group in range(number)]
@@ -166,7 +166,7 @@ def _groups(groups: Ids, rounds: list[int], names: list[str]) -> dict[str, Any]:
     }
 
 
-def _shifted(
+def _shift_heatmap(
     marks: NDArray[np.bool_], placed: NDArray[np.bool_], rounds: list[int], names: list[str]
 ) -> dict[str, Any]:
     """Return marks that darken a group's colour, and stand out from paper where there is none."""
@@ -182,7 +182,7 @@ def _shifted(
         ],
         "zmin": 0,
         "zmax": 1,
-        "colorscale": [[0, faded(NEUTRAL, MARKED)], [1, faded(SHADE, MARKED)]],
+        "colorscale": [[0, faded(NEUTRAL, MARK_OPACITY)], [1, faded(SHADE, MARK_OPACITY)]],
         "showscale": False,
         "hovertemplate": "client %{y}, round %{x}: its data changed<extra></extra>",
         "hoverongaps": False,

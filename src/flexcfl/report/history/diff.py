@@ -88,7 +88,7 @@ def difference(runs: Sequence[RunDetails]) -> Difference:
                 "flexcfl.report.history.details, and compare what that returns."
             )
     settings = _side_by_side([run.row.settings for run in runs])
-    same = {name: each[0] for name, each in settings.items() if _alike(each)}
+    same = {name: each[0] for name, each in settings.items() if _all_same(each)}
     versions = _side_by_side([run.versions for run in runs if run.versions])
     figures = {name: tuple(run.row.figures[name] for run in runs) for name in FIGURES}
     return Difference(
@@ -105,7 +105,7 @@ def difference(runs: Sequence[RunDetails]) -> Difference:
         versions={
             name: tuple(run.versions.get(name) for run in runs)
             for name, each in versions.items()
-            if not _alike(each)
+            if not _all_same(each)
         },
         curves=[Curves.of(runs[0].accuracy, run.accuracy) for run in runs[1:]],
     )
@@ -118,7 +118,7 @@ def _side_by_side(mappings: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any,
     return {name: tuple(each.get(name, MISSING) for each in mappings) for name in names}
 
 
-def _alike(values: Sequence[Any]) -> bool:
+def _all_same(values: Sequence[Any]) -> bool:
     # As texts too: a whole number is not written like one that is not, and NaN is NaN.
     return all(repr(value) == repr(values[0]) for value in values)
 
@@ -140,7 +140,7 @@ class DiffView:
         yield Text(self._counted())
         heads = [letters[0], *(head for each in letters[1:] for head in (each, f"{each}-A"))]
         yield from _section("figures", heads, _figures(found), width, heads)
-        yield from _section("versions", letters, _told(found.versions), width)
+        yield from _section("versions", letters, _lines(found.versions), width)
         yield Text("")
         for letter, curves in zip(letters[1:], found.curves, strict=True):
             yield Text(f"accuracy, {letter} and A: {curves}")
@@ -148,7 +148,7 @@ class DiffView:
     def _settings(self) -> Lines:
         number = len(self.found.folders)
         same = {name: (value,) * number for name, value in self.found.same.items()}
-        return _told({**self.found.settings, **(same if self.all_settings else {})})
+        return _lines({**self.found.settings, **(same if self.all_settings else {})})
 
     def _counted(self) -> str:
         number = len(self.found.same)
@@ -164,7 +164,7 @@ def _letters(number: int) -> list[str]:
     return [chr(ord("A") + place) if place < 26 else str(place + 1) for place in range(number)]
 
 
-def _told(values: Mapping[str, Iterable[Any]]) -> Lines:
+def _lines(values: Mapping[str, Iterable[Any]]) -> Lines:
     return {name: [_value(name, each) for each in line] for name, line in values.items()}
 
 

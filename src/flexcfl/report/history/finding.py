@@ -14,7 +14,7 @@ from flexcfl.report.history.rows import Row, by_time, key_of, known_key, matchin
 
 __all__ = ["History", "folders_of_runs", "readable", "runs"]
 
-PLACES = (Path("runs"), Path("comparisons"))  # where commands leave runs unless told otherwise
+DEFAULT_FOLDERS = (Path("runs"), Path("comparisons"))  # where commands leave runs
 Read = TypeVar("Read")
 
 
@@ -99,7 +99,7 @@ def runs(
 def folders_of_runs(folders: Iterable[str | Path]) -> list[Path]:
     """Return the folders to look into: those that are named, or those that commands make."""
     named = [Path(each) for each in folders]
-    there = named or [each for each in PLACES if each.is_dir()]
+    there = named or [each for each in DEFAULT_FOLDERS if each.is_dir()]
     if not there:
         raise SettingsError(
             "There is no folder 'runs' or 'comparisons' here: name a folder with runs in it, or "

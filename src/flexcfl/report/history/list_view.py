@@ -21,10 +21,10 @@ COLUMNS = (
     *("final", "best", "traffic", "migrations", "when"),
 )
 # What makes room on a narrow terminal, the last of these last; folders are mostly named after runs.
-SPARED = (
+DROPPABLE = (
     *("migrations", "model", "dataset", "shift", "seed", "traffic", "when", "algorithm", "best"),
 )
-HOISTED = ("algorithm", "dataset", "model", "shift", "seed", "rounds", "state")
+SHOWN_ONCE = ("algorithm", "dataset", "model", "shift", "seed", "rounds", "state")
 GAP, UNKNOWN = 2, "-"
 STYLES = {"running": "green", "interrupted": "yellow"}
 READING = (
@@ -57,14 +57,14 @@ class ListView:
 
     def _same(self, name: str) -> bool:
         """Whether a column, of those that may be put aside, is the same for all."""
-        if name not in HOISTED and (name in COLUMNS or name in FIGURES):
+        if name not in SHOWN_ONCE and (name in COLUMNS or name in FIGURES):
             return False
         return len(self.rows) > 1 and len({cell(row, name) for row in self.rows}) == 1
 
     def _fitting(self, names: Sequence[str], width: int) -> list[str]:
         """Return the columns that there is room for, or none if not even the necessary fit."""
         widths = {name: _width(self.rows, name) for name in names}
-        spared = [name for name in SPARED if name in names and name not in self.asked]
+        spared = [name for name in DROPPABLE if name in names and name not in self.asked]
         kept = {name for name in names if name not in spared}
         room = width + GAP - sum(widths[name] + GAP for name in kept)
         if room < 0:
@@ -146,10 +146,10 @@ def _blocks(rows: Iterable[Row], names: Sequence[str]) -> RenderResult:
     """Put below each other what does not fit beside each other."""
     for row in rows:
         yield Folded(whole(cell(row, "folder"), "bold"))
-        yield Folded(_told(row, [name for name in names if name != "folder"]), Text(" " * GAP))
+        yield Folded(_row_text(row, [name for name in names if name != "folder"]), Text(" " * GAP))
 
 
-def _told(row: Row, names: Iterable[str]) -> Text:
+def _row_text(row: Row, names: Iterable[str]) -> Text:
     return labelled((name, cell(row, name)) for name in names)
 
 
@@ -157,7 +157,7 @@ def _remarks(rows: Sequence[Row], same: Sequence[str], missing: Sequence[str]) -
     yield Text("")
     if same:
         yield Folded(
-            Text.assemble(f"the same for all {len(rows)}: ", _told(rows[0], same), style="dim")
+            Text.assemble(f"the same for all {len(rows)}: ", _row_text(rows[0], same), style="dim")
         )
     if missing and len(missing) < len(COLUMNS) - len(same):
         yield Text(f"no room for: {', '.join(missing)} (a wider terminal, or --json)", "dim")

@@ -32,7 +32,7 @@ __all__ = ["Group", "RunDetails", "details"]
 
 OURS: Mapping[str, Mapping[str, Any]] = {"data": DATASETS.ours, "algorithm": ALGORITHMS.ours}
 # What a run's folder may hold, in words.
-WORDS: Mapping[str, str] = {
+CONTENTS: Mapping[str, str] = {
     EXPERIMENT: "all settings, to run it again",
     files.SUMMARY: "its figures",
     ROUNDS: "figures of each round",
@@ -171,9 +171,9 @@ def _traffic(table: Columns) -> dict[str, Cost]:
 
 def _files(path: Path) -> dict[str, str]:
     """Return the files and folders of a run that are there, with what they hold."""
-    there = {name: path / name for name in WORDS}
+    there = {name: path / name for name in CONTENTS}
     return {
-        name: f"{WORDS[name]}; {_size(file)}"
+        name: f"{CONTENTS[name]}; {_size(file)}"
         for name, file in there.items()
         if file.is_file() or file.is_dir()
     }

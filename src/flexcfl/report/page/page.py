@@ -28,7 +28,7 @@ from flexcfl.report.page.report import Report, Setting
 __all__ = ["REPORT", "Table", "html", "state", "write"]
 
 REPORT = "report.html"
-PACKED = 6  # how hard is tried to make the page small: more takes longer for little
+COMPRESSION = 6  # how hard is tried to make the page small: more takes longer for little
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,8 @@ def html(
         plotly=packed,
         state=json.dumps(state(report, live=live), allow_nan=False).replace("<", "\\u003c"),
         chapters={} if live else _chapters(report),
-        words=_filled("words.html.jinja", report),
-        commands=_filled("again.html.jinja", report, beside),
+        words=_rendered("words.html.jinja", report),
+        commands=_rendered("again.html.jinja", report, beside),
     )
     return made
 
@@ -102,14 +102,14 @@ def state(report: Report, *, live: bool) -> dict[str, Any]:
         "live": live,
         "finished": report.finished,
         "status": text.state(report),
-        "words": _filled("words.html.jinja", report) if live else "",
-        "commands": _filled("again.html.jinja", report) if live else "",
+        "words": _rendered("words.html.jinja", report) if live else "",
+        "commands": _rendered("again.html.jinja", report) if live else "",
         "dark": {light.lower(): dark for light, dark in DARK.items()},
         "settings": [
             {
                 "name": setting.name,
                 "methods": list(setting.methods),
-                "first": _telling(setting, report.detailed(setting)),
+                "first": _shown_first(setting, report.detailed(setting)),
                 "runs": [
                     {"name": setting.titles[place], "chapter": place}
                     for place in report.detailed(setting)
@@ -120,14 +120,14 @@ def state(report: Report, *, live: bool) -> dict[str, Any]:
     }
 
 
-def _telling(setting: Setting, shown: Sequence[int]) -> int:
+def _shown_first(setting: Setting, shown: Sequence[int]) -> int:
     """Return which of the runs shown comes first: of those with groups the most accurate."""
     runs, measured = [setting.runs[place] for place in shown], setting.measured
     grouped = [place for place, record in enumerate(runs) if record.group_count > 1]
     return max(grouped or [0], key=lambda place: runs[place].scored(measured).final or 0.0)
 
 
-def _filled(template: str, report: Report, beside: Path | None = None) -> str:
+def _rendered(template: str, report: Report, beside: Path | None = None) -> str:
     """Return what stands on the page in words and tables."""
     settings = [
         {
@@ -166,7 +166,7 @@ def _chapters(report: Report) -> dict[str, str]:
 
 def _packed(content: str) -> str:
     # Without a time, so that the same runs give the same page.
-    return base64.b64encode(gzip.compress(content.encode(), PACKED, mtime=0)).decode()
+    return base64.b64encode(gzip.compress(content.encode(), COMPRESSION, mtime=0)).decode()
 
 
 @cache

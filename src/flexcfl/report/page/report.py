@@ -15,10 +15,10 @@ from flexcfl.report.history.rows import flat_settings
 
 __all__ = ["Report", "Setting"]
 
-# What may differ between runs of one method: whose seed it is, and where and how it is computed.
-APART = {"run.seed", "run.data", "run.device", "run.rounds", "network.nodes", "network.patience"}
+# What may differ between runs of one method: their seeds, and where and how they are computed.
+IGNORED = {"run.seed", "run.data", "run.device", "run.rounds", "network.nodes", "network.patience"}
 CHECKPOINTS = "checkpoint_"
-ALIKE = ("data", "model", "shift")  # the tables that are the same for all runs of a setting
+SHARED = ("data", "model", "shift")  # tables that all runs of a setting share
 MOST_DETAILED = 40  # runs whose own charts are shown: each takes about a tenth of a megabyte
 
 
@@ -113,37 +113,39 @@ def _settings(runs: Sequence[Record]) -> list[Setting]:
     """Return runs by what they are run on, in the order in which that appears."""
     found: dict[frozenset[tuple[str, str]], list[Record]] = {}
     for run in runs:
-        found.setdefault(frozenset(_ground(run.settings).items()), []).append(run)
+        found.setdefault(frozenset(_shared(run.settings).items()), []).append(run)
     firsts = [each[0].settings for each in found.values()]
-    names = _told_apart([_plain(each) for each in firsts], [_ground(each) for each in firsts])
-    return [Setting(name, _named(each)) for name, each in zip(names, found.values(), strict=True)]
+    names = _distinct([_setting_name(each) for each in firsts], [_shared(each) for each in firsts])
+    return [
+        Setting(name, _with_names(each)) for name, each in zip(names, found.values(), strict=True)
+    ]
 
 
-def _ground(tables: Tables) -> dict[str, str]:
+def _shared(tables: Tables) -> dict[str, str]:
     """Return what must be the same for runs to be compared."""
-    alike = {key: each for key, each in _flat(tables).items() if key.split(".")[0] in ALIKE}
+    alike = {key: each for key, each in _compared(tables).items() if key.split(".")[0] in SHARED}
     return {**alike, "run.rounds": str(tables["run"]["rounds"])}
 
 
-def _plain(tables: Tables) -> str:
+def _setting_name(tables: Tables) -> str:
     shift = " and ".join(tables.get("shift", {}).get("name", [])) or "no shift"
     rounds = tables["run"]["rounds"]
     length = f"{rounds} {'round' if rounds == 1 else 'rounds'}"
     return f"{tables['data']['name']}, {tables['model']['name']}, {shift}, {length}"
 
 
-def _named(runs: Sequence[Record]) -> list[Record]:
+def _with_names(runs: Sequence[Record]) -> list[Record]:
     """Return the runs with names for their methods, which say what differs where an algorithm's do.
 
     Those of one method stand together, by seed.
     """
-    names = _told_apart([run.method for run in runs], [_flat(run.settings) for run in runs])
+    names = _distinct([run.method for run in runs], [_compared(run.settings) for run in runs])
     order = list(dict.fromkeys(names))
     renamed = [replace(run, label=name) for run, name in zip(runs, names, strict=True)]
     return sorted(renamed, key=lambda run: (order.index(run.method), run.seed))
 
 
-def _told_apart(names: Sequence[str], settings: Sequence[Mapping[str, str]]) -> list[str]:
+def _distinct(names: Sequence[str], settings: Sequence[Mapping[str, str]]) -> list[str]:
     """Return names with the settings in which those of the same name differ."""
     pairs = list(zip(names, settings, strict=True))
     differing = {
@@ -167,10 +169,10 @@ def _short(key: str) -> str:
     return name if table == "algorithm" else f"{table} {name}" if name != "name" else table
 
 
-def _flat(tables: Tables) -> dict[str, str]:
+def _compared(tables: Tables) -> dict[str, str]:
     """Return the settings in which methods may differ, by names such as ``local.rate``."""
     return {
         key: str(value)
         for key, value in flat_settings(tables).items()
-        if key not in APART and not key.partition(".")[2].startswith(CHECKPOINTS)
+        if key not in IGNORED and not key.partition(".")[2].startswith(CHECKPOINTS)
     }

@@ -39,7 +39,7 @@ def server(folders: Sequence[Path], host: str, port: int) -> Iterator[ThreadingH
     """Hold a server of the page of the runs in these folders; ``serve_forever`` makes it answer."""
     latest = _Latest(folders)
     latest.get()  # whatever is wrong with the folders is told before anybody looks
-    serving = _bound(host, port, latest)
+    serving = _first_free(host, port, latest)
     try:
         yield serving
     finally:
@@ -72,7 +72,7 @@ class _Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-def _bound(host: str, port: int, latest: "_Latest") -> _Server:
+def _first_free(host: str, port: int, latest: "_Latest") -> _Server:
     """Return a server on the first port that is free, from the one that is asked for on."""
     for candidate in range(port, min(port + TRIES, 2**16)) if port else [0]:
         try:
@@ -147,14 +147,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer a question."""
-        if not self._for_us():
-            self._say(HTTPStatus.FORBIDDEN, "This page is for this machine alone.")
+        if not self._is_local():
+            self._send_text(HTTPStatus.FORBIDDEN, "This page is for this machine alone.")
             return
         try:
             stamp, report = self.server.latest.get()
             self._answer(stamp, report)
         except (FlexcflError, OSError) as error:
-            self._say(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
+            self._send_text(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
 
     do_HEAD = do_GET  # noqa: N815
 
@@ -170,9 +170,9 @@ class _Handler(BaseHTTPRequestHandler):
         elif path != name and name in report.chapters():
             self._content(JSON, _json(report.chapter(name)), stamp)
         else:
-            self._say(HTTPStatus.NOT_FOUND, "There is no such page.")
+            self._send_text(HTTPStatus.NOT_FOUND, "There is no such page.")
 
-    def _for_us(self) -> bool:
+    def _is_local(self) -> bool:
         """Whether the question was meant for this machine.
 
         Of a server that only this machine reaches, pages from elsewhere could ask by a name of
@@ -192,7 +192,7 @@ class _Handler(BaseHTTPRequestHandler):
         head = {"Content-Type": kind, "Content-Encoding": "gzip", "ETag": stamp}
         self._send(HTTPStatus.OK, packed, head)
 
-    def _say(self, status: HTTPStatus, sentence: str) -> None:
+    def _send_text(self, status: HTTPStatus, sentence: str) -> None:
         self._send(status, sentence.encode(), {"Content-Type": "text/plain; charset=utf-8"})
 
     def _send(self, status: HTTPStatus, content: bytes, head: dict[str, str]) -> None:

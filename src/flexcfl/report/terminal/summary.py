@@ -14,7 +14,7 @@ from flexcfl.report.terminal.settings import Rows
 __all__ = ["MANY", "advice", "clients", "diverged", "figures"]
 
 # Why answers are turned away, in words.
-WORDS = {
+REASONS = {
     "late": "late",
     "stale": "for another round",
     "invalid": "not asked for, or naming what is not there",
@@ -23,7 +23,7 @@ WORDS = {
     "norm": "too long",
     "founding": "of founders at odds with most, or copies of another's",
 }
-MEANING = " (the mean of the last ten rounds)"
+FINAL_MEANS = " (the mean of the last ten rounds)"
 MANY = 12  # more groups than that are not listed one by one
 
 
@@ -34,7 +34,7 @@ def figures(summary: Summary, accuracy: NDArray[Any], sample: str = "", groups: 
     """
     measured = np.flatnonzero(~np.isnan(accuracy)).tolist()
     rows = {
-        "accuracy": _accuracy(summary["accuracy"], MEANING) if measured else _unplaced(summary),
+        "accuracy": _accuracy(summary["accuracy"], FINAL_MEANS) if measured else _unplaced(summary),
         "sample": sample,
         "honest": _honest(summary),
         "newcomers": _accuracy(summary["newcomers"]),
@@ -107,7 +107,7 @@ def _honest(summary: Summary) -> str:
 
 def _refused(summary: Summary) -> str:
     """Return how many answers were not accepted and why, or nothing where all were."""
-    told = [f"{number:,} {WORDS[why]}" for why, number in summary["rejected"].items() if number]
+    told = [f"{number:,} {REASONS[why]}" for why, number in summary["rejected"].items() if number]
     told += [f"{summary['clipped']:,} only shortened"] if summary["clipped"] else []
     some = summary["rejected"]["not_finite"] > 0 and not diverged(summary)  # of which it is said
     counted = f"{', '.join(told)} (answers, over all rounds){f'; {advice()}' if some else ''}"
