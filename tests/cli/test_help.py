@@ -19,10 +19,7 @@ from flexcfl.cli import app, main
 from flexcfl.data import DATASETS
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.experiment import Experiment, Model, RunSettings
-from flexcfl.models.catalogue import NAMES
 from flexcfl.protocol import Local
-from flexcfl.runner.tracking import TRACKERS
-from flexcfl.settings import validated
 from flexcfl.shifts import SHIFTS
 from flexcfl.shifts.detection import DETECTORS
 from flexcfl.trust.faults import ATTACKS, Faults
@@ -109,14 +106,12 @@ def test_every_parameter_is_explained(names: tuple[str, ...]) -> None:
             assert parameter.metavar in command.help, f"{names} {parameter.name}"
 
 
-def test_the_names_to_choose_from_are_in_the_help() -> None:
-    options = {option.name: option.help for option in COMMANDS["run",].params[1:]}
-    assert all(name in options["algorithm"] for name in ALGORITHMS)
-    assert all(name in options["dataset"] for name in DATASETS)
-    assert all(name in options["model"] for name in NAMES)
-    assert all(name in options["shift"] for name in [*SHIFTS, "none"])
-    assert all(name in options["drift"] for name in DETECTORS)
-    assert all(name in options["track"] for name in TRACKERS)
+def test_the_help_of_run_fits_a_screen(
+    terminal: Callable[[int], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    terminal(80)
+    main(["run", "--help"])
+    assert len(capsys.readouterr().out.splitlines()) <= 48
 
 
 def test_the_options_that_were_promised_exist() -> None:
@@ -166,35 +161,38 @@ def test_the_package_can_be_run_as_a_module() -> None:
     assert done.stdout == f"flexcfl {__version__}\n"
 
 
-def test_every_table_and_setting_is_in_the_help_of_run() -> None:
-    shown = COMMANDS["run",].help
+def test_every_setting_and_every_choice_of_a_name_is_listed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["settings"]) == 0
+    listed = capsys.readouterr().out
     types: list[Any] = [Local, RunSettings, Model, Guards, Faults, Privacy]
     types += [dataset.options for dataset in DATASETS.values()]
     named = [item.name for type_ in (Experiment, *types) for item in fields(type_)]
-    for name in [*named, "arrivals", *RULES, *ATTACKS]:
-        assert re.search(rf"\b{name}\b", shown), name
+    registries = (ALGORITHMS, SHIFTS, DETECTORS, RULES, ATTACKS, DATASETS)
+    for name in [*named, "arrivals", *(name for registry in registries for name in registry)]:
+        assert re.search(rf"\b{name}\b", listed), name
 
 
 @pytest.mark.parametrize(
-    ("opening", "following", "registry", "kind"),
+    ("table", "registry", "kind"),
     [
-        ("algorithm  name; others depend on the algorithm:", "local", ALGORITHMS, "options"),
-        ("shift      name, one or a list; others depend on the shifts:", "drift", SHIFTS, "shift"),
-        ("drift      name; others depend on the detector:", "aggregation", DETECTORS, "detector"),
-        ("others depend on the rule:", "guards", RULES, "rule"),
-        (r"others\s+depend on the attack:", "privacy", ATTACKS, "attack"),
+        ("algorithm", ALGORITHMS, "options"),
+        ("shift", SHIFTS, "shift"),
+        ("drift", DETECTORS, "detector"),
+        ("aggregation", RULES, "rule"),
+        ("attack", ATTACKS, "attack"),
     ],
 )
-def test_the_help_of_run_lists_the_options_of_everything_as_they_are(
-    opening: str, following: str, registry: Mapping[str, Any], kind: str
+def test_a_table_lists_the_options_of_each_name(
+    table: str, registry: Mapping[str, Any], kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shown = COMMANDS["run",].help
-    table = re.search(rf"{opening}(.*?)\n +{following} ", shown, re.S)
-    assert table
+    assert main(["settings"]) == 0
+    lines = re.split(r"^(?=\w)", capsys.readouterr().out, flags=re.MULTILINE)
+    (mine,) = (each for each in lines if each.startswith(f"{table}\n"))
     listed: dict[str, set[str]] = {}
-    for entry in table[1].split(";"):
-        names, _, options = entry.partition(":")
-        listed |= {name.strip(): words(options) for name in names.split(",")}
+    for names, options in re.findall(r"^  ([^:=\n]+): (.+)$", mine, re.MULTILINE):
+        listed |= {name: words(options) for name in words(names)}
     expected = {
         name: {item.name for item in fields(getattr(entry, kind))}
         for name, entry in registry.items()
@@ -202,17 +200,15 @@ def test_the_help_of_run_lists_the_options_of_everything_as_they_are(
     assert listed == {name: options for name, options in expected.items() if options}
 
 
-def test_the_help_says_which_algorithms_find_the_number_of_groups_themselves() -> None:
-    option = next(each for each in COMMANDS["run",].params if each.name == "groups")
-    told = words(re.split(r"auto to let | find it", option.help)[1].replace(" and ", ","))
-    assert told == {name for name, entry in ALGORITHMS.items() if takes_auto(entry.options)}
-
-
-def takes_auto(options: type[Any]) -> bool:
-    try:
-        return bool(validated(options, {"groups": "auto"}, "[algorithm]"))
-    except SettingsError:
-        return False
+def test_a_table_of_settings_has_values_defaults_and_meanings(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["settings", "local"]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"^rate +number above 0 +0\.03$", shown, re.MULTILINE)
+    assert "mini-batch SGD" in shown
+    assert main(["settings", "locl"]) == 2
+    assert "did you mean 'local'?" in capsys.readouterr().err
 
 
 def words(text: str) -> set[str]:

@@ -28,6 +28,7 @@ from flexcfl.cli import (
     report,
     reproduce,
     runs,
+    settings,
     train,
 )
 from flexcfl.cli.commands import Command, Group, example
@@ -59,6 +60,7 @@ EXAMPLES: Mapping[Callable[..., None], str] = {
     export.export: "export runs/flexcfl-digits-mclr-seed0-1 -o models",
     export.place: "place runs/flexcfl-digits-mclr-seed0-1 --data newcomer.npz",
     algorithms.algorithms: "algorithms flexcfl",
+    settings.settings: "settings local",
     bench.bench: "bench",
 }
 

@@ -69,8 +69,7 @@ Set: TypeAlias = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="Any setting by table and name, such as local.prox=0.1; may be repeated. "
-        "'flexcfl run --help' lists the tables.",
+        help="Any setting ('flexcfl settings'), such as local.prox=0.1; may be repeated.",
     ),
 ]
 

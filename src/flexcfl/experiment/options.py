@@ -54,9 +54,8 @@ class SharedOptions(TypedDict, total=False):
         "str | Federation | Callable[[], Federation] | object | None",
         Option(
             "data.name",
-            "digits, synthetic, clusters, mnist, femnist, fashion-mnist, leaf, npz, or your own "
-            "as package.module:function. It brings its own settings along, which the other options "
-            "override. [default: digits]",
+            "A name from 'flexcfl data list', or your own as package.module:function. "
+            "[default: digits]",
             'A name such as ``"mnist"``, a federation of your own, or what makes one: a function, '
             "a class, or an object with options.",
         ),
@@ -65,7 +64,7 @@ class SharedOptions(TypedDict, total=False):
         "str | Callable[[], nn.Module] | None",
         Option(
             "model.name",
-            "mclr, mlp, cnn, or a network of your own as package.module:factory.",
+            "mclr, mlp, cnn, or your own as package.module:factory.",
             '``"mclr"``, ``"mlp"``, ``"cnn"``, ``"package.module:factory"``, or a function or a '
             "class that makes an ``nn.Module``.",
         ),
@@ -74,9 +73,8 @@ class SharedOptions(TypedDict, total=False):
         "int | Literal['auto'] | None",
         Option(
             "algorithm.groups",
-            "Number of groups, or auto to let flexcfl, fedgroup and flexcfl-rac find it; fedavg "
-            "and fedprox have one, cfl finds its own.",
-            'How many groups a clustered algorithm makes, or ``"auto"`` where it can find out.',
+            "Number of groups, or auto if the algorithm can choose it.",
+            'The number of groups, or ``"auto"`` if the algorithm can choose it.',
             "N|auto",
         ),
     ]
@@ -88,9 +86,7 @@ class SharedOptions(TypedDict, total=False):
     ]
     epochs: Annotated[
         int | None,
-        Option(
-            "local.epochs", "How often a client goes through its data in a round.", "", "N", int
-        ),
+        Option("local.epochs", "Epochs of local training in a round.", "", "N", int),
     ]
     batch: Annotated[
         int | None, Option("local.batch", "Number of examples in a mini-batch.", "", "N", int)
@@ -102,9 +98,8 @@ class SharedOptions(TypedDict, total=False):
         "str | type[Any] | Shift | Sequence[str | type[Any] | Shift] | Mapping[str, Shift] | None",
         Option(
             "shift.name",
-            "How clients' data change: swap-all, swap-part, incremental, label-permutation, "
-            "rotation, gradual, recurring, your own as package.module:Class, or none; may be "
-            "repeated. [default: swap-all for digits, else none]",
+            "How clients' data change ('flexcfl settings shift'), or none; may be repeated. "
+            "[default: swap-all for digits, else none]",
             'How clients\' data change: a name such as ``"swap-all"``, a class, an object such as '
             "``flexcfl.shifts.SwapAll(0.1)``, or a list of them, which act together; "
             '``"none"`` keeps the data as they are. ``{"name": shift}`` calls a shift by a name.',
@@ -115,8 +110,7 @@ class SharedOptions(TypedDict, total=False):
         "str | type[Any] | Detector | None",
         Option(
             "drift.name",
-            "How clients notice that their data have drifted: label-share, wasserstein, "
-            "wasserstein-counts, mmd, or your own as package.module:Class. [default: label-share]",
+            "How clients detect drift ('flexcfl settings drift'). [default: label-share]",
             "How clients notice that their data have drifted: a name such as "
             '``"label-share"``, a class, or an object such as '
             "``flexcfl.shifts.detection.LabelShare(fraction=0.2)``.",
@@ -124,17 +118,14 @@ class SharedOptions(TypedDict, total=False):
     ]
     data: Annotated[
         str | Path | None,
-        Option("run.data", "Where the dataset's files are looked for first.", "", "DIR", Path),
+        Option("run.data", "Folder with the files of the dataset.", "", "DIR", Path),
     ]
-    device: Annotated[
-        str | None, Option("run.device", "Where to compute: cpu, cuda. [default: cpu]")
-    ]
+    device: Annotated[str | None, Option("run.device", "cpu or cuda. [default: cpu]")]
     track: Annotated[
         "str | Sequence[str] | None",
         Option(
             "",
-            "Log the rounds for tensorboard or mlflow as well, each with the extra of its name; "
-            "may be repeated.",
+            "Log to tensorboard or mlflow (extras of these names); may be repeated.",
             'Log the rounds for ``"tensorboard"`` (which needs ``out``), ``"mlflow"`` or both, '
             "each with the extra of its name.",
             kind=list[str],
@@ -149,9 +140,8 @@ class Options(SharedOptions, total=False):
         "str | type[Any] | Algorithm[Any] | None",
         Option(
             "algorithm.name",
-            "fedavg, fedprox, fedgroup, flexcfl, flexcfl-rcc, flexcfl-rac, ifca, ifca-mig, "
-            "fesem, fesem-mig, cfl or flhc, which 'flexcfl algorithms' explains, or your own as "
-            "package.module:entry. [default: flexcfl]",
+            "A name from 'flexcfl algorithms', or your own as package.module:Class. "
+            "[default: flexcfl]",
             'A name such as ``"fedavg"``, a class of your own, or an object such as '
             "``flexcfl.algorithms.FlexCFL(groups=4)``.",
         ),
@@ -160,8 +150,7 @@ class Options(SharedOptions, total=False):
         int | None,
         Option(
             "run.seed",
-            "The same seed gives the same run, bit for bit. Which client has which data is drawn "
-            "from data.seed instead. [default: 0]",
+            "Random seed; the same seed gives the same run, bit for bit. [default: 0]",
             "What all randomness derives from.",
             "N",
             int,
