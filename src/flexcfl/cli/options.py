@@ -16,11 +16,63 @@ if TYPE_CHECKING:
 Command: TypeAlias = Callable[..., None]
 
 
+def complete_algorithm(incomplete: str) -> list[tuple[str, str]]:
+    """Offer algorithms."""
+    from flexcfl.algorithms import ALGORITHMS
+
+    return _beginning(incomplete, ALGORITHMS, _summaries(ALGORITHMS.ours))
+
+
+def complete_dataset(incomplete: str) -> list[tuple[str, str]]:
+    """Offer datasets."""
+    from flexcfl.data import DATASETS
+
+    what = {name: dataset.what for name, dataset in DATASETS.ours.items()}
+    return _beginning(incomplete, DATASETS, what)
+
+
+def _complete_detector(incomplete: str) -> list[tuple[str, str]]:
+    from flexcfl.shifts.detection import DETECTORS
+
+    return _beginning(incomplete, DETECTORS, _summaries(DETECTORS.ours))
+
+
+def _complete_model(incomplete: str) -> list[tuple[str, str]]:
+    """Offer the models that come with flexcfl, without waiting for torch."""
+    return _beginning(incomplete, ("mclr", "mlp", "cnn"), {})
+
+
+def _complete_shift(incomplete: str) -> list[tuple[str, str]]:
+    from flexcfl.shifts import SHIFTS
+
+    what = {**_summaries(SHIFTS.ours), "none": "nothing changes"}
+    return _beginning(incomplete, [*SHIFTS, "none"], what)
+
+
 def _complete_tracker(incomplete: str) -> list[tuple[str, str]]:
     from flexcfl.runner.tracking import TRACKERS
 
     return _beginning(incomplete, TRACKERS, {})
 
+
+def _summaries(ours: Mapping[str, Any]) -> dict[str, str]:
+    return {name: entry.summary for name, entry in ours.items()}
+
+
+def _beginning(
+    incomplete: str, names: Iterable[str], summaries: Mapping[str, str]
+) -> list[tuple[str, str]]:
+    # Entries of installed packages have no summary here: a key press must not import their code.
+    return [(name, summaries.get(name, "")) for name in names if name.startswith(incomplete)]
+
+
+COMPLETIONS: Mapping[str, Callable[[str], list[tuple[str, str]]]] = {
+    "algorithm": complete_algorithm,
+    "dataset": complete_dataset,
+    "model": _complete_model,
+    "shift": _complete_shift,
+    "drift": _complete_detector,
+}
 
 Run: TypeAlias = Annotated[Path, typer.Argument(metavar="RUN", hidden=True)]
 Runs: TypeAlias = Annotated[list[Path], typer.Argument(metavar="RUN...", hidden=True)]
@@ -128,56 +180,3 @@ def _layer(chosen: Mapping[str, Any], set_: list[str] | None) -> "Layer":
     shifts = chosen["shift"] or None
     assigned = assignments(set_ or [], example="local.rate=0.05")
     return spoken({**chosen, "shift": shifts, **number_or_word}, assigned)
-
-
-def complete_algorithm(incomplete: str) -> list[tuple[str, str]]:
-    """Offer algorithms."""
-    from flexcfl.algorithms import ALGORITHMS
-
-    return _beginning(incomplete, ALGORITHMS, _summaries(ALGORITHMS.ours))
-
-
-def complete_dataset(incomplete: str) -> list[tuple[str, str]]:
-    """Offer datasets."""
-    from flexcfl.data import DATASETS
-
-    what = {name: dataset.what for name, dataset in DATASETS.ours.items()}
-    return _beginning(incomplete, DATASETS, what)
-
-
-def _complete_detector(incomplete: str) -> list[tuple[str, str]]:
-    from flexcfl.shifts.detection import DETECTORS
-
-    return _beginning(incomplete, DETECTORS, _summaries(DETECTORS.ours))
-
-
-def _complete_model(incomplete: str) -> list[tuple[str, str]]:
-    """Offer the models that come with flexcfl, without waiting for torch."""
-    return _beginning(incomplete, ("mclr", "mlp", "cnn"), {})
-
-
-def _complete_shift(incomplete: str) -> list[tuple[str, str]]:
-    from flexcfl.shifts import SHIFTS
-
-    what = {**_summaries(SHIFTS.ours), "none": "nothing changes"}
-    return _beginning(incomplete, [*SHIFTS, "none"], what)
-
-
-def _summaries(ours: Mapping[str, Any]) -> dict[str, str]:
-    return {name: entry.summary for name, entry in ours.items()}
-
-
-def _beginning(
-    incomplete: str, names: Iterable[str], summaries: Mapping[str, str]
-) -> list[tuple[str, str]]:
-    # Entries of installed packages have no summary here: a key press must not import their code.
-    return [(name, summaries.get(name, "")) for name in names if name.startswith(incomplete)]
-
-
-COMPLETIONS: Mapping[str, Callable[[str], list[tuple[str, str]]]] = {
-    "algorithm": complete_algorithm,
-    "dataset": complete_dataset,
-    "model": _complete_model,
-    "shift": _complete_shift,
-    "drift": _complete_detector,
-}

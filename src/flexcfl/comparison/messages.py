@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
-from flexcfl.errors import FlexcflError
+from flexcfl.errors import DataError, FlexcflError, ModelError, SettingsError, TrainingError
 from flexcfl.experiment.experiment import Experiment
 from flexcfl.record.record import Record
 from flexcfl.record.summary import Summary
@@ -13,6 +13,9 @@ __all__ = [
     *("Done", "Event", "Failed", "Faulty", "Message", "News", "Remark", "Resumed", "RoundDone"),
     *("Started", "Task", "Work"),
 ]
+
+# The errors that are made from their sentence alone, as others cannot be sent to another process.
+KINDS = (SettingsError, DataError, ModelError, TrainingError, FlexcflError)
 
 
 class Work(Protocol):
@@ -102,6 +105,11 @@ class Failed:
     kind: type[FlexcflError]
     sentence: str
     begun: bool
+
+    @classmethod
+    def of(cls, error: FlexcflError, begun: bool) -> "Failed":
+        """Return the message for an error."""
+        return cls(next(kind for kind in KINDS if isinstance(error, kind)), str(error), begun)
 
     def error(self, run: Work) -> FlexcflError:
         """Return the error to raise, which names the run if it had begun."""

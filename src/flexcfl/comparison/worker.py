@@ -25,10 +25,7 @@ from flexcfl.comparison.messages import (
 )
 from flexcfl.data import Federation
 from flexcfl.errors import (
-    DataError,
     FlexcflError,
-    ModelError,
-    SettingsError,
     TrainingError,
     data_warnings_to,
     not_installed,
@@ -59,8 +56,6 @@ MEMORY = (
     "There is too little memory: lower --jobs, --epochs (or local.steps), --cohort or the number "
     "of clients (data.clients), or choose a smaller --model."
 )
-# The errors that are made from their sentence alone, as others cannot be sent to another process.
-KINDS = (SettingsError, DataError, ModelError, TrainingError, FlexcflError)
 # What a process that was killed before its first checkpoint can have left.
 FILES = (EXPERIMENT, LABELS)
 REMAINS = {*FILES, *(f".{name}{disk.PART}" for name in FILES), LOCK, CHECKPOINTS}
@@ -179,8 +174,7 @@ def _report_restored(found: Restored, send: Send) -> None:
 def failure(error: BaseException, begun: bool) -> Failed | Faulty:
     """Return what is sent for an error, before a run has ``begun`` or in it."""
     if isinstance(error, FlexcflError):
-        kind = next(kind for kind in KINDS if isinstance(error, kind))
-        return Failed(kind, str(error), begun)
+        return Failed.of(error, begun)
     if out_of_memory(error):
         return Failed(TrainingError, MEMORY, begun)
     if isinstance(error, OSError):
@@ -209,5 +203,4 @@ def carry_out_here(
         try:
             worker.do(Task(run.experiment, path, tuple(track)), send)
         except FlexcflError as error:
-            found = failure(error, worker.begun)
-            raise (found.error(run) if isinstance(found, Failed) else error) from error
+            raise Failed.of(error, worker.begun).error(run) from error
