@@ -10,7 +10,7 @@ from rich.console import Console
 
 from flexcfl.comparison import conduct
 from flexcfl.comparison.messages import Event, Remark
-from flexcfl.comparison.plan import Planned
+from flexcfl.comparison.plan import PlannedRun
 from flexcfl.comparison.spec import ComparisonSpec
 from flexcfl.errors import TrainingError
 from flexcfl.experiment.layers import spoken
@@ -28,7 +28,7 @@ SPEC = ComparisonSpec.of(["fedavg", "ifca"], 1, spoken({}, {}))
 def test_it_is_said_what_is_there_and_how_to_go_on(
     error: BaseException, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken_off(runs: tuple[Planned, ...], *_: Any) -> Iterator[Event]:
+    def broken_off(runs: tuple[PlannedRun, ...], *_: Any) -> Iterator[Event]:
         (tmp_path / "out" / runs[0].folder).mkdir()
         (tmp_path / "out" / runs[0].folder / "summary.json").touch()
         yield runs[1], Remark("A checkpoint was damaged.")
@@ -51,7 +51,7 @@ def test_remarks_are_shown_once_even_where_nothing_else_is(
 ) -> None:
     remark = Remark("A checkpoint was damaged.")
 
-    def broken_off(runs: tuple[Planned, ...], *_: Any) -> Iterator[Event]:
+    def broken_off(runs: tuple[PlannedRun, ...], *_: Any) -> Iterator[Event]:
         yield from ((run, remark) for run in runs)  # of two processes
         raise KeyboardInterrupt
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from flexcfl.comparison.folder import claimed, entered, finished, is_comparison, within
-from flexcfl.comparison.plan import Planned
+from flexcfl.comparison.folder import claimed, entered, finished, is_comparison, with_old_names
+from flexcfl.comparison.plan import PlannedRun
 from flexcfl.comparison.spec import FILE, ComparisonSpec
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.experiment import Experiment
@@ -22,23 +22,23 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def runs() -> tuple[Planned, ...]:
+def runs() -> tuple[PlannedRun, ...]:
     return SPEC.runs()
 
 
 @pytest.fixture
-def experiment(runs: tuple[Planned, ...]) -> Experiment:
+def experiment(runs: tuple[PlannedRun, ...]) -> Experiment:
     return runs[0].experiment
 
 
 def test_folders_of_earlier_versions_are_found_by_the_names_that_they_had(
-    runs: tuple[Planned, ...], tmp_path: Path
+    runs: tuple[PlannedRun, ...], tmp_path: Path
 ) -> None:
     one = replace(runs[0], algorithm="mine:entry", label="mine-entry")
     assert one.folder == "mine-entry-seed0"
-    assert within(tmp_path, [one]) == (one,)
+    assert with_old_names(tmp_path, [one]) == (one,)
     (tmp_path / "mine:entry-seed0").mkdir()
-    assert [run.folder for run in within(tmp_path, [one, runs[1]])] == [
+    assert [run.folder for run in with_old_names(tmp_path, [one, runs[1]])] == [
         "mine:entry-seed0",
         "ifca-seed0",
     ]
@@ -53,21 +53,21 @@ def test_by_default_there_is_a_new_one_each_time(experiment: Experiment) -> None
 
 @pytest.mark.parametrize("out", [None, Path("a", "b")])
 def test_if_nothing_came_of_it_nothing_is_left(
-    out: Path | None, runs: tuple[Planned, ...], tmp_path: Path
+    out: Path | None, runs: tuple[PlannedRun, ...], tmp_path: Path
 ) -> None:
     with pytest.raises(KeyboardInterrupt), entered(out, SPEC, runs, None):
         raise KeyboardInterrupt
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_empty_folder_of_somebody_else_is_given_back_empty(runs: tuple[Planned, ...]) -> None:
+def test_an_empty_folder_of_somebody_else_is_given_back_empty(runs: tuple[PlannedRun, ...]) -> None:
     Path("a").mkdir()
     with pytest.raises(KeyboardInterrupt), entered(Path("a"), SPEC, runs, None):
         raise KeyboardInterrupt
     assert list(Path("a").iterdir()) == []
 
 
-def test_what_is_there_stays(runs: tuple[Planned, ...]) -> None:
+def test_what_is_there_stays(runs: tuple[PlannedRun, ...]) -> None:
     def fail_with_one_of_two_runs_complete(path: Path) -> None:
         (path / "ifca-seed0").mkdir()
         (path / "fedavg-seed0").mkdir()
@@ -81,7 +81,7 @@ def test_what_is_there_stays(runs: tuple[Planned, ...]) -> None:
 
 
 def test_what_was_asked_to_stop_can_go_on_even_if_no_run_has_begun(
-    runs: tuple[Planned, ...],
+    runs: tuple[PlannedRun, ...],
 ) -> None:
     stop = Stop(15)
     with pytest.raises(StoppedError) as caught, entered(Path("a b"), SPEC, runs, None) as path:
@@ -91,7 +91,7 @@ def test_what_was_asked_to_stop_can_go_on_even_if_no_run_has_begun(
     assert [each.name for each in path.iterdir()] == [FILE]
 
 
-def test_the_same_goes_on_and_another_is_refused(runs: tuple[Planned, ...]) -> None:
+def test_the_same_goes_on_and_another_is_refused(runs: tuple[PlannedRun, ...]) -> None:
     with entered(Path("a"), SPEC, runs, None) as path:
         written = (path / FILE).stat().st_mtime_ns
     with entered(Path("a"), SPEC, runs, None):
@@ -107,7 +107,7 @@ def test_the_same_goes_on_and_another_is_refused(runs: tuple[Planned, ...]) -> N
     assert (path / FILE).stat().st_mtime_ns == written
 
 
-def test_one_that_cannot_be_gone_on_with_is_left_as_it_was(runs: tuple[Planned, ...]) -> None:
+def test_one_that_cannot_be_gone_on_with_is_left_as_it_was(runs: tuple[PlannedRun, ...]) -> None:
     with entered(Path("a"), SPEC, runs, None):
         pass
     with pytest.raises(KeyboardInterrupt), entered(Path("a"), SPEC, runs, None):
@@ -115,7 +115,7 @@ def test_one_that_cannot_be_gone_on_with_is_left_as_it_was(runs: tuple[Planned, 
     assert [each.name for each in Path("a").iterdir()] == [FILE]
 
 
-def test_only_one_process_at_a_time_is_at_work(runs: tuple[Planned, ...]) -> None:
+def test_only_one_process_at_a_time_is_at_work(runs: tuple[PlannedRun, ...]) -> None:
     with (
         entered(Path("a"), SPEC, runs, None) as path,
         pytest.raises(SettingsError, match="Another process is at work in 'a'"),
@@ -126,7 +126,7 @@ def test_only_one_process_at_a_time_is_at_work(runs: tuple[Planned, ...]) -> Non
 
 
 def test_what_a_process_left_that_was_killed_in_the_first_moment_is_no_hindrance(
-    runs: tuple[Planned, ...],
+    runs: tuple[PlannedRun, ...],
 ) -> None:
     Path("a").mkdir()
     Path("a", ".lock").touch()

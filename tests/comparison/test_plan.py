@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from flexcfl.algorithms import ALGORITHMS
-from flexcfl.comparison.plan import DEFAULT, Planned, own, planned, shared
+from flexcfl.comparison.plan import DEFAULT, PlannedRun, own_settings, planned, shared_settings
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.layers import spoken
 
 
-def plan(*names: str, seeds: int = 1, **assigned: Any) -> dict[str, Planned]:
+def plan(*names: str, seeds: int = 1, **assigned: Any) -> dict[str, PlannedRun]:
     layer = spoken({}, {key.replace("__", "."): value for key, value in assigned.items()})
     return {run.folder: run for run in planned(names, seeds, layer)}
 
@@ -24,9 +24,9 @@ def test_every_algorithm_has_every_seed_and_they_go_ahead_side_by_side() -> None
 
 def test_all_algorithms_can_be_compared_and_differ_in_nothing_else() -> None:
     runs = plan(*ALGORITHMS).values()
-    common = shared([run.experiment for run in runs])
+    common = shared_settings([run.experiment for run in runs])
     for run in runs:
-        whole, others = run.experiment.tables(), own(run.experiment, common)
+        whole, others = run.experiment.tables(), own_settings(run.experiment, common)
         assert others.pop("algorithm") == whole["algorithm"]
         assert others.pop("local") == {"prox": run.experiment.local.prox}
         assert others.keys() <= {"drift"}  # which only those have that ask for it
@@ -36,9 +36,9 @@ def test_all_algorithms_can_be_compared_and_differ_in_nothing_else() -> None:
 
 def test_what_is_shared_and_what_is_ones_own_make_the_whole_but_for_the_seed() -> None:
     runs = plan(*DEFAULT, seeds=2)
-    common = shared([run.experiment for run in runs.values()])
+    common = shared_settings([run.experiment for run in runs.values()])
     for run in runs.values():
-        whole, rest = run.experiment.tables(), own(run.experiment, common)
+        whole, rest = run.experiment.tables(), own_settings(run.experiment, common)
         seed = {"seed": whole["run"].pop("seed")}
         assert seed == {"seed": run.seed}
         assert whole == {name: common.get(name, {}) | rest.get(name, {}) for name in whole}

@@ -11,8 +11,8 @@ import pytest
 
 from flexcfl.comparison import pool
 from flexcfl.comparison.messages import Started
-from flexcfl.comparison.plan import Planned, planned
-from flexcfl.comparison.pool import carried_out, parcel, process_environment
+from flexcfl.comparison.plan import PlannedRun, planned
+from flexcfl.comparison.pool import carried_out, pickled, process_environment
 from flexcfl.data import Federation
 from flexcfl.errors import SettingsError, TrainingError
 from flexcfl.experiment.layers import spoken
@@ -20,7 +20,7 @@ from flexcfl.runner.stopping import Stop
 
 
 @pytest.fixture
-def runs() -> tuple[Planned, ...]:
+def runs() -> tuple[PlannedRun, ...]:
     return planned(["fedavg", "ifca"], 1, spoken({"rounds": 2}, {}))
 
 
@@ -43,20 +43,20 @@ Children = list["subprocess.Popen[bytes]"]
 
 
 def test_a_process_that_dies_is_told_about_by_algorithm_and_seed(
-    runs: tuple[Planned, ...], children: Children, monkeypatch: pytest.MonkeyPatch
+    runs: tuple[PlannedRun, ...], children: Children, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool, "PROGRAM", "import sys; sys.exit(7)")
     with pytest.raises(TrainingError, match=r"of 'fedavg' with seed 0 has ended .*exit code 7"):
-        list(carried_out(runs, 1, parcel(None), None))
+        list(carried_out(runs, 1, pickled(None), None))
     assert len(children) == 1
 
 
 def test_one_that_does_not_listen_is_killed(
-    runs: tuple[Planned, ...], children: Children, monkeypatch: pytest.MonkeyPatch
+    runs: tuple[PlannedRun, ...], children: Children, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool, "PROGRAM", "import time; time.sleep(60)")
     monkeypatch.setattr(pool, "GRACE", 0.2)
-    events = carried_out(runs, 2, parcel(None), None)
+    events = carried_out(runs, 2, pickled(None), None)
     assert [next(events), next(events)] == [(run, Started()) for run in runs]
     assert next(events) is None
     events.close()
@@ -64,10 +64,10 @@ def test_one_that_does_not_listen_is_killed(
 
 
 def test_there_are_never_more_processes_than_runs(
-    runs: tuple[Planned, ...], children: Children, monkeypatch: pytest.MonkeyPatch
+    runs: tuple[PlannedRun, ...], children: Children, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool, "PROGRAM", "import sys; sys.stdin.read()")
-    events = carried_out(runs, 9, parcel(None), None, low_priority=True)
+    events = carried_out(runs, 9, pickled(None), None, low_priority=True)
     assert [next(events), next(events), next(events)] == [*((run, Started()) for run in runs), None]
     assert [os.getpriority(os.PRIO_PROCESS, each.pid) for each in children] == [19, 19]
     events.close()
@@ -82,12 +82,15 @@ sys.stdin.buffer.read(); time.sleep(0.5); open({path!r}, "a").write("ended\\n")
 
 
 def test_who_is_asked_to_stop_is_waited_for(
-    runs: tuple[Planned, ...], children: Children, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    runs: tuple[PlannedRun, ...],
+    children: Children,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     file, stop = tmp_path / "file", Stop()
     program = PATIENT.format(path=str(file))
     monkeypatch.setattr(pool, "PROGRAM", program.replace("{", "{{").replace("}", "}}"))
-    events = carried_out(runs, 2, parcel(None), tmp_path / "out", stop)
+    events = carried_out(runs, 2, pickled(None), tmp_path / "out", stop)
     assert [next(events), next(events)] == [(run, Started()) for run in runs]
     own = os.getpriority(os.PRIO_PROCESS, 0)
     assert {os.getpriority(os.PRIO_PROCESS, each.pid) for each in children} == {own}
@@ -98,11 +101,11 @@ def test_who_is_asked_to_stop_is_waited_for(
 
 
 def test_who_is_asked_to_stop_twice_is_killed(
-    runs: tuple[Planned, ...], children: Children, monkeypatch: pytest.MonkeyPatch
+    runs: tuple[PlannedRun, ...], children: Children, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool, "PROGRAM", "import time; time.sleep(60)")
     stop = Stop()
-    events = carried_out(runs, 2, parcel(None), None, stop)
+    events = carried_out(runs, 2, pickled(None), None, stop)
     assert [next(events), next(events)] == [(run, Started()) for run in runs]
     stop.asked = 2
     assert next(events) is None
@@ -125,14 +128,14 @@ def test_what_cannot_be_sent_is_refused() -> None:
     federation: Any = lambda: None  # noqa: E731
     assert not isinstance(federation, Federation)
     with pytest.raises(SettingsError, match="The federation cannot be sent to other processes"):
-        parcel(federation)
+        pickled(federation)
 
 
 def test_what_only_the_parent_knows_is_told_and_leaves_nothing_behind(
-    runs: tuple[Planned, ...], children: Children
+    runs: tuple[PlannedRun, ...], children: Children
 ) -> None:
-    unknown = pickle.dumps(parcel).replace(b"parcel", b"parcul")
-    with pytest.raises(SettingsError, match=r"cannot be read there .*parcul.*can be imported"):
+    unknown = pickle.dumps(pickled).replace(b"pickled", b"pickeld")
+    with pytest.raises(SettingsError, match=r"cannot be read there .*pickeld.*can be imported"):
         list(carried_out(runs, 1, unknown, None))
     assert len(children) == 1
 
@@ -141,5 +144,5 @@ def test_what_only_the_parent_knows_is_told_and_leaves_nothing_behind(
 def test_what_is_wrong_before_a_run_begins_is_blamed_on_none(children: Children) -> None:
     large = planned(["fedavg", "ifca"], 1, spoken({"rounds": 2, "cohort": 1000}, {}))
     with pytest.raises(SettingsError, match=r"^A cohort of 1000 is larger than the federation"):
-        list(carried_out(large, 1, parcel(None), None))
+        list(carried_out(large, 1, pickled(None), None))
     assert children

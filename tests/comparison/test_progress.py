@@ -13,7 +13,7 @@ from rich.console import Console
 
 from flexcfl.comparison.live import progress_view, watched
 from flexcfl.comparison.messages import Done, Event, Resumed, RoundDone, Started, Work
-from flexcfl.comparison.plan import Planned, planned
+from flexcfl.comparison.plan import PlannedRun, planned
 from flexcfl.comparison.progress import ComparisonProgress, Progress, clock
 from flexcfl.experiment.layers import spoken
 
@@ -43,7 +43,7 @@ def progress(quick: float, slow: float) -> tuple[Progress, Clock]:
     return Progress(RUNS, cost, now), now
 
 
-def pass_by(found: Progress, now: Clock, run: Planned, rounds: range, seconds: float) -> None:
+def pass_by(found: Progress, now: Clock, run: PlannedRun, rounds: range, seconds: float) -> None:
     for number in rounds:
         now.time += seconds
         found.take((run, RoundDone(number, None)))
@@ -103,11 +103,11 @@ def seconds_left(found: Progress) -> int:
 
 
 @pytest.fixture
-def runs() -> tuple[Planned, ...]:
+def runs() -> tuple[PlannedRun, ...]:
     return planned(["fedavg", "ifca"], 2, spoken({"rounds": FEW}, {}))
 
 
-def events_of(run: Planned, rounds: int = FEW) -> Iterator[Event]:
+def events_of(run: PlannedRun, rounds: int = FEW) -> Iterator[Event]:
     yield run, Started()
     for number in range(1, rounds + 1):
         yield run, RoundDone(number, None if number == 3 else number / 10)
@@ -115,7 +115,7 @@ def events_of(run: Planned, rounds: int = FEW) -> Iterator[Event]:
         yield run, Done(NOTHING, np.zeros(FEW))
 
 
-def test_rounds_accuracies_and_times_are_by_algorithm(runs: tuple[Planned, ...]) -> None:
+def test_rounds_accuracies_and_times_are_by_algorithm(runs: tuple[PlannedRun, ...]) -> None:
     time = 100.0
     found = ComparisonProgress(runs, now=lambda: time)
     assert found.accuracy_of("fedavg") is found.seconds_of("fedavg") is None
@@ -134,7 +134,7 @@ def test_rounds_accuracies_and_times_are_by_algorithm(runs: tuple[Planned, ...])
 
 
 def test_the_time_of_an_algorithm_stands_still_when_its_last_run_is_done(
-    runs: tuple[Planned, ...],
+    runs: tuple[PlannedRun, ...],
 ) -> None:
     time = 0.0
     found = ComparisonProgress(runs, now=lambda: time)
@@ -147,7 +147,7 @@ def test_the_time_of_an_algorithm_stands_still_when_its_last_run_is_done(
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_all_events_are_handed_on_and_shown(runs: tuple[Planned, ...], terminal: bool) -> None:
+def test_all_events_are_handed_on_and_shown(runs: tuple[PlannedRun, ...], terminal: bool) -> None:
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=terminal, width=90, color_system=None)
     events = [event for run in runs for event in events_of(run)]
@@ -162,7 +162,7 @@ def test_all_events_are_handed_on_and_shown(runs: tuple[Planned, ...], terminal:
         assert "ifca 8/8 40.0%" in text.splitlines()[-1]
 
 
-def test_a_quiet_console_shows_nothing(runs: tuple[Planned, ...]) -> None:
+def test_a_quiet_console_shows_nothing(runs: tuple[PlannedRun, ...]) -> None:
     screen = io.StringIO()
     list(watched(events_of(runs[0]), progress_view(runs), Console(file=screen, quiet=True)))
     assert screen.getvalue() == ""
@@ -205,7 +205,7 @@ def test_what_was_done_earlier_is_counted_but_not_judged_by() -> None:
     assert found.text() == "1 of 4 runs done after 0:21, about 3:39 left"
 
 
-def test_runs_that_were_done_earlier_have_no_line_each(runs: tuple[Planned, ...]) -> None:
+def test_runs_that_were_done_earlier_have_no_line_each(runs: tuple[PlannedRun, ...]) -> None:
     screen = io.StringIO()
     events: list[Event] = [(run, Done(NOTHING, np.ones(FEW), before=True)) for run in runs[:3]]
     events += events_of(runs[3])

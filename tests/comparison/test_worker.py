@@ -11,7 +11,7 @@ import pytest
 import flexcfl
 from flexcfl.comparison import worker
 from flexcfl.comparison.messages import Done, Message, Remark, Resumed, RoundDone, Task
-from flexcfl.comparison.plan import Planned, planned
+from flexcfl.comparison.plan import PlannedRun, planned
 from flexcfl.comparison.worker import RunWorker
 from flexcfl.data import Federation
 from flexcfl.errors import SettingsError
@@ -33,7 +33,7 @@ Snapshot = Callable[[Path], dict[str, bytes]]
 
 
 @pytest.fixture(scope="module")
-def planned_run() -> Planned:
+def planned_run() -> PlannedRun:
     given = {"rounds": ROUNDS, "cohort": 5, "epochs": 1}
     assigned = {
         "data.clients": 10,
@@ -45,14 +45,14 @@ def planned_run() -> Planned:
 
 
 @pytest.fixture(scope="module")
-def whole(planned_run: Planned, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(planned_run: PlannedRun, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of the run without interruption."""
     path = tmp_path_factory.mktemp("worker") / "whole"
     RunWorker(None).do(Task(planned_run.experiment, path), lambda _: None)
     return path
 
 
-def do(run: Planned, path: Path, at: int = 0, number: int = signal.SIGINT) -> list[Message]:
+def do(run: PlannedRun, path: Path, at: int = 0, number: int = signal.SIGINT) -> list[Message]:
     """Let a worker do a run, with a signal when round ``at`` is done."""
     messages: list[Message] = []
 
@@ -65,14 +65,14 @@ def do(run: Planned, path: Path, at: int = 0, number: int = signal.SIGINT) -> li
     return messages
 
 
-def stopped(run: Planned, path: Path, at: int) -> None:
+def stopped(run: PlannedRun, path: Path, at: int) -> None:
     with pytest.raises(StoppedError):
         do(run, path, at)
 
 
 @pytest.mark.parametrize("at", [1, 2, ROUNDS - 1])
 def test_a_run_that_was_stopped_goes_on_to_the_same_end(
-    at: int, planned_run: Planned, whole: Path, tmp_path: Path, snapshot: Snapshot
+    at: int, planned_run: PlannedRun, whole: Path, tmp_path: Path, snapshot: Snapshot
 ) -> None:
     stopped(planned_run, tmp_path, at)
     first, *rounds, last = do(planned_run, tmp_path)
@@ -84,7 +84,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_end(
     assert snapshot(tmp_path) == snapshot(whole)
 
 
-def test_the_last_known_accuracy_comes_along(planned_run: Planned, tmp_path: Path) -> None:
+def test_the_last_known_accuracy_comes_along(planned_run: PlannedRun, tmp_path: Path) -> None:
     stopped(planned_run, tmp_path, ROUNDS - 1)
     resumed, *_, done = do(planned_run, tmp_path)
     assert isinstance(resumed, Resumed)
@@ -93,14 +93,14 @@ def test_the_last_known_accuracy_comes_along(planned_run: Planned, tmp_path: Pat
 
 
 def test_a_wish_to_stop_in_the_last_round_ends_the_process_after_the_run(
-    planned_run: Planned, tmp_path: Path
+    planned_run: PlannedRun, tmp_path: Path
 ) -> None:
     with pytest.raises(KeyboardInterrupt):
         do(planned_run, tmp_path, ROUNDS)
     assert (tmp_path / "summary.json").is_file()
 
 
-def test_without_a_folder_there_is_nothing_to_wait_for(planned_run: Planned) -> None:
+def test_without_a_folder_there_is_nothing_to_wait_for(planned_run: PlannedRun) -> None:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def interrupt(_: Message) -> None:
@@ -115,7 +115,7 @@ def test_without_a_folder_there_is_nothing_to_wait_for(planned_run: Planned) -> 
 
 @pytest.mark.parametrize("folder", ["run", None])
 def test_nothing_is_begun_when_nobody_waits_for_it_any_more(
-    folder: str | None, planned_run: Planned, tmp_path: Path
+    folder: str | None, planned_run: PlannedRun, tmp_path: Path
 ) -> None:
     one, path = RunWorker(None), tmp_path / folder if folder else None
     one.hung_up.set()  # and no signal comes, as if a library had swallowed it
@@ -124,7 +124,7 @@ def test_nothing_is_begun_when_nobody_waits_for_it_any_more(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_a_folder_a_run_ends_after_the_round_at_the_latest(planned_run: Planned) -> None:
+def test_without_a_folder_a_run_ends_after_the_round_at_the_latest(planned_run: PlannedRun) -> None:
     one, messages = RunWorker(None), list[Message]()
 
     def send(message: Message) -> None:
@@ -137,7 +137,7 @@ def test_without_a_folder_a_run_ends_after_the_round_at_the_latest(planned_run: 
 
 
 def test_a_finished_run_is_only_read(
-    planned_run: Planned, whole: Path, monkeypatch: pytest.MonkeyPatch
+    planned_run: PlannedRun, whole: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker, "prepare", None)
     before = {path: path.stat().st_mtime_ns for path in whole.rglob("*")}
@@ -175,7 +175,7 @@ def settled(path: Path) -> None:
 @pytest.mark.parametrize("left", [empty, marked, labelled, settled])
 def test_what_was_killed_before_its_first_checkpoint_is_begun_anew(
     left: Callable[[Path], None],
-    planned_run: Planned,
+    planned_run: PlannedRun,
     whole: Path,
     tmp_path: Path,
     snapshot: Snapshot,
@@ -186,7 +186,7 @@ def test_what_was_killed_before_its_first_checkpoint_is_begun_anew(
     assert snapshot(tmp_path / "run") == snapshot(whole)
 
 
-def test_what_others_have_put_there_stays(planned_run: Planned, tmp_path: Path) -> None:
+def test_what_others_have_put_there_stays(planned_run: PlannedRun, tmp_path: Path) -> None:
     marked(tmp_path / "run")
     (tmp_path / "run" / "notes.txt").write_text("mine")
     with pytest.raises(SettingsError, match="exists already and is not an empty folder"):
@@ -195,7 +195,7 @@ def test_what_others_have_put_there_stays(planned_run: Planned, tmp_path: Path) 
 
 
 def test_trackers_that_fail_are_told_of_and_do_not_end_a_run(
-    planned_run: Planned,
+    planned_run: PlannedRun,
     whole: Path,
     tmp_path: Path,
     snapshot: Snapshot,
@@ -227,7 +227,7 @@ def test_trackers_that_fail_are_told_of_and_do_not_end_a_run(
 
 
 def test_a_damaged_checkpoint_is_told_about_and_the_one_before_is_used(
-    planned_run: Planned, whole: Path, tmp_path: Path, snapshot: Snapshot
+    planned_run: PlannedRun, whole: Path, tmp_path: Path, snapshot: Snapshot
 ) -> None:
     stopped(planned_run, tmp_path, 5)
     (tmp_path / "checkpoints" / "round-5.json").write_text("{")
@@ -240,7 +240,7 @@ def test_a_damaged_checkpoint_is_told_about_and_the_one_before_is_used(
 
 
 def test_a_folder_in_which_another_process_works_is_left_alone(
-    planned_run: Planned, tmp_path: Path
+    planned_run: PlannedRun, tmp_path: Path
 ) -> None:
     stopped(planned_run, tmp_path, 1)
     with locked(tmp_path), pytest.raises(SettingsError, match="Another process is at work"):
@@ -248,7 +248,9 @@ def test_a_folder_in_which_another_process_works_is_left_alone(
     assert len((tmp_path / "rounds.csv").read_text().splitlines()) == 2
 
 
-def test_the_run_of_another_experiment_does_not_go_on(planned_run: Planned, tmp_path: Path) -> None:
+def test_the_run_of_another_experiment_does_not_go_on(
+    planned_run: PlannedRun, tmp_path: Path
+) -> None:
     stopped(planned_run, tmp_path, 1)
     given: dict[str, Any] = {"rounds": ROUNDS, "cohort": 4, "epochs": 1}
     assigned = {"data.clients": 10, "algorithm.alpha": 2}

@@ -13,11 +13,11 @@ import numpy as np
 from rich.console import Console
 
 from flexcfl.comparison import display, table
-from flexcfl.comparison.folder import entered, finished, within
+from flexcfl.comparison.folder import entered, finished, with_old_names
 from flexcfl.comparison.live import Take, progress_view, showing
 from flexcfl.comparison.messages import Done, Event, Remark
-from flexcfl.comparison.plan import Planned, check_number, own, shared
-from flexcfl.comparison.pool import carried_out, cores, parcel
+from flexcfl.comparison.plan import PlannedRun, check_number, own_settings, shared_settings
+from flexcfl.comparison.pool import carried_out, cores, pickled
 from flexcfl.comparison.result import Comparison
 from flexcfl.comparison.spec import ComparisonSpec
 from flexcfl.comparison.worker import RunWorker, carry_out_here
@@ -39,7 +39,7 @@ __all__ = ["CSV", "JSON", "Folder", "conduct"]
 
 CSV, JSON = "comparison.csv", "comparison.json"
 Folder: TypeAlias = Path | Literal["new"] | None  # "new" is one under comparisons; None for nothing
-CarryOut: TypeAlias = Callable[[Sequence[Planned], Path | None, Stop, Take], None]
+CarryOut: TypeAlias = Callable[[Sequence[PlannedRun], Path | None, Stop, Take], None]
 
 
 def conduct(
@@ -67,7 +67,7 @@ def conduct(
     carry_out = _carrier(federation, jobs, track, callbacks)
     out = folder if isinstance(folder, Path) else None
     with nullcontext() if folder is None else entered(out, spec, runs, federation) as path:
-        runs = within(path, runs) if path else runs
+        runs = with_old_names(path, runs) if path else runs
         before = finished(path, runs) if path else 0
         show(display.settings(runs, jobs, before), console)
         with (
@@ -96,9 +96,9 @@ def _carrier(
     if callbacks:
         worker = RunWorker(federation, callbacks=callbacks, stoppable=False)
         return lambda runs, path, _stop, take: carry_out_here(runs, worker, path, track, take)
-    sent = parcel(federation)
+    sent = pickled(federation)
 
-    def in_processes(runs: Sequence[Planned], path: Path | None, stop: Stop, take: Take) -> None:
+    def in_processes(runs: Sequence[PlannedRun], path: Path | None, stop: Stop, take: Take) -> None:
         with closing(carried_out(runs, jobs, sent, path, stop, track)) as events:
             for event in events:
                 take(event)
@@ -128,7 +128,9 @@ class _Results:
             sys.stderr.write(f"{message.sentence}\n")
 
 
-def _compared(runs: Sequence[Planned], done: Mapping[str, Done], folder: Path | None) -> Comparison:
+def _compared(
+    runs: Sequence[PlannedRun], done: Mapping[str, Done], folder: Path | None
+) -> Comparison:
     by_name: dict[str, list[Done]] = {}
     for run in runs:
         by_name.setdefault(run.algorithm, []).append(done[run.folder])
@@ -138,7 +140,7 @@ def _compared(runs: Sequence[Planned], done: Mapping[str, Done], folder: Path | 
 
 @contextmanager
 def _say_where(
-    path: Path | None, spec: ComparisonSpec, runs: Sequence[Planned], console: Console
+    path: Path | None, spec: ComparisonSpec, runs: Sequence[PlannedRun], console: Console
 ) -> Iterator[None]:
     """Say what was kept if a comparison does not come to its end."""
     try:
@@ -157,7 +159,7 @@ def _say_where(
 
 
 def _files(
-    runs: Sequence[Planned], comparison: Comparison, folder: Path
+    runs: Sequence[PlannedRun], comparison: Comparison, folder: Path
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the names and contents of the files; what comes last says that all are there."""
     summaries = [summary for each in comparison.compared.values() for summary in each]
@@ -168,12 +170,12 @@ def _files(
     yield JSON, f"{described}\n".encode()
 
 
-def _described(runs: Sequence[Planned], comparison: Comparison) -> dict[str, Any]:
+def _described(runs: Sequence[PlannedRun], comparison: Comparison) -> dict[str, Any]:
     """Return the settings that all runs share, and for each algorithm its own and its figures.
 
     ``compared`` has the number of rounds over which accuracies are, the first and the last.
     """
-    common = shared([run.experiment for run in runs])
+    common = shared_settings([run.experiment for run in runs])
     experiments = {run.algorithm: run.experiment for run in runs}
     return {
         "seeds": sorted({run.seed for run in runs}),
@@ -181,7 +183,7 @@ def _described(runs: Sequence[Planned], comparison: Comparison) -> dict[str, Any
         "compared": _rounds(comparison.measured),
         "algorithms": {
             row.algorithm: {
-                "settings": own(experiments[row.algorithm], common),
+                "settings": own_settings(experiments[row.algorithm], common),
                 "figures": row.figures(),
             }
             for row in comparison.table

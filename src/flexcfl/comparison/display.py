@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from flexcfl import lines
-from flexcfl.comparison.plan import Planned, own, shared
+from flexcfl.comparison.plan import PlannedRun, own_settings, shared_settings
 from flexcfl.comparison.progress import clock
 from flexcfl.comparison.result import Comparison
 from flexcfl.comparison.table import PLUS_MINUS, legend, terminal_table
@@ -23,12 +23,12 @@ __all__ = ["settings", "show_results"]
 NARROW = 80  # below so many columns a terminal has room for accuracy and traffic only
 
 
-def settings(runs: Sequence[Planned], jobs: int, before: int = 0) -> Rows:
+def settings(runs: Sequence[PlannedRun], jobs: int, before: int = 0) -> Rows:
     """Return what all runs have in common, and then what each algorithm has of its own.
 
     ``before`` is how many runs an earlier call has completed.
     """
-    common = shared([run.experiment for run in runs])
+    common = shared_settings([run.experiment for run in runs])
     seeds = sorted({run.seed for run in runs})
     rows = {table: _listed(keys) for table, keys in common.items() if keys}
     rows["seeds"] = Text(", ".join(map(str, seeds)) if len(seeds) < 4 else f"0 to {seeds[-1]}")
@@ -36,7 +36,7 @@ def settings(runs: Sequence[Planned], jobs: int, before: int = 0) -> Rows:
     if before:
         rows["resumed"] = Text(f"{before} of {len(runs)} runs were complete already")
     for run in runs if "name" not in common["algorithm"] else ():
-        tables = own(run.experiment, common)
+        tables = own_settings(run.experiment, common)
         del tables["algorithm"]["name"]  # with which the row begins
         parts = [
             Text(f"{table} " if "name" in keys else "") + _listed(keys)

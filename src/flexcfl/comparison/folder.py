@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from flexcfl import disk
-from flexcfl.comparison.plan import Planned
+from flexcfl.comparison.plan import PlannedRun
 from flexcfl.comparison.spec import FILE, ComparisonSpec
 from flexcfl.data import Federation
 from flexcfl.errors import SettingsError
@@ -17,7 +17,7 @@ from flexcfl.record.lock import LOCK, locked
 from flexcfl.record.reading import is_finished
 from flexcfl.runner.stopping import StoppedError
 
-__all__ = ["claimed", "entered", "finished", "is_comparison", "within"]
+__all__ = ["claimed", "entered", "finished", "is_comparison", "with_old_names"]
 
 ROOT = Path("comparisons")
 # What is there before there is a comparison, also if a process was killed in that moment.
@@ -52,7 +52,10 @@ def claimed(out: Path | None, experiment: Experiment) -> Iterator[Path]:
 
 @contextmanager
 def entered(
-    out: Path | None, spec: ComparisonSpec, runs: Sequence[Planned], federation: Federation | None
+    out: Path | None,
+    spec: ComparisonSpec,
+    runs: Sequence[PlannedRun],
+    federation: Federation | None,
 ) -> Iterator[Path]:
     """Hold the folder of a comparison, with its ``comparison.toml``.
 
@@ -70,7 +73,7 @@ def entered(
         yield path
 
 
-def within(folder: Path, runs: Sequence[Planned]) -> tuple[Planned, ...]:
+def with_old_names(folder: Path, runs: Sequence[PlannedRun]) -> tuple[PlannedRun, ...]:
     """Return the runs by the names of their folders there.
 
     Earlier versions had ``package.module:entry`` in the names of folders, too.
@@ -82,7 +85,7 @@ def within(folder: Path, runs: Sequence[Planned]) -> tuple[Planned, ...]:
     )
 
 
-def finished(folder: Path, runs: Sequence[Planned]) -> int:
+def finished(folder: Path, runs: Sequence[PlannedRun]) -> int:
     """Return how many of the runs are complete."""
     return sum(is_finished(folder / run.folder) for run in runs)
 

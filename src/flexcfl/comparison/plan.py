@@ -16,7 +16,7 @@ from flexcfl.experiment.objects import UserObjects
 from flexcfl.experiment.resolve import resolve
 from flexcfl.record.places import apart
 
-__all__ = ["DEFAULT", "Planned", "check_number", "own", "planned", "shared"]
+__all__ = ["DEFAULT", "PlannedRun", "check_number", "own_settings", "planned", "shared_settings"]
 
 DEFAULT = ("fedavg", "ifca", "flexcfl")
 # Clustered algorithms want to see everybody once, so those that they are compared with do, too.
@@ -25,7 +25,7 @@ MOST = 1000  # of seeds and of processes: more is a slip of the hand
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedRun:
     """One run of a comparison; ``label`` is the algorithm in the name of its folder."""
 
     algorithm: str
@@ -50,7 +50,7 @@ class Planned:
 
 def planned(
     algorithms: Sequence[str], seeds: int, given: Layer, federation: Federation | None = None
-) -> tuple[Planned, ...]:
+) -> tuple[PlannedRun, ...]:
     """Return the runs, seed by seed, so that all algorithms go ahead side by side.
 
     A setting that only some of the algorithms have is given to those.
@@ -62,13 +62,13 @@ def planned(
     values = {"run.cohorts": COHORTS, **given.values}
     fitting = {name: _fitting(name, algorithms, values) for name in algorithms}
     return tuple(
-        Planned(name, _experiment(name, seed, fitting[name], federation), label)
+        PlannedRun(name, _experiment(name, seed, fitting[name], federation), label)
         for seed in range(seeds)
         for name, label in apart(algorithms).items()
     )
 
 
-def shared(experiments: Sequence[Experiment]) -> Tables:
+def shared_settings(experiments: Sequence[Experiment]) -> Tables:
     """Return the settings that all experiments have in common."""
     first, *others = [experiment.tables() for experiment in experiments]
     return {
@@ -81,7 +81,7 @@ def shared(experiments: Sequence[Experiment]) -> Tables:
     }
 
 
-def own(experiment: Experiment, common: Tables) -> Tables:
+def own_settings(experiment: Experiment, common: Tables) -> Tables:
     """Return the settings of an experiment that are not among the common ones, but for its seed."""
     own_keys = {
         table: {key: value for key, value in keys.items() if key not in common.get(table, {})}

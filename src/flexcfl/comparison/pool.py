@@ -30,7 +30,7 @@ from flexcfl.errors import SettingsError, TrainingError
 from flexcfl.record.reading import is_finished, read_back
 from flexcfl.runner.stopping import Stop
 
-__all__ = ["Process", "carried_out", "cores", "parcel", "process_environment"]
+__all__ = ["Process", "carried_out", "cores", "pickled", "process_environment"]
 
 TICK = 0.5  # seconds after which there is an event at the latest
 LOWEST = 19  # of all priorities
@@ -51,7 +51,7 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def parcel(federation: Federation | None) -> bytes:
+def pickled(federation: Federation | None) -> bytes:
     """Return a federation of the caller's own in the form in which processes are sent it."""
     try:
         return pickle.dumps(federation)
@@ -73,7 +73,7 @@ def carried_out(
 ) -> Generator[Event | None, None, None]:
     """Yield what happens to the runs, and None from time to time.
 
-    ``federation`` is a parcel. Runs write their folders in ``folder``, if there is one: those that
+    ``federation`` is pickled. Runs write their folders in ``folder``, if there is one: those that
     are finished there are not done again, and those that have begun are resumed. When ``stop``
     asks for it, runs end after their rounds, and this ends early. ``track`` are the names of
     trackers. Processes of ``low_priority`` let all other programs go first. All are gone when this

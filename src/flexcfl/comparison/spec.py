@@ -10,7 +10,7 @@ import tomli_w
 from pydantic import ConfigDict
 
 from flexcfl import __version__
-from flexcfl.comparison.plan import Planned, planned
+from flexcfl.comparison.plan import PlannedRun, planned
 from flexcfl.data import Federation
 from flexcfl.errors import SettingsError
 from flexcfl.experiment import toml
@@ -67,7 +67,7 @@ class ComparisonSpec:
         tables = {name: value for name, value in asdict(self).items() if value is not None}
         return (remark + tomli_w.dumps(tables)).encode()
 
-    def runs(self, federation: Federation | None = None) -> tuple[Planned, ...]:
+    def runs(self, federation: Federation | None = None) -> tuple[PlannedRun, ...]:
         """Return the runs of which the comparison consists."""
         if self.own_data is not None and federation is None:
             raise SettingsError(

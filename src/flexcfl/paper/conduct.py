@@ -13,7 +13,7 @@ from rich.console import Console, Group
 from rich.text import Text
 
 from flexcfl.comparison.messages import Done, Remark
-from flexcfl.comparison.pool import carried_out, cores, parcel
+from flexcfl.comparison.pool import carried_out, cores, pickled
 from flexcfl.errors import SettingsError
 from flexcfl.lines import Folded, show, tell
 from flexcfl.paper import artifacts
@@ -143,7 +143,7 @@ def _run(
     tell(f"{words}, {jobs} at a time, in '{folder}'", console)
     progress, low_priority = progress_of(cells), seconds is not None
     with listening() as stop, limited(stop, seconds):
-        started = carried_out(due, jobs, parcel(None), folder, stop, low_priority=low_priority)
+        started = carried_out(due, jobs, pickled(None), folder, stop, low_priority=low_priority)
         with closing(started) as events:
             for run, what in shown(chain(known, events), cells, console):
                 progress.take((run, what))
