@@ -114,10 +114,7 @@ def keywords(
         def called(*arguments: P.args, **words: P.kwargs) -> R:
             for name in words:
                 if name not in own:
-                    known = {**others(), **{each: f"'{each}'" for each in own}}
-                    raise SettingsError(
-                        _no_argument(function.__name__, name, known, ", ".join(own))
-                    )
+                    raise SettingsError(_no_argument(function.__name__, name, own, others()))
             return function(*arguments, **words)
 
         return called
@@ -125,11 +122,13 @@ def keywords(
     return answering
 
 
-def _no_argument(function: str, name: str, known: Mapping[str, str], own: str) -> str:
+def _no_argument(function: str, name: str, own: Iterable[str], others: Mapping[str, str]) -> str:
+    known = {**others, **{each: f"'{each}'" for each in own}}
     near = nearest(name, known)
     if near is not None:
         return f"{function}() has no argument '{name}': did you mean {known[near]}?"
-    return f"{function}() has no argument '{name}': {absent(name) or f'it has {own}'}."
+    why = absent(name) or f"it has {', '.join(own)}"
+    return f"{function}() has no argument '{name}': {why}."
 
 
 def excess(value: object) -> str | None:

@@ -12,8 +12,9 @@ from flexcfl.protocol import LOWEST_LOSS, Ids, Keep, Local, Migrate, Place, Rece
 from flexcfl.shifts import Timeline
 from flexcfl.shifts.detection import LabelShare, Watch
 from flexcfl.simulation import Simulation
-from flexcfl.trust.faults import Behaviour, Faults, Roles, SignFlip
+from flexcfl.trust.faults import Faults, SignFlip
 from tests.record.checkpoints.interrupted import check_values
+from tests.trust.faults.honest import behaviour
 
 CLIENTS, FEATURES, CLASSES = 12, 3, 2
 EVERYBODY, LOCAL = np.arange(CLIENTS), Local(epochs=1, batch=4, rate=0.1)
@@ -44,10 +45,6 @@ def world(engine: Engine, federation: Federation) -> Simulation:
     return Simulation(engine, Timeline(federation), 7, watch=Watch(LabelShare(), CLIENTS))
 
 
-def behaviour(faults: Faults, attack: SignFlip | None = None) -> Behaviour:
-    return Behaviour(faults, attack, Roles.drawn(faults, attack, CLIENTS, 7), 7)
-
-
 def keepers(world: Simulation) -> list[int]:
     return sorted(world.keepsakes.kept)
 
@@ -61,7 +58,8 @@ def of(flags: np.ndarray | None) -> Ids:
 def test_who_is_away_keeps_nothing_and_who_vanishes_or_is_late_does(
     world: Simulation, models: np.ndarray
 ) -> None:
-    bad = behaviour(Faults(dropout=0.3, midway=0.3, slowness=1.0, time_budget=1.0))
+    faults = Faults(dropout=0.3, midway=0.3, slowness=1.0, time_budget=1.0)
+    bad = behaviour(faults, clients=CLIENTS, seed=7)
     got: Any = bad.at(1, world.at(1))(Place(EVERYBODY, models[0], models, LOCAL))
     there = np.setdiff1d(EVERYBODY, of(bad.absence.away(1)))
     assert keepers(world) == there.tolist()
@@ -74,7 +72,7 @@ def test_who_is_away_keeps_nothing_and_who_vanishes_or_is_late_does(
 
 
 def test_orders_that_reach_nobody_leave_no_trace(world: Simulation, models: np.ndarray) -> None:
-    executor = behaviour(Faults(dropout=1.0)).at(1, world.at(1))
+    executor = behaviour(Faults(dropout=1.0), clients=CLIENTS, seed=7).at(1, world.at(1))
     orders = (
         Place(EVERYBODY, models[0], models, LOCAL),
         Keep(EVERYBODY, models[0], models),
@@ -93,7 +91,7 @@ def test_attackers_and_stale_clients_train_as_all_others_do(
     world: Simulation, models: np.ndarray
 ) -> None:
     attack = SignFlip(clients=3, scale=2.0)
-    bad = behaviour(Faults(stale=0.25, nan=0.25), attack)
+    bad = behaviour(Faults(stale=0.25, nan=0.25), attack, CLIENTS, seed=7)
     orders = [Train(EVERYBODY, models, EVERYBODY % 2, LOCAL) for _ in range(2)]
     honest = [world.at(number)(order) for number, order in enumerate(orders, start=1)]
     _, got = (bad.at(number, world.at(number))(order) for number, order in enumerate(orders, 1))
