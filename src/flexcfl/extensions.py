@@ -22,7 +22,7 @@ from flexcfl.errors import FlexcflError, SettingsError
 
 __all__ = [
     *("RAISED", "Registry", "announced", "importable_from_here", "imported"),
-    *("in_short", "is_path", "summary_of", "understood_as"),
+    *("in_short", "is_path", "summary_of", "entry_maker"),
 ]
 
 EntryT = TypeVar("EntryT")
@@ -39,20 +39,20 @@ class Registry(Mapping[str, EntryT]):
     """Entries of one kind by name, such as algorithms.
 
     ``ours`` come with flexcfl, and are what ``for`` goes through, with those of installed packages.
-    ``understand(object)`` makes an entry of what a package or a module of others has under a name,
-    or raises a ``TypeError`` that says what it should have been.
+    ``make_entry(object)`` makes an entry of what a user's package or module has under a name, or
+    raises a ``TypeError`` that says what it should have been.
     """
 
     noun: str
     ours: Mapping[str, EntryT]
-    understand: Callable[[Any], EntryT]
+    make_entry: Callable[[Any], EntryT]
 
     def __getitem__(self, name: str) -> EntryT:
         if name in self.ours:
             return self.ours[name]
         if is_path(name):
-            return self._understood(name, imported(name, self.noun))
-        return self._understood(name, loaded(self._installed()[name], self.noun))
+            return self._entry(name, imported(name, self.noun))
+        return self._entry(name, loaded(self._installed()[name], self.noun))
 
     def __iter__(self) -> Iterator[str]:
         yield from self.ours
@@ -64,21 +64,21 @@ class Registry(Mapping[str, EntryT]):
     def _installed(self) -> Mapping[str, EntryPoint]:
         return announced(f"flexcfl.{self.noun}s")
 
-    def _understood(self, name: str, found: object) -> EntryT:
+    def _entry(self, name: str, found: object) -> EntryT:
         try:
-            return self.understand(found)
+            return self.make_entry(found)
         except TypeError as error:
             raise SettingsError(f"The {self.noun} '{name}' {error}") from None
 
 
-def understood_as(kind: type[EntryT], example: str, *needed: str) -> Callable[[object], EntryT]:
-    """Return what makes an entry ``kind(summary, class)`` of a user's own class.
+def entry_maker(kind: type[EntryT], example: str, *needed: str) -> Callable[[object], EntryT]:
+    """Return a function that makes an entry ``kind(summary, class)`` of a user's own class.
 
     The class is a dataclass, whose fields are its options, and has what is ``needed``. ``example``
     is one of ours, for the sentence on anything else.
     """
 
-    def understand(found: object) -> EntryT:
+    def make_entry(found: object) -> EntryT:
         if isinstance(found, kind):
             return found
         lacking = [each for each in needed if not hasattr(found, each)]
@@ -94,7 +94,7 @@ def understood_as(kind: type[EntryT], example: str, *needed: str) -> Callable[[o
         entry: EntryT = make(summary_of(found), found)
         return entry
 
-    return understand
+    return make_entry
 
 
 def summary_of(thing: object) -> str:

@@ -20,7 +20,7 @@ from flexcfl.aggregation.means import (
     stepped,
 )
 from flexcfl.aggregation.robust import Clusters, Krum, Median, MultiKrum, TrimmedMean
-from flexcfl.extensions import Registry, understood_as
+from flexcfl.extensions import Registry, entry_maker
 
 __all__ = [
     "MEAN",
@@ -69,6 +69,6 @@ RULES = Registry(
         ),
         "clusters": RuleEntry("the mean of the larger cluster, if updates point apart", Clusters),
     },
-    understood_as(RuleEntry, "flexcfl.aggregation.Median", "__call__"),
+    entry_maker(RuleEntry, "flexcfl.aggregation.Median", "__call__"),
 )
 """Every rule by its name."""

@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass
 from flexcfl.data.client_lists import IndexLists
 from flexcfl.data.partition import Indices, by_classes, dirichlet, iid, split
 from flexcfl.errors import DataError
-from flexcfl.extensions import Registry, understood_as
+from flexcfl.extensions import Registry, entry_maker
 from flexcfl.seeds import generator
 from flexcfl.settings import shown, validated
 
@@ -128,7 +128,7 @@ PARTITIONS = Registry(
         "dirichlet": PartitionEntry("shares of each class from a Dirichlet draw", Dirichlet),
         "iid": PartitionEntry("equal parts of the shuffled pool", Iid),
     },
-    understood_as(PartitionEntry, "flexcfl.data.Iid", "lists"),
+    entry_maker(PartitionEntry, "flexcfl.data.Iid", "lists"),
 )
 """Every partition by its name."""
 

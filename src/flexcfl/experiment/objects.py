@@ -233,7 +233,7 @@ def _made(given: Any) -> Any:
 def _loaded(given: Any) -> Federation:
     """Return the federation that a function, a class or an object of the caller's makes."""
     try:
-        dataset = DATASETS.understand(given)
+        dataset = DATASETS.make_entry(given)
     except TypeError as error:
         raise SettingsError(f"The dataset {error}") from None
     return dataset.load(_made(dataset.options), None)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from flexcfl.extensions import Registry, understood_as
+from flexcfl.extensions import Registry, entry_maker
 from flexcfl.shifts.holdings import Holdings, Moves
 from flexcfl.shifts.incremental import Incremental, Release
 from flexcfl.shifts.shift import Moment, Shift
@@ -51,6 +51,6 @@ SHIFTS = Registry(
         "gradual": ShiftEntry("two clients exchange all their data over several rounds", Gradual),
         "recurring": ShiftEntry("two clients exchange all their data, and later back", Recurring),
     },
-    understood_as(ShiftEntry, "flexcfl.shifts.SwapAll", "check", "apply", "variants"),
+    entry_maker(ShiftEntry, "flexcfl.shifts.SwapAll", "check", "apply", "variants"),
 )
 """Every shift by its name."""

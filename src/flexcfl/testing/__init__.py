@@ -54,7 +54,7 @@ def checks(kind: str, thing: object, **options: Any) -> list[Check]:
     registry = REGISTRIES[kind]
     if isinstance(thing, str) and thing not in registry:
         raise SettingsError(unknown(kind, thing, registry))
-    entry = registry[thing] if isinstance(thing, str) else registry.understand(thing)
+    entry = registry[thing] if isinstance(thing, str) else registry.make_entry(thing)
     if kind == "algorithm":
         return bound(algorithms.PROMISES, AlgorithmSubject(entry, options))
     if kind == "partition":

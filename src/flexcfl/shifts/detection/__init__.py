@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from flexcfl.extensions import Registry, understood_as
+from flexcfl.extensions import Registry, entry_maker
 from flexcfl.shifts.detection.detector import Detector, Remembered, Samples, Watch
 from flexcfl.shifts.detection.label_counts import LabelShare, Wasserstein, WassersteinCounts
 from flexcfl.shifts.detection.mmd import MMD
@@ -54,6 +54,6 @@ DETECTORS = Registry(
             numbers=lambda mmd, classes: classes * (mmd.features + 2) + 1,
         ),
     },
-    understood_as(DetectorEntry, "flexcfl.shifts.detection.LabelShare", "profiles", "drifted"),
+    entry_maker(DetectorEntry, "flexcfl.shifts.detection.LabelShare", "profiles", "drifted"),
 )
 """Every detector by its name."""

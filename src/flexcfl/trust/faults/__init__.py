@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from flexcfl.extensions import Registry, understood_as
+from flexcfl.extensions import Registry, entry_maker
 from flexcfl.trust.faults.attacks import Attack, Drag, LabelFlip, Noise, SignFlip
 from flexcfl.trust.faults.behaviour import Behaviour
 from flexcfl.trust.faults.failures import KINDS, Faults, Roles
@@ -40,6 +40,6 @@ ATTACKS = Registry(
         "label-flip": AttackEntry("honest training on labels that are wrong", LabelFlip),
         "drag": AttackEntry("get together into one group, and pull its model one way", Drag),
     },
-    understood_as(AttackEntry, "flexcfl.trust.faults.SignFlip", "poisons", "number", "altered"),
+    entry_maker(AttackEntry, "flexcfl.trust.faults.SignFlip", "poisons", "number", "altered"),
 )
 """Every attack by its name."""
