@@ -27,7 +27,7 @@ def origin() -> Origin:
 def test_the_same_is_known_again(origin: Origin) -> None:
     origin.check(of())
     assert origin == of()
-    assert origin.otherwise(of()) == ""
+    assert origin.changed_versions(of()) == ""
 
 
 def test_a_run_from_before_fesem_could_begin_with_one_model_is_known_again() -> None:
@@ -123,7 +123,7 @@ def test_what_only_python_has_must_be_given_again(origin: Origin) -> None:
 def test_other_versions_are_told_and_nothing_more(origin: Origin) -> None:
     older = replace(origin, versions=(("torch", "1.0"), ("python", versions()["python"])))
     older.check(origin)
-    told = older.otherwise(origin)
+    told = older.changed_versions(origin)
     assert f"torch {versions()['torch']} (was 1.0)" in told
     assert "numpy" in told
     assert "not there" in told

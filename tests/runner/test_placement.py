@@ -1,6 +1,7 @@
 """A newcomer is placed by the run's own algorithm, and every group is measured on its examples."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -177,8 +178,9 @@ class Closed:
 def test_an_algorithm_that_knows_of_no_newcomers_is_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = prepare._algorithm
-    monkeypatch.setattr(prepare, "_algorithm", lambda experiment: Closed(made(experiment)))
+    entry = ALGORITHMS["fedavg"]
+    closed = replace(entry, make=lambda *words: Closed(entry.make(*words)))
+    monkeypatch.setattr(prepare, "ALGORITHMS", {"fedavg": closed})
     run = flexcfl.run(**small("fedavg"), out=tmp_path / "run")
     for each in (run, flexcfl.load(tmp_path / "run")):
         assert each.newcomer is None

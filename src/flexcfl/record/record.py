@@ -48,17 +48,12 @@ class _TableOf:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Record:
-    """The record of a run, which may still go on; a table that it does not have has no rows.
+    """The record of a run, which may still go on: its tables are what ``flexcfl.Run`` says.
 
-    ``settings`` are the tables of ``experiment.toml``, and ``text`` is all of that file, where it
-    was read. ``rounds``, ``groups``, ``ledger``, ``membership``, ``timings``, ``missing`` (who did
-    not answer), ``messages`` (over a network), ``shifts`` (whose data changed), ``labels`` (what
-    clients had before) and ``founders`` (the clients that were clustered, with their points) hold
-    one array per column of the files of these names, NaN where there is no figure; ``tables`` has
-    the first eight by the names of their files. ``group_of`` is every client's group so far (-1:
-    none). ``summary`` is ``summary.json``, None while the run is not finished, ``folder`` is None
-    where nothing was written, and ``names`` are what clients are called, where they have names.
-    ``label`` is what the run is called where several are compared, by default its algorithm.
+    A table that it does not have has no rows. ``settings`` are the tables of ``experiment.toml``
+    and ``text`` is all of that file. ``group_of`` is as far as is known, and ``summary`` is None
+    while the run is not finished. ``label`` is what the run is called where several are compared,
+    by default its algorithm.
     """
 
     settings: Settings

@@ -70,9 +70,8 @@ def _texts(run: Run) -> list[tuple[str, bytes]]:
 
 
 def _exported(run: Run) -> ExportedRun:
-    from flexcfl.models.networks import (
-        torch_expression,  # here, because torch takes a while to import
-    )
+    # Here, because torch takes a while to import.
+    from flexcfl.models.networks import torch_expression
 
     # Where the data were on this machine is nobody's business.
     experiment = replace(run.experiment, run=replace(run.experiment.run, data=None))

@@ -90,14 +90,13 @@ class Origin:
 
     def _with_legacy_options(self) -> set[tuple[str, str]]:
         """Return the settings with the options that the algorithm has had since."""
-        said = dict(self.settings)
-        name = said.get("[algorithm] name", "").strip('"')  # as JSON has it, or whatever it is
-        added = {
-            f"[algorithm] {key}": json.dumps(value) for key, value in legacy_options(name).items()
-        }
-        return set({**added, **said}.items())
+        settings = dict(self.settings)
+        name = settings.get("[algorithm] name", "").strip('"')  # as JSON has it, or whatever it is
+        for key, value in legacy_options(name).items():
+            settings.setdefault(f"[algorithm] {key}", json.dumps(value))
+        return set(settings.items())
 
-    def otherwise(self, now: "Origin") -> str:
+    def changed_versions(self, now: "Origin") -> str:
         """Return which versions have changed, in words, or nothing."""
         before = dict(self.versions)
         return ", ".join(

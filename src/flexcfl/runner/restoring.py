@@ -168,7 +168,7 @@ def _fitting(
     about.origin.check(origin)
     extents = {table.name: table.extent for table in about.tables}
     rows = reading.rows(folder, extents, checkpoint.round)
-    changed = about.origin.otherwise(origin)
+    changed = about.origin.changed_versions(origin)
     if changed:
         remarks = [*remarks, f"With {changed} the rest may differ from the run as it began."]
     if checkpoint.round == 0:
