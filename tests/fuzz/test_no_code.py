@@ -25,7 +25,7 @@ NPZ = {"data/npz.py"}
 # our own front door; packages of an extra, by names in the source; and our own files, which are
 # read as text.
 IMPORTERS = {
-    *("__init__.py", "extensions.py", "runner/tracking/needing.py", "report/page/page.py"),
+    *("__init__.py", "extensions.py", "runner/tracking/logged.py", "report/page/page.py"),
 }
 
 

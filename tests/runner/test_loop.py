@@ -30,7 +30,7 @@ from flexcfl.protocol import (
 )
 from flexcfl.protocol.cohorts import Cohorts
 from flexcfl.record.tables import LEDGER, MESSAGES, MISSING, TIMINGS, Messages, Missing, Round
-from flexcfl.runner.evaluation import drawn
+from flexcfl.runner.conversation import evaluation_sample as drawn
 from flexcfl.runner.loop import train
 from tests.runner.parity import FOUNDERS, Ones, Parity, zeros
 

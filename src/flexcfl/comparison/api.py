@@ -16,7 +16,7 @@ from flexcfl.experiment.layers import spoken
 from flexcfl.experiment.objects import UserObjects, label_of, user_objects
 from flexcfl.experiment.options import SharedOptions, with_options
 from flexcfl.runner.callbacks import Callback, callback_list
-from flexcfl.runner.tracking.registry import tracker_names
+from flexcfl.runner.tracking import tracker_names
 from flexcfl.settings import keywords, shown
 
 __all__ = ["compare"]

@@ -1,28 +1,33 @@
-"""One run, from a prepared experiment to its result and its folder."""
+"""One run, from a prepared experiment to its result and its folder, with checkpoints on the way."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
+from numpy.typing import NDArray
+
 from flexcfl.data.describe import LabelSkew
 from flexcfl.experiment import toml
 from flexcfl.experiment.experiment import Experiment
 from flexcfl.protocol import Serving
-from flexcfl.record.folder import RunFolder
+from flexcfl.record.checkpoints import Checkpoint, Saver, Store, flattened
+from flexcfl.record.csv_tables import of_columns
+from flexcfl.record.folder import LABELS, RunFolder, as_disk_error
 from flexcfl.record.lifecycle import done_with
+from flexcfl.record.places import CHECKPOINTS
 from flexcfl.record.record import founders_of
 from flexcfl.record.tables import GROUPS, ROUNDS, TABLES, Round, tabled
-from flexcfl.runner import leaving
+from flexcfl.runner import artifacts
 from flexcfl.runner.callbacks import Beginning, Callback, Tell, View, accompanied, remark
 from flexcfl.runner.hosting import SIMULATED, Hosting
-from flexcfl.runner.keeping import Running, keeping
 from flexcfl.runner.loop import World, train
+from flexcfl.runner.origin import Origin
 from flexcfl.runner.prepare import Prepared
-from flexcfl.runner.restoring import Restored
+from flexcfl.runner.restoring import About, Restored, Table
 from flexcfl.runner.result import Run
-from flexcfl.runner.stopping import Stop
+from flexcfl.runner.stopping import Stop, StoppedError
 from flexcfl.runner.summary import summarised
 from flexcfl.trust.guards import Guards
 
@@ -52,25 +57,95 @@ def execute(
             world.recall(restored.memory)
         kept = _Kept() if restored is None else _kept(restored)
         known = (prepared, labels, world.memory, lambda: perf_counter() - started)
-        with _written(folder, Running(*known, stop or Stop()), restored) as written:
+        with _recorded(folder, _Running(*known, stop or Stop()), restored) as recorded:
             # The view is outermost so that it can clean up if a callback raises.
-            for done in view(company.rounds(written(_rounds(prepared, world, restored)))):
+            for done in view(company.rounds(recorded(_rounds(prepared, world, restored)))):
                 kept.take(done)
         run = _finished(prepared, kept, labels, world.releases, folder, started)
         company.end(run)
     return run
 
 
+@dataclass(frozen=True, eq=False)
+class _Running:
+    """A run that goes on; what is known of it is asked when a checkpoint is made.
+
+    ``labels`` are those that its clients have at the start.
+    """
+
+    prepared: Prepared
+    labels: LabelSkew
+    memory: Callable[[], Any]
+    seconds: Callable[[], float]
+    stop: Stop
+
+
 @contextmanager
-def _written(
-    folder: RunFolder | None, running: Running, restored: Restored | None
-) -> Iterator[View]:
+def _recorded(folder: RunFolder | None, run: _Running, restored: Restored | None) -> Iterator[View]:
     """Hand out what writes each round down, with checkpoints, where there is a folder."""
     if folder is None:
         yield iter
         return
-    with keeping(folder, running, restored) as keep:
-        yield lambda rounds: keep(folder.record(rounds))
+    settings, store = run.prepared.experiment.run, Store(folder.path / CHECKPOINTS)
+
+    def save(checkpoint: Checkpoint) -> None:
+        folder.flush()  # a checkpoint says how far tables go, so they come first
+        with as_disk_error(folder.path / CHECKPOINTS):
+            store.save(checkpoint)
+
+    limits = (settings.checkpoint_rounds, settings.checkpoint_seconds, settings.checkpoint_share)
+    with Saver(save, *limits) as saver:
+        recorder = _Recorder(folder, run, saver, Origin.of(run.prepared))
+        if restored is None:
+            recorder.begin()
+        else:
+            store.go_on(restored.found)
+            saver.saved = restored.number
+            folder.extents = restored.extents
+            folder.cut()
+        yield recorder.recorded
+
+
+@dataclass(frozen=True, eq=False)
+class _Recorder:
+    """Writes the rounds of a run into its folder."""
+
+    folder: RunFolder
+    run: _Running
+    saver: Saver
+    origin: Origin
+
+    def begin(self) -> None:
+        """Write what there is before the first round."""
+        prepared, labels = self.run.prepared, self.run.labels
+        files = [(LABELS, of_columns(labels.columns).encode())] if labels.known else []
+        self.folder.begin(toml.written(prepared.experiment, prepared.remarks), files)
+        self.saver.insist(0, lambda: self._checkpoint(0, None, None))
+
+    def recorded(self, rounds: Iterable[Round]) -> Iterator[Round]:
+        """Hand on the rounds; after some of them, and before stopping, there is a checkpoint."""
+        last = self.run.prepared.experiment.run.rounds
+        for done in self.folder.record(rounds):
+            number = done.figures.round
+            self.saver.offer(number, lambda: self._after(done))  # noqa: B023  (called at once)
+            yield done
+            if self.run.stop.asked is not None and number < last:
+                self.saver.insist(number, lambda: self._after(done))  # noqa: B023
+                how_far = f"after round {number} of {last}"
+                raise StoppedError(how_far, self.folder.path, self.run.stop)
+
+    def _after(self, done: Round) -> Checkpoint:
+        return self._checkpoint(done.figures.round, done.state, self.run.memory())
+
+    def _checkpoint(self, number: int, state: Any, memory: Any) -> Checkpoint:
+        arrays: list[NDArray[Any]] = []
+        extents = tuple(Table(*each) for each in self.folder.extents.items())
+        content = {
+            "about": flattened(About(self.origin, self.run.seconds(), extents), arrays),
+            "state": flattened(state, arrays),
+            "world": flattened(memory, arrays),
+        }
+        return Checkpoint(number, content, arrays)
 
 
 def _beginning(
@@ -92,12 +167,12 @@ def _finished(
     started: float,
 ) -> Run:
     """Return what came of a run whose rounds are over, once all of it is written."""
-    serving, newcomer = kept.last, leaving.newcomer(prepared.algorithm, kept.state)
+    serving, newcomer = kept.last, artifacts.newcomer(prepared.algorithm, kept.state)
     seconds = perf_counter() - started
     tables = tabled(kept.rows)
     summary = summarised(prepared, tables, serving, releases, seconds)
     if folder:
-        folder.finish(leaving.files(prepared, serving, newcomer, summary), summary)
+        folder.finish(artifacts.files(prepared, serving, newcomer, summary), summary)
         done_with(folder)
     return Run(
         settings=prepared.experiment.tables(),

@@ -13,14 +13,14 @@ from flexcfl.experiment import toml
 from flexcfl.record.export import ExportedGroup, ExportedRun, card, config
 from flexcfl.record.folder import EXPORT, as_disk_error, write
 from flexcfl.record.places import entered
-from flexcfl.runner import leaving
+from flexcfl.runner import artifacts
 from flexcfl.runner.restoring import WRONG
 from flexcfl.runner.result import Run
 
 __all__ = ["export"]
 
 CARD, CONFIG, SETTINGS = "README.md", "config.json", "settings.toml"
-MODEL = re.compile(rf"group-[0-9]+\.safetensors|{re.escape(leaving.AUXILIARY)}")
+MODEL = re.compile(rf"group-[0-9]+\.safetensors|{re.escape(artifacts.AUXILIARY)}")
 
 
 def export(run: Run, folder: Path | None = None, force: bool = False) -> Path:
@@ -31,7 +31,7 @@ def export(run: Run, folder: Path | None = None, force: bool = False) -> Path:
     _check_free(path, force)
     # All is known before anything is written.
     texts = _texts(run)
-    models = leaving.models(run.engine, run.models, run.auxiliary, run.summary)
+    models = artifacts.models(run.engine, run.models, run.auxiliary, run.summary)
     entered(path)
     written = set()
     for name, content in chain(models, texts):
@@ -80,7 +80,7 @@ def _exported(run: Run) -> ExportedRun:
         settings=toml.written(experiment),
         command=_command(run),
         groups=[_group(run, number) for number in range(len(run.models))],
-        auxiliary=None if run.auxiliary is None else leaving.AUXILIARY,
+        auxiliary=None if run.auxiliary is None else artifacts.AUXILIARY,
         names=run.names,
         folder=None if run.folder is None else run.folder.resolve().name,
         module=torch_expression(run.model()),
@@ -91,7 +91,7 @@ def _group(run: Run, number: int) -> ExportedGroup:
     accuracy = float(run.group_accuracy[number])
     return ExportedGroup(
         number,
-        leaving.group(number),
+        artifacts.group(number),
         None if np.isnan(accuracy) else accuracy,
         number in run.waiting,
         tuple(np.flatnonzero(run.group_of == number).tolist()),

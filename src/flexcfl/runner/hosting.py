@@ -1,10 +1,13 @@
-"""Where the clients of a run are: in this process, or elsewhere."""
+"""Where the clients of a run are: in this process, or elsewhere; and the one that comes alone."""
 
-from collections.abc import Collection
-from typing import Any, Protocol
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
 
+from flexcfl.algorithms import NoOptions
+from flexcfl.data import Federation
 from flexcfl.data.describe import LabelSkew, label_skew
-from flexcfl.experiment.experiment import Experiment
+from flexcfl.experiment.experiment import NO_ATTACK, Choice, Data, Experiment, Model
 from flexcfl.experiment.objects import UserObjects
 from flexcfl.runner.loop import World
 from flexcfl.runner.prepare import Prepared, prepare
@@ -13,7 +16,10 @@ from flexcfl.simulation import Divergence, Memory, Simulation
 from flexcfl.trust.faults import Behaviour, Faults
 from flexcfl.trust.privacy import PrivacyGuard
 
-__all__ = ["SIMULATED", "Hosted", "Hosting", "simulation"]
+if TYPE_CHECKING:
+    from torch import nn
+
+__all__ = ["SIMULATED", "Hosted", "Hosting", "simulation", "single_client"]
 
 
 class Hosted(World, Protocol):
@@ -118,3 +124,37 @@ def _behaviour(prepared: Prepared) -> Behaviour | None:
         return None
     seed, faults = experiment.run.seed, experiment.faults
     return Behaviour(faults, experiment.attackers, prepared.roles, seed)
+
+
+def single_client(
+    experiment: Experiment,
+    federation: Federation,
+    clients: int,
+    model: "str | Callable[[], nn.Module] | None" = None,
+    seed: int | None = None,
+) -> Prepared:
+    """Return all that it takes to hold a round with the one client of a federation.
+
+    Nothing happens to its data and it means well. So many ``clients`` the run has, on which depends
+    how private it is. ``model`` takes the place of the model that the experiment names.
+    """
+    run, privacy = experiment.run, experiment.privacy
+    if privacy.level != "none":
+        privacy = replace(privacy, delta=privacy.delta_for(clients))
+    single = replace(
+        experiment,
+        data=Data(federation.name, NoOptions()),
+        model=Model(model) if isinstance(model, str) else experiment.model,
+        shift={},
+        faults=Faults(),
+        attack=Choice(NO_ATTACK, None),
+        privacy=privacy,
+        run=replace(
+            run,
+            cohort=1,
+            evaluate_clients=None,
+            device="cpu",
+            seed=run.seed if seed is None else seed,
+        ),
+    )
+    return prepare(single, UserObjects(federation, None if isinstance(model, str) else model))

@@ -30,8 +30,8 @@ from flexcfl.record.reading import check_whole, contents
 from flexcfl.record.record import Record
 from flexcfl.record.summary import Summary
 from flexcfl.report.terminal.results import results
-from flexcfl.runner import leaving
-from flexcfl.runner.alone import alone
+from flexcfl.runner import artifacts
+from flexcfl.runner.hosting import single_client
 from flexcfl.runner.prepare import Prepared
 from flexcfl.runner.restoring import WRONG, check_arrays, served
 from flexcfl.runner.result import Run
@@ -122,7 +122,7 @@ def _run(run: Record, path: Path, model: "str | Callable[[], nn.Module] | None")
     summary = cast(Summary, run.summary)
     blank = _blank(summary)
     experiment = _experiment(run.settings, summary["own"], blank)
-    prepared = alone(experiment, blank, summary["clients"], model)
+    prepared = single_client(experiment, blank, summary["clients"], model)
     models, auxiliary = _models(path, prepared.engine)
     newcomer, waiting = _newcomer(path, prepared, models)
     if len(models) != summary["groups"] + len(waiting):
@@ -157,10 +157,10 @@ def _experiment(tables: Settings, own: Sequence[str], blank: Federation) -> Expe
 
 def _models(path: Path, engine: "Engine") -> tuple[list[Vector], Vector | None]:
     folder = path / MODELS
-    files = (folder / leaving.group(number) for number in itertools.count())
+    files = (folder / artifacts.group(number) for number in itertools.count())
     there = list(itertools.takewhile(Path.is_file, files))
     models = [engine.flatten(tensors(disk.read(file))) for file in there]
-    beside = folder / leaving.AUXILIARY
+    beside = folder / artifacts.AUXILIARY
     return models, engine.flatten(tensors(disk.read(beside))) if beside.is_file() else None
 
 

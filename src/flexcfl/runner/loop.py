@@ -36,8 +36,16 @@ from flexcfl.record.tables import (
     memberships,
     rows_of,
 )
-from flexcfl.runner.evaluation import NOT_EVALUATED, Asked, drawn, evaluate
-from flexcfl.runner.transcript import Refused, Transcript, hold, timed
+from flexcfl.runner.conversation import (
+    NOT_EVALUATED,
+    Refused,
+    Testers,
+    Transcript,
+    evaluate,
+    evaluation_sample,
+    hold,
+    timed,
+)
 from flexcfl.trust.guards import Guards
 
 __all__ = ["Past", "World", "train"]
@@ -78,7 +86,7 @@ def train(
     the first round.
     """
     clients, seed = len(cohorts.arrival), settings.seed
-    sample = drawn(settings.evaluate_clients, clients, seed)
+    sample = evaluation_sample(settings.evaluate_clients, clients, seed)
     course = _Course(algorithm, world, cohorts, settings, sample, guards, honest)
     past = course.start(initial) if past is None else past
     for number in range(past.number + 1, settings.rounds + 1):
@@ -178,14 +186,14 @@ class _Course:
         if not due:
             return NOT_EVALUATED
         cohorts = self.cohorts
-        asked = Asked(
+        testers = Testers(
             present,
             cohorts.arrival,
             self.sample,
             toured=lambda: cohorts.toured(number),
             honest=self.honest,
         )
-        return evaluate(serving, asked, executor)
+        return evaluate(serving, testers, executor)
 
 
 def _check_state(algorithm: Algorithm[Any], state: Any) -> None:

@@ -12,11 +12,10 @@ from flexcfl.data.user_data import Examples, Pair, fitted
 from flexcfl.errors import DataError, SettingsError
 from flexcfl.experiment.experiment import RunSettings
 from flexcfl.protocol import NO_GROUP, Evaluate, Ids, Serving
-from flexcfl.runner.alone import alone
-from flexcfl.runner.hosting import simulation
+from flexcfl.runner.conversation import hold
+from flexcfl.runner.hosting import simulation, single_client
 from flexcfl.runner.restoring import WRONG
 from flexcfl.runner.result import Run
-from flexcfl.runner.transcript import hold
 from flexcfl.settings import validated
 from flexcfl.trust.guards import Guards
 
@@ -98,7 +97,7 @@ def _placed(
 ) -> tuple[int | None, NDArray[np.float64], Ids]:
     """Hold the round after the last one with the newcomer, and let it measure all models."""
     clients, number = run.summary["clients"], run.summary["rounds"] + 1
-    prepared = alone(run.experiment, federation, clients, run.engine.factory, seed)
+    prepared = single_client(run.experiment, federation, clients, run.engine.factory, seed)
     algorithm, seed = prepared.algorithm, prepared.experiment.run.seed
     world = simulation(prepared, seed)  # of one client divergence is an answer, and no trouble
     executor, rng = world.at(number), seeds.generator(seed, "round", number)

@@ -1,15 +1,26 @@
-"""What is logged of a run, and by which names: those of the files in its folder."""
+"""What is logged of a run, by the names in its folder, and the packages that it takes."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
+from importlib import import_module
 from typing import Any, TypeAlias
 
+from flexcfl.errors import SettingsError
 from flexcfl.experiment.experiment import Experiment
 from flexcfl.record.tables import GroupFigures, RoundFigures
 from flexcfl.runner.callbacks import Beginning
 
-__all__ = ["Setting", "Values", "past", "round_values", "settings", "summary_values"]
+__all__ = [
+    "Setting",
+    "Values",
+    "missing",
+    "needed",
+    "past",
+    "round_values",
+    "settings",
+    "summary_values",
+]
 
 Values: TypeAlias = dict[str, float]
 Setting: TypeAlias = bool | int | float | str
@@ -70,3 +81,20 @@ def _plain(value: Any) -> Setting:
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return "+".join(value) or "none"  # shifts, as the summary has them
     return json.dumps(value)
+
+
+def needed(module: str, extra: str) -> Any:
+    """Return a module of a package that comes with an extra, or say how to install it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise missing(extra, error) from None
+
+
+def missing(extra: str, error: ImportError) -> SettingsError:
+    """Return the error for a package that cannot be imported."""
+    what = f"module '{error.name}'" if error.name else str(error)
+    return SettingsError(
+        f"What '{extra}' needs is not installed ({what}): pip install 'flexcfl[{extra}]', then try "
+        "again."
+    )

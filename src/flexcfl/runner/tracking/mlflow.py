@@ -18,8 +18,7 @@ from flexcfl.runner.callbacks import Beginning, Callback
 from flexcfl.runner.result import Run
 from flexcfl.runner.stopping import StoppedError
 from flexcfl.runner.tracking import logged
-from flexcfl.runner.tracking.logged import Values
-from flexcfl.runner.tracking.needing import missing, needed
+from flexcfl.runner.tracking.logged import Values, missing, needed
 
 __all__ = ["FILE", "MLflow"]
 

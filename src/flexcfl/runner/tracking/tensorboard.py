@@ -12,8 +12,7 @@ from flexcfl.record.tables import Round
 from flexcfl.runner.callbacks import Beginning, Callback
 from flexcfl.runner.result import Run
 from flexcfl.runner.tracking import logged
-from flexcfl.runner.tracking.logged import Values
-from flexcfl.runner.tracking.needing import needed
+from flexcfl.runner.tracking.logged import Values, needed
 
 __all__ = ["FOLDER", "TensorBoard"]
 

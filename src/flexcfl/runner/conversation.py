@@ -1,6 +1,7 @@
-"""A conversation held with clients: what came of it, what it cost, who trained and who drifted.
+"""Conversations with clients: those of an algorithm, and the evaluation of its models.
 
-Between the clients and the algorithm stand the server's guards.
+Held says what came of one, what it cost, who trained and who drifted. Between the clients and the
+algorithm stand the server's guards.
 """
 
 from collections import Counter
@@ -12,22 +13,38 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from flexcfl import seeds
 from flexcfl.protocol import (
+    NO_GROUP,
     Checked,
     Conversation,
+    Evaluate,
     Exchange,
     Executor,
+    Flags,
     Ids,
     Order,
     Received,
+    Serving,
     drive,
     spans,
 )
+from flexcfl.record import metrics
 from flexcfl.record.metrics import Ledger
-from flexcfl.record.tables import Messages, Missing
+from flexcfl.record.tables import Evaluation, Messages, Missing
 from flexcfl.trust.guards import Guards, admitted
 
-__all__ = ["Held", "Refused", "Transcript", "hold", "timed"]
+__all__ = [
+    "NOT_EVALUATED",
+    "Held",
+    "Refused",
+    "Testers",
+    "Transcript",
+    "evaluate",
+    "evaluation_sample",
+    "hold",
+    "timed",
+]
 
 ReplyT = TypeVar("ReplyT")
 ResultT = TypeVar("ResultT")
@@ -139,3 +156,69 @@ class Transcript:
             self.placed.append(reply.clients)
         answer: ReplyT = reply
         return answer
+
+
+NOT_EVALUATED = Evaluation(None, None, None, None, (), 0)
+
+
+def evaluation_sample(number: int | None, clients: int, seed: int) -> Ids | None:
+    """Return the clients, ascending, that test models in this run; None stands for all."""
+    if number is None:
+        return None
+    return np.sort(seeds.generator(seed, "evaluation").choice(clients, number, replace=False))
+
+
+@dataclass(frozen=True, eq=False)
+class Testers:
+    """Who tests models: those ``present``, or those of a ``sample`` that are.
+
+    ``arrival`` has for every client the round in which it appeared, ``honest`` whether it means
+    well where not all do. ``toured()`` says whether everybody has been chosen once.
+    """
+
+    present: Flags
+    arrival: Ids
+    sample: Ids | None = None
+    toured: Callable[[], bool] = lambda: False
+    honest: Flags | None = None
+
+
+def evaluate(serving: Serving, testers: Testers, executor: Executor) -> Evaluation:
+    """Let the clients that are present and placed test the current model of their current group."""
+    present, sample = testers.present, testers.sample
+    there = np.flatnonzero(present) if sample is None else sample[present[sample]]
+    tested = there[serving.model_of[there] != NO_GROUP]
+    order = _order(serving, tested, there)
+    evaluated = executor(order)
+    # A client that answers has measured all that it was asked for.
+    model_of = order.model_of[np.isin(order.clients, evaluated.clients)]
+    placed = model_of < len(serving.models)
+    newcomers = placed & (testers.arrival[evaluated.clients] > 0)
+    complete = sample is not None or len(tested) == len(there) or testers.toured()
+    counted = placed if complete else np.zeros_like(placed)
+    honest = None if testers.honest is None else counted & testers.honest[evaluated.clients]
+    return Evaluation(
+        accuracy=metrics.accuracy(evaluated, counted),
+        honest=None if honest is None else metrics.accuracy(evaluated, honest),
+        newcomers=metrics.accuracy(evaluated, newcomers),
+        auxiliary=metrics.accuracy(evaluated, ~placed),
+        groups=[
+            metrics.accuracy(evaluated, model_of == each) for each in range(len(serving.models))
+        ],
+        tested=int(np.count_nonzero(placed)),
+    )
+
+
+def _order(serving: Serving, tested: Ids, there: Ids) -> Evaluate:
+    """Ask clients with a group for its model, and all for the auxiliary one where there is one.
+
+    A client measures both in a row, while its data are at hand.
+    """
+    if serving.auxiliary is None:
+        return Evaluate(tested, serving.models, serving.model_of[tested])
+    clients = np.concatenate([tested, there])
+    auxiliary = np.full(len(there), len(serving.models))
+    model_of = np.concatenate([serving.model_of[tested], auxiliary])
+    order = np.argsort(clients, kind="stable")
+    models = np.concatenate([serving.models, serving.auxiliary[np.newaxis]])
+    return Evaluate(clients[order], models, model_of[order])
