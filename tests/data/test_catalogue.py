@@ -78,11 +78,7 @@ def test_every_pool_can_be_divided_anew(
         ("synthetic", {"alpha": 1e308}, "synthetic alpha must be less than or equal to 1000000"),
         ("synthetic", {"beta": 1e308}, "synthetic beta must be less than or equal to 1000000"),
         ("clusters", {"clusters": 91}, "clusters clusters must be at most 90, the number of clie"),
-        (
-            "clusters",
-            {"features": 1, "classes": 2},
-            "clusters clusters must be at most 2, the num",
-        ),
+        ("clusters", {"features": 1, "classes": 2}, "clusters clusters must be at most 2, the num"),
         ("clusters", {"noise": 1.5}, "clusters noise must be less than or equal to 1, not 1.5."),
         ("leaf", {}, "leaf folder must be given: name the folder that holds 'train' and 'test' "),
         ("npz", {}, "npz folder must be given: name the folder that holds an .npz file for each "),

@@ -4,14 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from flexcfl.data.partition import (
-    Indices,
-    by_classes,
-    by_owner,
-    dirichlet,
-    iid,
-    split,
-)
+from flexcfl.data.partition import Indices, by_classes, by_owner, dirichlet, iid, split
 from flexcfl.errors import DataError, SettingsError
 
 SEEDS = st.integers(0, 2**32 - 1)
