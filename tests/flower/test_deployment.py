@@ -1,6 +1,5 @@
 """The commands of docs/flower.md, executed as they are there, and those who are to be kept out."""
 
-import csv
 import json
 import re
 import shutil
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from flower_faults import table
 from rich.console import Console
 from sklearn.datasets import load_digits
 
@@ -188,11 +188,9 @@ def test_the_commands_of_the_page_make_a_federation_that_keeps_strangers_out(
 
 def check_run(folder: Path, said: str) -> None:
     assert "round 2/2" in said, said
-    with (folder / "rounds.csv").open() as file:
-        rounds = list(csv.DictReader(file))
+    rounds = table(folder / "rounds.csv")
     assert [row["trained"] for row in rounds] == ["2", "2"]
-    with (folder / "messages.csv").open() as file:
-        sent = [(row["order"], row["messages"]) for row in csv.DictReader(file)]
+    sent = [(row["order"], row["messages"]) for row in table(folder / "messages.csv")]
     assert sent == [("train", "2"), ("train", "2"), ("evaluate", "2")]
     assert not (folder / "missing.csv").exists()
     summary = json.loads((folder / "summary.json").read_text())

@@ -1,6 +1,5 @@
 """A federation over a network: hosts with addresses of their own, joined by a virtual switch."""
 
-import csv
 import json
 import os
 import shutil
@@ -10,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from flower_faults import table
 
 pytest.importorskip("flwr")
 
@@ -123,8 +123,7 @@ def test_hosts_that_share_nothing_but_a_switch_are_a_federation(tmp_path: Path) 
             traffic = [passed("left"), passed("right")]
         assert not ip("netns", "pids", namespace("server"))
     assert (out / "summary.json").exists(), said
-    with (out / "messages.csv").open() as file:
-        sent = list(csv.DictReader(file))
+    sent = table(out / "messages.csv")
     assert [(row["order"], row["messages"]) for row in sent] == [("train", "2"), ("evaluate", "1")]
     for way in ("up", "down"):
         wire, whole = (sum(int(row[f"{kind}_{way}_bytes"]) for row in sent) for kind in KINDS)

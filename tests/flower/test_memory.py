@@ -1,6 +1,5 @@
 """What clients remember outlives processes, damage and a server that goes back."""
 
-import csv
 import json
 import shutil
 import subprocess
@@ -12,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flower_faults import table
 from flwr.app import Message
 from rich.console import Console
 
@@ -211,8 +211,7 @@ def test_clients_go_back_with_a_server_that_crashed(tmp_path: Path, algorithm: s
 
 
 def column(folder: Path, name: str) -> list[str]:
-    with (folder / "rounds.csv").open(newline="") as lines:
-        return [row[name] for row in csv.DictReader(lines)]
+    return [row[name] for row in table(folder / "rounds.csv")]
 
 
 def test_a_folder_that_is_moved_is_remembered_in_its_new_place(tmp_path: Path) -> None:

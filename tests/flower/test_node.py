@@ -33,7 +33,7 @@ from flexcfl.protocol import (
     Train,
 )
 from tests.flower.inprocess import records
-from tests.flower.nodes import OWN, asked, columns, heading
+from tests.flower.nodes import OWN, Trap, asked, columns, heading
 
 PARAMETERS = 20  # four numbers for each of four classes, and a bias
 MODELS = np.zeros((2, PARAMETERS), dtype=np.float32)
@@ -197,10 +197,6 @@ def test_what_is_no_letter_is_refused(config: dict[str, Any], content: RecordDic
 
 
 def test_an_array_that_is_a_pickle_is_not_opened(config: dict[str, Any]) -> None:
-    class Trap:
-        def __reduce__(self) -> Any:
-            return (exec, ("raise SystemExit('it was run')",))
-
     trap = Array("object", (1,), "numpy.ndarray", pickle.dumps(Trap()))
     content = order_record(heading(), Settle(MINE))
     content[ARRAYS] = ArrayRecord(array_dict={"clients": trap})

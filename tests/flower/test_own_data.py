@@ -15,7 +15,7 @@ from flexcfl.data import Federation
 from flexcfl.data.federation import stand_in
 from flexcfl.errors import DataError
 from flexcfl.flower.own_data import own_federation
-from tests.flower.nodes import CLASSES, CLIENTS, SHAPE, lay, points
+from tests.flower.nodes import CLASSES, CLIENTS, SHAPE, Trap, lay, points
 
 LIKE = stand_in("own", CLIENTS, SHAPE, CLASSES)
 GOOD = points((1, 2), 12, seed=0)
@@ -114,11 +114,6 @@ def test_the_users_of_leaf_become_the_clients_in_their_order(tmp_path: Path) -> 
     assert federation.x[federation.test[0]][:, 0].tolist() == [2.0, 2.0]
     images = read(tmp_path, [0, 5], stand_in("own", 6, (1, 2, 2), CLASSES))
     assert images.shape == (1, 2, 2)
-
-
-class Trap:
-    def __reduce__(self) -> Any:
-        return (exec, ("raise SystemExit('it was run')",))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Whole runs over nodes with files of their own, which change while the run goes on."""
 
-import csv
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flower_faults import table
 from flwr.app import Context, Message
 from rich.console import Console
 
@@ -51,13 +51,8 @@ def held(
     return serve(grid, told, Console(quiet=True)), orders
 
 
-def table(tmp_path: Path, name: str) -> list[dict[str, str]]:
-    with (tmp_path / "run" / name).open(newline="") as lines:
-        return list(csv.DictReader(lines))
-
-
 def column(tmp_path: Path, name: str) -> list[str]:
-    return [row[name] for row in table(tmp_path, "rounds.csv")]
+    return [row[name] for row in table(tmp_path / "run" / "rounds.csv")]
 
 
 def halves(run: Run) -> bool:
@@ -129,7 +124,7 @@ def test_a_file_that_is_broken_for_a_while_leaves_its_node_out_of_the_round(tmp_
             file.with_suffix(".kept").rename(file)
 
     run, _ = held(tmp_path, meanwhile)
-    missing = {(row["round"], row["clients"]) for row in table(tmp_path, "missing.csv")}
+    missing = {(row["round"], row["clients"]) for row in table(tmp_path / "run" / "missing.csv")}
     assert {number for number, _ in missing} == {"2"}
     assert {clients for _, clients in missing} == {"2-3 6-7"}
     assert halves(run)

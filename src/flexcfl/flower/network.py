@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -154,14 +154,13 @@ class _Round:
             replies += [] if reply is None else [reply]
         received = merged(order, replies)
         self._check_divergence(order, received.reply)
-        complete: Any = replace(
+        complete = replace(
             received,
             late=received.late + late,
             traffic=traffic,
             number_bytes=np.dtype(updates).itemsize,
         )
-        answered: ReplyT = complete
-        return answered
+        return cast(ReplyT, complete)
 
     def _divided(self, order: Order[Any]) -> dict[int, Share]:
         divided = self.network.roster.divided(order.clients)

@@ -89,7 +89,8 @@ def _read(path: Path, clients: Ids, shape: tuple[int, ...]) -> list[ClientData]:
     if (path / "train").is_dir():
         return _read_leaf(path, shape)
     if _is_idx(path):
-        return [_read_idx_folder(path)]
+        train, test = (_idx_part(path, part) for part in IDX_PARTS)
+        return [ClientData(train, test)]
     return [_read_npz(path / f"{client}.npz") for client in clients.tolist()]
 
 
@@ -139,30 +140,25 @@ def _read_npz(path: Path) -> ClientData:
 
 def _is_idx(folder: Path) -> bool:
     """Tell whether a folder holds files of the names that MNIST's have."""
-    return any(_idx_path(folder, word, "images", 3) is not None for word in IDX_PARTS)
+    return any(_idx_path(folder, f"{part}-images-idx3") is not None for part in IDX_PARTS)
 
 
-def _read_idx_folder(folder: Path) -> ClientData:
-    """Read one client from the four files, whose bytes become numbers from 0 to 1."""
-    train, test = (_idx_part(folder, word) for word in IDX_PARTS)
-    return ClientData(train, test)
-
-
-def _idx_part(folder: Path, word: str) -> Examples:
-    paths = [_idx_path(folder, word, *kind) for kind in (("images", 3), ("labels", 1))]
-    images, labels = paths
+def _idx_part(folder: Path, part: str) -> Examples:
+    """Read images and labels; the bytes of images become numbers from 0 to 1."""
+    names = f"{part}-images-idx3", f"{part}-labels-idx1"
+    images, labels = (_idx_path(folder, name) for name in names)
     if images is None or labels is None:
-        missing = f"{word}-labels-idx1-ubyte" if labels is None else f"{word}-images-idx3-ubyte"
+        missing = names[1] if labels is None else names[0]
         raise DataError(
-            f"'{folder}' lacks {missing} (plain or .gz): put all four IDX files there, or correct "
-            "--node-config files."
+            f"'{folder}' lacks {missing}-ubyte (plain or .gz): put all four IDX files there, or "
+            "correct --node-config files."
         )
     return Examples(f"'{images}'", read_idx(images, 3) / BRIGHTEST, read_idx(labels, 1))
 
 
-def _idx_path(folder: Path, word: str, kind: str, dimensions: int) -> Path | None:
-    name = f"{word}-{kind}-idx{dimensions}-ubyte"
-    return next((path for end in ("", ".gz") if is_file(path := folder / f"{name}{end}")), None)
+def _idx_path(folder: Path, name: str) -> Path | None:
+    paths = (folder / f"{name}-ubyte{end}" for end in ("", ".gz"))
+    return next(filter(is_file, paths), None)
 
 
 def _read_leaf(folder: Path, shape: tuple[int, ...]) -> list[ClientData]:
