@@ -7,7 +7,7 @@ import pytest
 
 from flexcfl.cli import main
 from flexcfl.paper import conduct
-from flexcfl.paper.conduct import Request
+from flexcfl.paper.targets import Request
 
 
 def asked_by(line: str) -> Request:

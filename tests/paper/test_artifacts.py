@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from flexcfl.paper.artifacts import command, origin, runs_csv
 from flexcfl.paper.cells import CHOICES, Cell, chosen
-from flexcfl.paper.conduct import Request
-from flexcfl.paper.targets import TARGETS
+from flexcfl.paper.targets import TARGETS, Request
 from tests.paper.commands import asked_by
 from tests.paper.constructed import part, result
 

@@ -7,8 +7,7 @@ from flexcfl.errors import SettingsError
 from flexcfl.experiment.experiment import Experiment
 from flexcfl.paper.catalogue import METHODS, ROWS, SHIFTS
 from flexcfl.paper.cells import CHOICES, Cell, Part, chosen
-from flexcfl.paper.conduct import Request
-from flexcfl.paper.targets import TARGETS
+from flexcfl.paper.targets import TARGETS, Request
 from flexcfl.shifts.detection import DETECTORS
 
 VALUES = [(name, value) for name, choice in CHOICES.items() for value in choice.values]

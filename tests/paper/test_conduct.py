@@ -12,7 +12,8 @@ from flexcfl.comparison import pool
 from flexcfl.errors import SettingsError
 from flexcfl.paper import conduct as conducting
 from flexcfl.paper.cells import Cell
-from flexcfl.paper.conduct import Request, conduct
+from flexcfl.paper.conduct import conduct
+from flexcfl.paper.targets import Request
 from flexcfl.record.lock import locked
 from tests.paper.constructed import write_run
 

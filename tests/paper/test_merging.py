@@ -17,10 +17,11 @@ from rich.console import Console
 from flexcfl.comparison import pool
 from flexcfl.errors import SettingsError
 from flexcfl.paper.cells import Cell
-from flexcfl.paper.conduct import Request, conduct, planned
+from flexcfl.paper.conduct import conduct, planned
 from flexcfl.paper.merging import merge
 from flexcfl.paper.records import CURVES, Record, recorded, written
 from flexcfl.paper.results import finished
+from flexcfl.paper.targets import Request
 from tests.paper.constructed import part, summary, write_run
 
 TABLE = Request("table3", ("synthetic-mclr",), rounds=6)

@@ -11,11 +11,10 @@ from flexcfl.errors import SettingsError
 from flexcfl.paper.catalogue import CLASSES, ROWS, SHIFTS, named
 from flexcfl.paper.cells import CHOICES, Cell, Part
 from flexcfl.paper.comparison_table import ComparisonTable
-from flexcfl.paper.conduct import Request
 from flexcfl.paper.own_tables import CHOICES_MEASURED
 from flexcfl.paper.published import ACCURACY, UNDER_SHIFT
 from flexcfl.paper.results import Result, finished
-from flexcfl.paper.targets import TARGETS, TargetInput, target_named
+from flexcfl.paper.targets import TARGETS, Request, target_named
 from tests.paper.constructed import result, write_run
 
 RUN = [name for name, target in TARGETS.items() if target.parts(ROWS[target.rows[0]])]
@@ -33,7 +32,7 @@ def names(target: str, row: str) -> list[tuple[str, str]]:
 
 
 def table_of(name: str, results: Sequence[Result]) -> ComparisonTable:
-    table = TARGETS[name].make(TargetInput((), None, results)).table
+    table = TARGETS[name].make(Request(name), results).table
     assert table
     return table
 
@@ -140,7 +139,7 @@ def test_the_default_of_every_choice_that_is_measured_is_a_cell_of_table_3_or_4(
 @pytest.mark.parametrize("name", [name for name in RUN if name != "beyond"])
 def test_a_target_is_made_of_all_its_cells(name: str) -> None:
     results = [result(part, seed, best=0.875) for part in parts(name) for seed in range(2)]
-    made = TARGETS[name].make(TargetInput((), None, results))
+    made = TARGETS[name].make(Request(name), results)
     assert (made.table is None) == (name.startswith("figure") and name != "figure-overhead")
     assert (made.draw is None) == (name[0] != "f")
     if not made.table:
@@ -167,7 +166,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-ALL = tuple(ROWS.values())
 # Of one row more there are runs under one shift, which are another figure's.
 PANELS = {"motivation": 2 * 4, "accuracy": 3 * 3, "shift": 3 * 2 + 1, "eta": 2 * 2, "overhead": 2}
 
@@ -177,7 +175,9 @@ PANELS = {"motivation": 2 * 4, "accuracy": 3 * 3, "shift": 3 * 2 + 1, "eta": 2 *
 def test_a_figure_has_its_panels_and_can_be_drawn(name: str, folder: Path) -> None:
     target = TARGETS[f"figure-{name}"]
     several = [part for row in target.rows for part in target.parts(ROWS[row])]
-    made = target.make(TargetInput(ALL, None, list(finished(folder, several))))
+    made = target.make(
+        Request(f"figure-{name}", tuple(target.rows)), list(finished(folder, several))
+    )
     assert made.draw
     picture, content = made.draw(), io.BytesIO()
     panels = [axes for axes in picture.axes if axes.axison]
@@ -193,7 +193,7 @@ def test_a_figure_has_its_panels_and_can_be_drawn(name: str, folder: Path) -> No
 def test_one_key_says_which_line_is_which_method(folder: Path) -> None:
     several = [part for name in ROWS for part in TARGETS["figure-shift"].parts(ROWS[name])]
     results = list(finished(folder, several))
-    made = TARGETS["figure-shift"].make(TargetInput(ALL, None, results))
+    made = TARGETS["figure-shift"].make(Request("figure-shift", tuple(ROWS)), results)
     assert made.draw
     (key,) = made.draw().legends
     labels = [text.get_text() for text in key.get_texts()]
@@ -202,10 +202,10 @@ def test_one_key_says_which_line_is_which_method(folder: Path) -> None:
 
 def test_a_picture_has_the_rows_that_were_asked_for_and_a_table_all(folder: Path) -> None:
     results = list(finished(folder, parts("figure-overhead")))
-    found = TargetInput([ROWS["mnist-mclr"]], None, results)
+    request = Request("figure-overhead", ("mnist-mclr",))
     assert len(results) == 2 * 8 * 2
-    assert {each.cell.part.row.name for each in found.drawn} == {"mnist-mclr"}
-    made = TARGETS["figure-overhead"].make(found)
+    assert {each.cell.part.row.name for each in request.drawn(results)} == {"mnist-mclr"}
+    made = TARGETS["figure-overhead"].make(request, results)
     assert made.table
     assert made.draw
     assert len(made.table.entries) == 2 * len(made.draw().axes[0].patches)

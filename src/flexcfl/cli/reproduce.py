@@ -100,8 +100,8 @@ def reproduce(
     from flexcfl.lines import Folded, show
     from flexcfl.paper.catalogue import ROUNDS
     from flexcfl.paper.cells import chosen
-    from flexcfl.paper.conduct import Request, conduct
-    from flexcfl.paper.targets import TARGETS
+    from flexcfl.paper.conduct import conduct
+    from flexcfl.paper.targets import TARGETS, Request
     from flexcfl.settings import assignments, seconds_of
 
     console = Console(quiet=quiet)

@@ -5,7 +5,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -14,15 +14,14 @@ from rich.text import Text
 
 from flexcfl.comparison.messages import Done, Remark
 from flexcfl.comparison.pool import carried_out, cores, pickled
-from flexcfl.errors import SettingsError
 from flexcfl.lines import Folded, show, tell
 from flexcfl.paper import artifacts
-from flexcfl.paper.catalogue import NO_SHIFT, ROUNDS, Row, named
-from flexcfl.paper.cells import Cell, Chosen, Part
+from flexcfl.paper.catalogue import NO_SHIFT, named
+from flexcfl.paper.cells import Cell, Part
 from flexcfl.paper.comparison_table import ComparisonTable
 from flexcfl.paper.progress import progress_of, shown
 from flexcfl.paper.results import Result, compared, finished
-from flexcfl.paper.targets import TargetInput, target_named
+from flexcfl.paper.targets import Request, target_named
 from flexcfl.record import places
 from flexcfl.record.folder import write
 from flexcfl.record.lock import locked
@@ -30,50 +29,12 @@ from flexcfl.record.reading import is_finished
 from flexcfl.runner.conduct import loading
 from flexcfl.runner.stopping import StoppedError, limited, listening
 
-__all__ = ["Request", "complete_rows", "conduct", "planned", "write_target"]
+__all__ = ["complete_rows", "conduct", "planned", "write_target"]
 
 AGAIN = "give the same command again"
 # On these, without a shift and where all data are exchanged, most of the paper's claims rest.
 CENTRAL = ("fedavg", "fedgroup", "flexcfl", "flexcfl-eta0.1", "flexcfl-eta5", "ifca")
 CENTRAL_SHIFTS = (NO_SHIFT, "swap-all")
-
-
-@dataclass(frozen=True)
-class Request:
-    """What is to be reproduced; ``only`` names rows, and without names they are the usual ones."""
-
-    target: str
-    only: tuple[str, ...] = ()
-    seeds: int = 1
-    rounds: int = ROUNDS
-    chosen: Chosen = ()
-    data: Path | None = None
-
-    @property
-    def rows(self) -> tuple[Row, ...]:
-        """The rows that are asked for."""
-        target = target_named(self.target)
-        return named(self.only or target.usual or target.rows, target.rows)
-
-    def parts(self, row: Row) -> list[Part]:
-        """Return what the target needs of a row, with what was chosen."""
-        parts = list(target_named(self.target).parts(row))
-        if self.chosen and (not parts or any(part.chosen for part in parts)):
-            raise SettingsError(
-                f"There is nothing to choose for '{self.target}': leave --choose out."
-            )
-        if not parts and (self.seeds, self.rounds) != (1, ROUNDS):
-            raise SettingsError(f"'{self.target}' has no runs: leave --seeds and --rounds out.")
-        return [part.choosing(self.chosen) if self.chosen else part for part in parts]
-
-    def cells(self) -> list[Cell]:
-        """Return the runs that are asked for, seed by seed, what takes least time first."""
-        return [
-            Cell(part, seed, self.rounds, self.data)
-            for row in sorted(self.rows, key=lambda row: row.seconds)
-            for seed in range(self.seeds)
-            for part in self.parts(row)
-        ]
 
 
 def conduct(
@@ -159,14 +120,13 @@ def _run(
 
 def write_target(request: Request, console: Console, folder: Path) -> list[Path]:
     """Write and show a target, made of all of its runs that are finished in ``folder``."""
-    target = target_named(request.target)
     with loading(console, f"Making {request.target}"):
-        found = TargetInput(request.rows, request.data, _results(request, folder))
-        if not found.drawn and request.cells():
+        results = _results(request, folder)
+        if not request.drawn(results) and request.cells():
             tell(f"{request.target}: no row that was asked for is complete yet", console)
             return []
-        made = target.make(found)
-        results = found.results if made.table else found.drawn
+        made = target_named(request.target).make(request, results)
+        results = results if made.table else request.drawn(results)
     if made.table:
         _show(made.table, console)
     name = "-".join([request.target, *(f"{choice}-{value}" for choice, value in request.chosen)])

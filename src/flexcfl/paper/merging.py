@@ -10,10 +10,10 @@ from flexcfl.errors import SettingsError
 from flexcfl.lines import tell
 from flexcfl.paper.catalogue import ROWS
 from flexcfl.paper.cells import RUNS, Cell
-from flexcfl.paper.conduct import Request, complete_rows, write_target
+from flexcfl.paper.conduct import complete_rows, write_target
 from flexcfl.paper.records import record_file, written
 from flexcfl.paper.results import Result, check_same, finished, grouped
-from flexcfl.paper.targets import TARGETS
+from flexcfl.paper.targets import TARGETS, Request
 from flexcfl.record import places
 from flexcfl.record.folder import write
 from flexcfl.record.lock import locked

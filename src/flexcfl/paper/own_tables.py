@@ -43,7 +43,7 @@ OURS = Method(
     "ours",
     "ours",
     "flexcfl",
-    # TargetInput on seeds 10 and 11: docs/decisions/0016-one-configuration.md.
+    # Found on seeds 10 and 11: docs/decisions/0016-one-configuration.md.
     {"algorithm.groups": "auto", "algorithm.most_groups": 20, "algorithm.alpha": 10},
 )
 # Ours has more groups than any method has in the paper, so its strongest rival gets as many.

@@ -1,6 +1,6 @@
-"""Everything that can be reproduced, by name: its runs, its table and its picture."""
+"""Everything that can be reproduced, by name, and requests for it: runs, a table and a picture."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -8,36 +8,18 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from flexcfl.errors import SettingsError, unknown
 from flexcfl.paper import bound, figures, own_tables, tables
-from flexcfl.paper.catalogue import ROWS, Row, family
-from flexcfl.paper.cells import Part
+from flexcfl.paper.catalogue import ROUNDS, ROWS, Row, family, named
+from flexcfl.paper.cells import Cell, Chosen, Part
 from flexcfl.paper.comparison_table import ComparisonTable
 from flexcfl.paper.results import Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["TARGETS", "Target", "TargetInput", "TargetOutput", "target_named"]
+__all__ = ["TARGETS", "Request", "Target", "TargetOutput", "target_named"]
 
 Parts: TypeAlias = Callable[[Row], Sequence[Part]]
 EVERY, MNIST = tuple(ROWS), ("mnist-mclr",)
-
-
-@dataclass(frozen=True)
-class TargetInput:
-    """What a target is made from: rows, where their data are, and runs that are finished.
-
-    A table shows all of these, a picture those of the rows that were asked for.
-    """
-
-    rows: Sequence[Row]
-    data: Path | None
-    results: Sequence[Result]
-
-    @property
-    def drawn(self) -> list[Result]:
-        """The runs of a picture."""
-        names = [row.name for row in self.rows]
-        return [result for result in self.results if family(result.cell.part.row) in names]
 
 
 @dataclass(frozen=True)
@@ -59,9 +41,52 @@ class Target:
 
     summary: str
     rows: Sequence[str]
-    make: Callable[[TargetInput], TargetOutput]
+    make: Callable[["Request", Sequence[Result]], TargetOutput]
     parts: Parts = lambda row: ()
     usual: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be reproduced; ``only`` names rows, and without names they are the usual ones."""
+
+    target: str
+    only: tuple[str, ...] = ()
+    seeds: int = 1
+    rounds: int = ROUNDS
+    chosen: Chosen = ()
+    data: Path | None = None
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """The rows that are asked for."""
+        target = target_named(self.target)
+        return named(self.only or target.usual or target.rows, target.rows)
+
+    def parts(self, row: Row) -> list[Part]:
+        """Return what the target needs of a row, with what was chosen."""
+        parts = list(target_named(self.target).parts(row))
+        if self.chosen and (not parts or any(part.chosen for part in parts)):
+            raise SettingsError(
+                f"There is nothing to choose for '{self.target}': leave --choose out."
+            )
+        if not parts and (self.seeds, self.rounds) != (1, ROUNDS):
+            raise SettingsError(f"'{self.target}' has no runs: leave --seeds and --rounds out.")
+        return [part.choosing(self.chosen) if self.chosen else part for part in parts]
+
+    def cells(self) -> list[Cell]:
+        """Return the runs that are asked for, seed by seed, what takes least time first."""
+        return [
+            Cell(part, seed, self.rounds, self.data)
+            for row in sorted(self.rows, key=lambda row: row.seconds)
+            for seed in range(self.seeds)
+            for part in self.parts(row)
+        ]
+
+    def drawn(self, results: Iterable[Result]) -> list[Result]:
+        """Return the results that a picture shows: those of the rows that are asked for."""
+        names = [row.name for row in self.rows]
+        return [result for result in results if family(result.cell.part.row) in names]
 
 
 def _of_runs(
@@ -72,15 +97,15 @@ def _of_runs(
     draw: "Callable[[Sequence[Result]], Figure] | None" = None,
     usual: Sequence[str] = (),
 ) -> Target:
-    def make(found: TargetInput) -> TargetOutput:
-        shown = table(found.results) if table else None
-        return TargetOutput(shown, partial(draw, found.drawn) if draw else None)
+    def make(request: Request, results: Sequence[Result]) -> TargetOutput:
+        shown = table(results) if table else None
+        return TargetOutput(shown, partial(draw, request.drawn(results)) if draw else None)
 
     return Target(summary, rows, make, parts, usual)
 
 
-def _bound(found: TargetInput) -> TargetOutput:
-    measured = bound.measured(found.data)
+def _bound(request: Request, _: Sequence[Result]) -> TargetOutput:
+    measured = bound.measured(request.data)
     files = {"epochs": bound.csv(measured)}
     return TargetOutput(bound.table(measured), partial(bound.draw, measured), files)
 
@@ -95,7 +120,7 @@ TARGETS: Mapping[str, Target] = {
     "table2": Target(
         "data and models: clients, examples, parameters",
         EVERY,
-        lambda found: TargetOutput(tables.table2(found.rows, found.data)),
+        lambda request, _: TargetOutput(tables.table2(request.rows, request.data)),
     ),
     "table3": _of_runs(
         "accuracy of eight methods without a shift", EVERY, tables.table3_parts, tables.table3
