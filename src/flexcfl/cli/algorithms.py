@@ -1,6 +1,8 @@
 """``flexcfl algorithms``: which algorithms there are, and the options of each."""
 
 from collections.abc import Iterator
+from dataclasses import fields
+from inspect import cleandoc
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -31,12 +33,12 @@ def algorithms(
     from flexcfl.algorithms import ALGORITHMS
     from flexcfl.errors import SettingsError, unknown
 
-    if name is not None and name not in ALGORITHMS:
-        raise SettingsError(unknown("algorithm", name, ALGORITHMS))
-    if name is not None:
-        print_shown(Group(_block(name, ALGORITHMS[name]), *_explained(ALGORITHMS[name].options)))
+    if name is None:
+        print_shown(Group(*(_block(each, entry) for each, entry in ALGORITHMS.items())))
         return
-    print_shown(Group(*(_block(each, entry) for each, entry in ALGORITHMS.items())))
+    if name not in ALGORITHMS:
+        raise SettingsError(unknown("algorithm", name, ALGORITHMS))
+    print_shown(Group(_block(name, ALGORITHMS[name]), *_explained(ALGORITHMS[name].options)))
 
 
 def _block(name: str, entry: "AlgorithmEntry") -> "RenderableType":
@@ -50,8 +52,6 @@ def _block(name: str, entry: "AlgorithmEntry") -> "RenderableType":
 
 
 def _defaults(options: type[Any]) -> str:
-    from dataclasses import fields
-
     values = {item.name: item.default for item in fields(options)}
     return ", ".join(
         f"{name} {'not set' if value is None else value}" for name, value in values.items()
@@ -59,9 +59,7 @@ def _defaults(options: type[Any]) -> str:
 
 
 def _explained(options: type[Any]) -> Iterator["RenderableType"]:
-    """Yield what the classes of options say of themselves, the general ones last."""
-    from inspect import cleandoc
-
+    """Yield the paragraphs of the docstrings of options, the most general class last."""
     from rich.text import Text
 
     for each in options.__mro__[:-1]:

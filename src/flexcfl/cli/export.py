@@ -1,13 +1,13 @@
 """``flexcfl export`` and ``place``: a run's models for others, and which group fits a newcomer."""
 
-import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from flexcfl.cli import options
-from flexcfl.cli.commands import print_shown
+from flexcfl.cli.commands import print_json, print_shown
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -99,14 +99,14 @@ def place(
         run = load(folder, model=model)
         placement = run.place(held.train.x, held.train.y, *test, seed=seed)
     if json_:
-        typer.echo(json.dumps(_plain(placement), indent=2))
+        print_json(_plain(placement))
         return
     print_shown(_shown(run, placement))
 
 
 def _plain(placement: "Placement") -> dict[str, Any]:
     def figure(value: float) -> float | None:
-        return value if abs(value) < float("inf") else None
+        return value if math.isfinite(value) else None
 
     groups = [
         {
