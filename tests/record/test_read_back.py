@@ -96,6 +96,16 @@ def test_damage_is_told_in_a_sentence(
         read_back(path, run.experiment)
 
 
+def test_groups_must_go_as_far_as_the_rounds(run: Run, path: Path) -> None:
+    tables = ("rounds.csv", "groups.csv")
+    assert read_back(path, run.experiment, tables).groups["round"].max() == 3
+    whole = (path / "groups.csv").read_bytes()
+    for damaged in (whole[: whole.index(b"\n2,") + 1], b"round\n1\n"):
+        (path / "groups.csv").write_bytes(damaged)
+        with pytest.raises(SettingsError, match=f"'{path}/groups.csv' is damaged"):
+            read_back(path, run.experiment, tables)
+
+
 @given(st.integers(min_value=0), st.binary(max_size=4))
 def test_no_damage_of_a_summary_leads_to_another_error(
     run: Run, tmp_path_factory: pytest.TempPathFactory, place: int, patch: bytes

@@ -15,6 +15,7 @@ from flexcfl.errors import SettingsError
 from flexcfl.experiment.objects import NO_OBJECTS
 from flexcfl.record.reading import FILES, found, read
 from flexcfl.record.tables import TABLES
+from flexcfl.report.history import details, runs
 from flexcfl.report.page import Report, html
 from tests.record.checkpoints.interrupted import resumed
 from tests.report.runs import CLIENTS, ROUNDS, broken_off, copied, made
@@ -39,6 +40,10 @@ def everything(path: Path) -> None:
     html(report, live=True)
     for name in report.chapters():
         json.dumps(report.chapter(name), allow_nan=False)
+    (row,) = runs(path)
+    shown = details(path)
+    assert shown.row.figures.keys() == row.figures.keys()
+    json.dumps(shown.content(), allow_nan=False)
 
 
 def refusal(path: Path) -> str:
