@@ -44,12 +44,12 @@ DataFolder = Annotated[
 def list_(data: DataFolder = None) -> None:
     """Show every dataset, what it is, and where its files are."""
     from flexcfl.data.catalogue import DATASETS
-    from flexcfl.data.display import Listing, Row
+    from flexcfl.data.display import DatasetRow, Listing
 
     rows = []
     for each in DATASETS.values():
         clients = "any" if each.clients is None else f"{each.clients:,}"
-        rows.append(Row(each.name, each.what, clients, _whereabouts(each, data)))
+        rows.append(DatasetRow(each.name, each.what, clients, _whereabouts(each, data)))
     print_shown(Listing(rows))
 
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from flexcfl.data.federation import NUMBERED, Federation
 from flexcfl.data.user_data import (
     NUMERIC,
-    Division,
+    SplitOptions,
     drawn_to_test,
     federation_of_pool,
 )
@@ -59,7 +59,7 @@ def from_arrays(
         (('ann', 'bob'), 3, array([2, 2]))
 
     """
-    division = validated(Division, {"test_share": test_share, "seed": seed}, "from_arrays")
+    division = validated(SplitOptions, {"test_share": test_share, "seed": seed}, "from_arrays")
     owners = Owners(name, owner)
     numbers, labels = _numbers(x, owners), _labels(y, owners)
     client_of = owners.client_of

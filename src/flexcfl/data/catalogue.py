@@ -64,7 +64,7 @@ ALL: tuple[Dataset[Any], ...] = (
 
 
 @pydantic_dataclass(frozen=True, config=FORBID)
-class NoOptions:
+class NoDatasetOptions:
     """The settings of a dataset that has none."""
 
 
@@ -80,7 +80,9 @@ def _own(found: object) -> Dataset[Any]:
             f"flexcfl.data.Dataset, not {found!r:.60}."
         )
     load = partial(_called, found)
-    return Dataset(getattr(found, "__name__", "own"), summary_of(found), None, NoOptions, load)
+    return Dataset(
+        getattr(found, "__name__", "own"), summary_of(found), None, NoDatasetOptions, load
+    )
 
 
 def _is_called(kind: type[Any]) -> bool:
@@ -88,11 +90,11 @@ def _is_called(kind: type[Any]) -> bool:
 
 
 def _called_itself(options: Any, folder: Path | None) -> Federation:
-    return _called(options, NoOptions(), folder)
+    return _called(options, NoDatasetOptions(), folder)
 
 
 def _called(
-    function: Callable[[], object], _options: NoOptions, _folder: Path | None
+    function: Callable[[], object], _options: NoDatasetOptions, _folder: Path | None
 ) -> Federation:
     name = getattr(function, "__name__", "the dataset")
     try:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from flexcfl.data.arrays import Owners, Subject, from_arrays, label_of, stacked
 from flexcfl.data.federation import Federation
-from flexcfl.data.user_data import ClientData, Division, Examples, federation_of_clients
+from flexcfl.data.user_data import ClientData, RawExamples, SplitOptions, federation_of_clients
 from flexcfl.errors import DataError, reason
 from flexcfl.extensions import RAISED, in_short
 from flexcfl.settings import keywords, shown, validated
@@ -69,7 +69,7 @@ def from_dataset(
         x, y = _read(dataset, owners.subject)
         drawing: dict[str, Any] = {"test": test, "test_share": test_share, "seed": seed}
         return from_arrays(x, y, owner, name=name, classes=classes, **drawing)
-    division = validated(Division, {"test_share": test_share, "seed": seed}, "from_dataset")
+    division = validated(SplitOptions, {"test_share": test_share, "seed": seed}, "from_dataset")
     train = _by_client(dataset, name, "or one dataset with owner=")
     tests = None if test is None else _by_client(test, name, "as those to train with")
     stranger = next((client for client in tests or () if client not in train), None)
@@ -169,8 +169,8 @@ def _client_data(
             yield client, ClientData(own, _examples(where, tests[client]))
 
 
-def _examples(where: str, dataset: Any) -> Examples:
-    return Examples(where, *_read(dataset, lambda index: where))
+def _examples(where: str, dataset: Any) -> RawExamples:
+    return RawExamples(where, *_read(dataset, lambda index: where))
 
 
 def _read(dataset: Any, subject: Subject) -> tuple[NDArray[np.float32], NDArray[np.int64]]:

@@ -26,7 +26,7 @@ from flexcfl.data.federation import Federation
 from flexcfl.errors import printable
 from flexcfl.lines import Folded, whole
 
-__all__ = ["Listing", "Row", "report"]
+__all__ = ["DatasetRow", "Listing", "report"]
 
 # On a terminal narrower than this not even the first three columns may fit.
 TABLE_WIDTH = 80
@@ -47,7 +47,7 @@ MEANING = Text(
 )
 
 
-class Row(NamedTuple):
+class DatasetRow(NamedTuple):
     """What the list says of one dataset."""
 
     name: str
@@ -60,7 +60,7 @@ class Row(NamedTuple):
 class Listing:
     """Datasets that can be printed, in the form that suits the width."""
 
-    rows: Sequence[Row]
+    rows: Sequence[DatasetRow]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draw a table where it fits, else lines for each dataset."""
@@ -73,7 +73,7 @@ class Listing:
                 yield Folded(line, INDENT)
 
 
-def _table(rows: Sequence[Row], width: int) -> RenderResult:
+def _table(rows: Sequence[DatasetRow], width: int) -> RenderResult:
     """Yield the rows with their files beside them, or below where there is no room for them."""
     cells = [("name", "what it is", "clients"), *(row[:3] for row in rows)]
     name, what, number = (max(map(len, column)) for column in zip(*cells, strict=True))

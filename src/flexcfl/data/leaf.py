@@ -19,7 +19,13 @@ from pydantic.dataclasses import dataclass
 from flexcfl.data.federation import Federation
 from flexcfl.data.files import forbidden, is_file, matching
 from flexcfl.data.options import FORBID, Count, FolderOptions
-from flexcfl.data.user_data import MOST_CLASSES, Examples, Part, checked, federation_of_parts
+from flexcfl.data.user_data import (
+    MOST_CLASSES,
+    ClientPart,
+    RawExamples,
+    checked,
+    federation_of_parts,
+)
 from flexcfl.errors import DataError
 from flexcfl.settings import keywords, shown
 
@@ -67,7 +73,7 @@ def load_leaf(options: LeafOptions, folder: Path | None = None) -> Federation:
     clients = {name: client for client, name in enumerate(train)}
     # All that is to train with comes before all that is to test with, both in the clients' order.
     parts = [
-        Part(clients[name], folder == "test", users[name].where, users[name].x, users[name].y)
+        ClientPart(clients[name], folder == "test", users[name].where, users[name].x, users[name].y)
         for folder, users in (("train", train), ("test", test))
         for name in train
         if name in users
@@ -75,7 +81,7 @@ def load_leaf(options: LeafOptions, folder: Path | None = None) -> Federation:
     return federation_of_parts("leaf", parts, list(train))
 
 
-def _read_users(folder: Path, shape: Shape | None) -> dict[str, Examples]:
+def _read_users(folder: Path, shape: Shape | None) -> dict[str, RawExamples]:
     """Read the users of all ``*.json`` files of a folder, in the order of the files' names."""
     files = matching(folder, "*.json")
     if not files:
@@ -83,7 +89,7 @@ def _read_users(folder: Path, shape: Shape | None) -> dict[str, Examples]:
             f"There is no *.json file in '{folder}': a LEAF dataset is a folder that holds the "
             "folders 'train' and 'test', both with such files."
         )
-    users: dict[str, Examples] = {}
+    users: dict[str, RawExamples] = {}
     file_of: dict[str, Path] = {}
     for file in files:
         for name, user in _users_of(file, shape).items():
@@ -98,7 +104,7 @@ def _refused(where: str, problem: str) -> DataError:
     return DataError(f"{where} {problem}: correct the file, or leave the user out.")
 
 
-def _users_of(file: Path, shape: Shape | None) -> dict[str, Examples]:
+def _users_of(file: Path, shape: Shape | None) -> dict[str, RawExamples]:
     content = _content(file)
     names, data = content.get("users"), content.get("user_data")
     if not (isinstance(names, list) and isinstance(data, dict)):
@@ -129,7 +135,7 @@ def _content(file: Path) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _check_counts(users: list[Examples], file: Path, counts: object) -> None:
+def _check_counts(users: list[RawExamples], file: Path, counts: object) -> None:
     actual = [len(user.y) for user in users]
     if counts is None or counts == actual:
         return
@@ -140,7 +146,7 @@ def _check_counts(users: list[Examples], file: Path, counts: object) -> None:
             raise _refused(user.where, f"has {len(user.y)} labels but {shown(count)} 'num_samples'")
 
 
-def _user(where: str, data: object, shape: Shape | None) -> Examples:
+def _user(where: str, data: object, shape: Shape | None) -> RawExamples:
     if not (isinstance(data, dict) and {"x", "y"} <= set(data)):
         raise _refused(where, "has no 'x' and 'y'")
     for key in ("x", "y"):
@@ -148,14 +154,14 @@ def _user(where: str, data: object, shape: Shape | None) -> Examples:
     y, numbers = _labels(where, data["y"]), _numbers(data["x"])
     if numbers is None or (len(numbers) and numbers.ndim < 2):
         raise _refused(where, "has in 'x' something other than equally long lists of numbers")
-    x, y = checked(Examples(where, numbers, y))
+    x, y = checked(RawExamples(where, numbers, y))
     if 0 in x.shape[1:]:
         raise _refused(where, "has an example without a single number")
     if shape is not None and len(x):
         if x[0].size != math.prod(shape):
             raise _refused(where, f"has examples of {x[0].size} numbers, which is not {shape}")
         x = x.reshape(len(x), *shape)
-    return Examples(where, x, y)
+    return RawExamples(where, x, y)
 
 
 def _demand_no_text(where: str, key: str, values: object) -> None:

@@ -11,7 +11,7 @@ from pydantic.dataclasses import dataclass
 from flexcfl.data.federation import Federation
 from flexcfl.data.files import forbidden, is_file, matching
 from flexcfl.data.options import FORBID, FolderOptions, Seed, Share
-from flexcfl.data.user_data import ClientData, Division, Examples, federation_of_clients
+from flexcfl.data.user_data import ClientData, RawExamples, SplitOptions, federation_of_clients
 from flexcfl.errors import DataError, reason
 from flexcfl.settings import keywords, shown, validated
 
@@ -58,7 +58,7 @@ def from_folder(
         classes: The number of classes; by default the largest label plus one.
 
     """
-    division = validated(Division, {"test_share": test_share, "seed": seed}, "from_folder")
+    division = validated(SplitOptions, {"test_share": test_share, "seed": seed}, "from_folder")
     data = {
         file.stem: read_npz(file, f"Client {shown(file.stem)} ('{file}')", whole=True)
         for file in _files(Path(folder))
@@ -106,12 +106,12 @@ def read_npz(path: Path, where: str, *, whole: bool) -> ClientData:
     arrays = _arrays(path, where)
     names = [name for name in arrays if whole or name not in WHOLE]
     if names == [*WHOLE]:
-        return ClientData(Examples(where, arrays["x"], arrays["y"]), whole=True)
+        return ClientData(RawExamples(where, arrays["x"], arrays["y"]), whole=True)
     # One of two without the other is an oversight, which is not to go unnoticed.
     if names not in ([*TRAIN], [*TRAIN, *TEST]):
         raise _lacking(where, arrays, whole)
-    train = Examples(where, arrays["x_train"], arrays["y_train"])
-    test = Examples(where, arrays["x_test"], arrays["y_test"]) if "x_test" in names else None
+    train = RawExamples(where, arrays["x_train"], arrays["y_train"])
+    test = RawExamples(where, arrays["x_test"], arrays["y_test"]) if "x_test" in names else None
     return ClientData(train, test)
 
 

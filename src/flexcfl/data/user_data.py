@@ -20,10 +20,10 @@ __all__ = [
     "MOST_CLASSES",
     "NUMERIC",
     "ClientData",
-    "Division",
-    "Examples",
+    "ClientPart",
     "Pair",
-    "Part",
+    "RawExamples",
+    "SplitOptions",
     "checked",
     "drawn_to_test",
     "federation_of_clients",
@@ -43,7 +43,7 @@ FEW_EXAMPLES, MOST_SHARE = 20, 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class Examples:
+class RawExamples:
     """Examples and labels as they were found, not checked yet.
 
     ``where`` is how a sentence on them begins, such as a file in quotation marks.
@@ -61,12 +61,12 @@ class ClientData:
     Where ``whole`` is true they are not divided yet: examples to test with are among ``train``.
     """
 
-    train: Examples
-    test: Examples | None = None
+    train: RawExamples
+    test: RawExamples | None = None
     whole: bool = False
 
 
-def checked(examples: Examples) -> Pair:
+def checked(examples: RawExamples) -> Pair:
     """Return examples and labels as a federation has them, or a sentence on what is wrong."""
     where, x, y = examples.where, examples.x, examples.y
     if x.dtype.kind not in NUMERIC or y.dtype.kind not in "iu" or y.ndim != 1 or x.ndim < 1:
@@ -87,7 +87,7 @@ def checked(examples: Examples) -> Pair:
 
 
 def fitted(
-    examples: Examples, shape: tuple[int, ...], classes: int, wanting: str, table: str = ""
+    examples: RawExamples, shape: tuple[int, ...], classes: int, wanting: str, table: str = ""
 ) -> Pair:
     """Return examples of that ``shape`` with labels of so many ``classes``.
 
@@ -119,7 +119,7 @@ def _alike(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
 
 
 @pydantic_dataclass(frozen=True, config=FORBID)
-class Division:
+class SplitOptions:
     """The share of a client's examples to test with, and the seed by which they are drawn."""
 
     test_share: Share = 0.2
@@ -127,7 +127,7 @@ class Division:
 
 
 def drawn_to_test(
-    client_of: Indices, division: Division, among: Sequence[int] | None = None
+    client_of: Indices, division: SplitOptions, among: Sequence[int] | None = None
 ) -> Flags:
     """Return which examples of a pool are to test with, drawn for all clients or for some."""
     lists = by_owner(client_of)
@@ -185,7 +185,7 @@ def _names(clients: Sequence[Any]) -> tuple[str, ...]:
     return () if numbered else tuple(map(str, clients))
 
 
-class Part(NamedTuple):
+class ClientPart(NamedTuple):
     """What a client has to train with, or to test with; where ``test`` is None, that is open."""
 
     client: int
@@ -196,24 +196,24 @@ class Part(NamedTuple):
 
 
 def federation_of_clients(
-    name: str, data: Mapping[Any, ClientData], division: Division, classes: int | None
+    name: str, data: Mapping[Any, ClientData], division: SplitOptions, classes: int | None
 ) -> Federation:
     """Return the federation of clients, which are given by their names and stay in order."""
     parts = [part for client, own in enumerate(data.values()) for part in _parts(client, own)]
     return federation_of_parts(name, parts, list(data), division, classes)
 
 
-def _parts(client: int, own: ClientData) -> Iterator[Part]:
-    yield Part(client, None if own.whole else False, own.train.where, *checked(own.train))
+def _parts(client: int, own: ClientData) -> Iterator[ClientPart]:
+    yield ClientPart(client, None if own.whole else False, own.train.where, *checked(own.train))
     if own.test is not None:
-        yield Part(client, True, own.test.where, *checked(own.test))
+        yield ClientPart(client, True, own.test.where, *checked(own.test))
 
 
 def federation_of_parts(
     name: str,
-    parts: Sequence[Part],
+    parts: Sequence[ClientPart],
     clients: Sequence[Any],
-    division: Division | None = None,
+    division: SplitOptions | None = None,
     classes: int | None = None,
 ) -> Federation:
     """Return the federation of all parts; those that are open are divided."""
@@ -225,19 +225,19 @@ def federation_of_parts(
     test = np.repeat([part.test is True for part in parts], sizes)
     undivided = [part.client for part in parts if part.test is None]
     if undivided:
-        test |= drawn_to_test(client_of, division or Division(), undivided)
+        test |= drawn_to_test(client_of, division or SplitOptions(), undivided)
     x = np.concatenate([part.x for part in parts if len(part.y)])
     y = np.concatenate([part.y for part in parts])
     return federation_of_pool(name, x, y, client_of, test, clients, classes)
 
 
-def _demand_training(parts: Sequence[Part]) -> None:
+def _demand_training(parts: Sequence[ClientPart]) -> None:
     for part in parts:
         if not (part.test or len(part.y)):
             raise DataError(f"{part.where} has no training example: a client needs one.")
 
 
-def _demand_one_shape(parts: Sequence[Part]) -> None:
+def _demand_one_shape(parts: Sequence[ClientPart]) -> None:
     first, shape = parts[0].where, parts[0].x.shape[1:]
     for part in parts:
         if part.x.shape[1:] != shape:
@@ -247,7 +247,7 @@ def _demand_one_shape(parts: Sequence[Part]) -> None:
             )
 
 
-def _demand_known_labels(parts: Sequence[Part], classes: int | None) -> None:
+def _demand_known_labels(parts: Sequence[ClientPart], classes: int | None) -> None:
     known = MOST_CLASSES if classes is None else classes
     for part in parts:
         odd = part.y[(part.y < 0) | (part.y >= known)]

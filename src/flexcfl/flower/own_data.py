@@ -14,7 +14,7 @@ from flexcfl.data.client_lists import offsets_of
 from flexcfl.data.federation import stand_in
 from flexcfl.data.files import barred, forbidden, is_file
 from flexcfl.data.images import read_idx
-from flexcfl.data.user_data import ClientData, Examples, Pair, fitted
+from flexcfl.data.user_data import ClientData, Pair, RawExamples, fitted
 from flexcfl.errors import DataError, SettingsError
 from flexcfl.experiment.experiment import Experiment, Network
 from flexcfl.experiment.layers import Layer, merged
@@ -94,7 +94,7 @@ def _read(path: Path, clients: Ids, shape: tuple[int, ...]) -> list[ClientData]:
     return [_read_npz(path / f"{client}.npz") for client in clients.tolist()]
 
 
-def _fitting(examples: Examples, like: Federation) -> Pair:
+def _fitting(examples: RawExamples, like: Federation) -> Pair:
     return fitted(examples, like.shape, like.classes, "the experiment", "[network]")
 
 
@@ -143,7 +143,7 @@ def _is_idx(folder: Path) -> bool:
     return any(_idx_path(folder, f"{part}-images-idx3") is not None for part in IDX_PARTS)
 
 
-def _idx_part(folder: Path, part: str) -> Examples:
+def _idx_part(folder: Path, part: str) -> RawExamples:
     """Read images and labels; the bytes of images become numbers from 0 to 1."""
     names = f"{part}-images-idx3", f"{part}-labels-idx1"
     images, labels = (_idx_path(folder, name) for name in names)
@@ -153,7 +153,7 @@ def _idx_part(folder: Path, part: str) -> Examples:
             f"'{folder}' lacks {missing}-ubyte (plain or .gz): put all four IDX files there, or "
             "correct --node-config files."
         )
-    return Examples(f"'{images}'", read_idx(images, 3) / BRIGHTEST, read_idx(labels, 1))
+    return RawExamples(f"'{images}'", read_idx(images, 3) / BRIGHTEST, read_idx(labels, 1))
 
 
 def _idx_path(folder: Path, name: str) -> Path | None:
@@ -165,8 +165,8 @@ def _read_leaf(folder: Path, shape: tuple[int, ...]) -> list[ClientData]:
     """Read the users of a LEAF folder, in their order; flat examples are given their shape."""
     federation = from_leaf(folder, shape)
 
-    def part(name: str, rows: NDArray[np.int64]) -> Examples:
-        return Examples(f"'{folder / name}'", federation.x[rows], federation.y[rows])
+    def part(name: str, rows: NDArray[np.int64]) -> RawExamples:
+        return RawExamples(f"'{folder / name}'", federation.x[rows], federation.y[rows])
 
     return [
         ClientData(part("train", train), part("test", test))

@@ -20,7 +20,7 @@ from flexcfl.paper.targets import TargetOutput
 from flexcfl.record import csv_tables
 from flexcfl.record.metrics import rounds_to
 from flexcfl.record.summary import Summary
-from flexcfl.report.page import Report, Table, html
+from flexcfl.report.page import PageTable, Report, html
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -55,7 +55,7 @@ def _page(
     report = Report.of(runs)
     if not ours:
         return html(report, title, beside=folder)
-    table = Table(ours.title, ["", "", *ours.columns], [*ours.lines()], [*ours.notes, *by])
+    table = PageTable(ours.title, ["", "", *ours.columns], [*ours.lines()], [*ours.notes, *by])
     return html(report, ours.title, table=table, beside=folder)
 
 

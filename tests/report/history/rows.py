@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from flexcfl.record.summary import FIGURES
-from flexcfl.report.history import Row
+from flexcfl.report.history import RunRow
 
 NAMES = st.sampled_from(["flexcfl", "fedavg", "ifca", "my own", "a=b", "0.5", "[x", "none"])
 VALUES: st.SearchStrategy[Any] = st.one_of(
@@ -30,8 +30,8 @@ def figure(name: str) -> st.SearchStrategy[float | int | None]:
     return st.none() | st.integers(0, 100) | st.floats(-10, 10)
 
 
-ROWS: st.SearchStrategy[Row] = st.builds(
-    Row,
+ROWS: st.SearchStrategy[RunRow] = st.builds(
+    RunRow,
     folder=st.builds(Path, st.sampled_from(["runs/a", "runs/b", "c"])),
     state=st.sampled_from(["finished", "running", "interrupted"]),
     when=st.integers(0, 10**8).map(lambda seconds: START + timedelta(seconds=seconds)),

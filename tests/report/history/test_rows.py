@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from flexcfl.errors import SettingsError
 from flexcfl.record.summary import FIGURES
-from flexcfl.report.history import Row
+from flexcfl.report.history import RunRow
 from flexcfl.report.history.rows import asked_for, by_time, matching, ordered
 from flexcfl.report.terminal.settings import plain
 from tests.report.history.rows import DRAWN, KEYS, ROWS
 
-RUN = Row(
+RUN = RunRow(
     Path("runs/a"),
     "finished",
     datetime(2026, 11, 18, 15, 21, 5, tzinfo=UTC),
@@ -33,7 +33,7 @@ RUN = Row(
 )
 
 
-def holds(word: str, row: Row = RUN) -> bool:
+def holds(word: str, row: RunRow = RUN) -> bool:
     return matching([row], [word]) == [row]
 
 
@@ -68,7 +68,7 @@ def test_what_is_not_true_leaves_it_out(word: str) -> None:
 
 
 @given(row=ROWS, data=st.data())
-def test_a_runs_own_setting_always_keeps_it(row: Row, data: st.DataObject) -> None:
+def test_a_runs_own_setting_always_keeps_it(row: RunRow, data: st.DataObject) -> None:
     key = data.draw(st.sampled_from(sorted(row.settings)))
     value = row.settings[key]
     # Around a value there may be spaces, so that none within it can be told from them.
@@ -78,7 +78,7 @@ def test_a_runs_own_setting_always_keeps_it(row: Row, data: st.DataObject) -> No
 
 
 @given(row=ROWS, data=st.data())
-def test_a_runs_own_figure_is_neither_less_nor_more(row: Row, data: st.DataObject) -> None:
+def test_a_runs_own_figure_is_neither_less_nor_more(row: RunRow, data: st.DataObject) -> None:
     key = data.draw(st.sampled_from([*DRAWN, "median"]))
     value = row.figures[key]
     signs = {sign: holds(f"{key}{sign}{0.5 if value is None else value}", row) for sign in SIGNS}
@@ -93,7 +93,7 @@ SIGNS = ("=", "!=", "<", "<=", ">", ">=")
 
 @given(st.lists(ROWS, max_size=6), st.floats(0, 1))
 def test_a_condition_and_its_opposite_divide_the_runs_that_have_a_figure(
-    rows: list[Row], bound: float
+    rows: list[RunRow], bound: float
 ) -> None:
     above = matching(rows, [f"best>={bound!r}"])
     below = matching(rows, [f"best<{bound!r}"])
@@ -146,13 +146,13 @@ def has(value: Any) -> bool:
     return value is not None and not (isinstance(value, float) and isnan(value))
 
 
-def known(rows: list[Row], key: str) -> list[Any]:
+def known(rows: list[RunRow], key: str) -> list[Any]:
     return [row.value(key) for row in rows if has(row.value(key))]
 
 
 @given(LISTS, ANY, st.booleans())
 def test_every_run_stays_and_those_without_a_value_are_last(
-    rows: list[Row], key: str, reverse: bool
+    rows: list[RunRow], key: str, reverse: bool
 ) -> None:
     found = ordered(rows, key, reverse)
     assert sorted(map(id, found)) == sorted(map(id, rows))
@@ -162,7 +162,7 @@ def test_every_run_stays_and_those_without_a_value_are_last(
 
 @given(LISTS, ANY, st.booleans())
 def test_the_order_is_stable_and_ordering_again_changes_nothing(
-    rows: list[Row], key: str, reverse: bool
+    rows: list[RunRow], key: str, reverse: bool
 ) -> None:
     found = ordered(rows, key, reverse)
     assert list(map(id, ordered(found, key, reverse))) == list(map(id, found))
@@ -173,20 +173,20 @@ def test_the_order_is_stable_and_ordering_again_changes_nothing(
 
 @given(st.data(), LISTS, ANY)
 def test_the_order_does_not_depend_on_how_runs_came(
-    data: st.DataObject, rows: list[Row], key: str
+    data: st.DataObject, rows: list[RunRow], key: str
 ) -> None:
     other = data.draw(st.permutations(rows))
     assert known(ordered(rows, key), key) == known(ordered(other, key), key)
 
 
 @given(LISTS, ANY)
-def test_a_dash_is_the_other_way_round_and_twice_is_none(rows: list[Row], key: str) -> None:
+def test_a_dash_is_the_other_way_round_and_twice_is_none(rows: list[RunRow], key: str) -> None:
     assert ordered(rows, f"-{key}") == ordered(rows, key, reverse=True)
     assert ordered(rows, f"-{key}", reverse=True) == ordered(rows, key)
 
 
 @given(LISTS, st.sampled_from(DRAWN))
-def test_the_best_comes_first(rows: list[Row], key: str) -> None:
+def test_the_best_comes_first(rows: list[RunRow], key: str) -> None:
     values = known(ordered(rows, key), key)
     assert values == sorted(values, reverse=FIGURES[key].high)
 
@@ -198,7 +198,7 @@ def test_what_is_better() -> None:
 
 
 @given(LISTS)
-def test_the_newest_comes_first(rows: list[Row]) -> None:
+def test_the_newest_comes_first(rows: list[RunRow]) -> None:
     times = [row.when for row in by_time(rows)]
     assert times == sorted(times, reverse=True)
     assert [row.when for row in ordered(rows, "when")] == times

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from flexcfl.report.history import Row, details, difference, runs
+from flexcfl.report.history import RunRow, details, difference, runs
 from flexcfl.report.history.diff import DiffView
 from flexcfl.report.history.list_view import COLUMNS, ListView, cell
 from tests.report.folders import construct
@@ -37,7 +37,7 @@ def drawn(shown: object, width: int = 10_000, terminal: bool = True) -> list[str
     return [line.rstrip() for line in text.splitlines()]
 
 
-def fits(line: str, width: int, rows: Sequence[Row]) -> bool:
+def fits(line: str, width: int, rows: Sequence[RunRow]) -> bool:
     """Whether a line fits, or holds nothing but one piece that may be copied."""
     pieces = {cell(row, name) for row in rows for name in [*COLUMNS, "loss", "mine.option"]}
     alone = line.strip().removesuffix(",")
@@ -58,7 +58,9 @@ def test_every_run_is_whole_at_any_width(width: int, folder: Path) -> None:
 
 @settings(max_examples=50)
 @given(st.lists(ROWS, min_size=1, max_size=5), st.integers(20, 200))
-def test_no_line_is_wider_than_the_terminal_and_none_moves_it(rows: list[Row], width: int) -> None:
+def test_no_line_is_wider_than_the_terminal_and_none_moves_it(
+    rows: list[RunRow], width: int
+) -> None:
     lines = drawn(ListView(rows, ["loss", "mine.option"]), width)
     assert all(fits(line, width, rows) for line in lines)
     assert all(line.isprintable() for line in lines)

@@ -2,7 +2,7 @@
 
 from flexcfl.report.history.diff import Difference, difference
 from flexcfl.report.history.finding import History, runs
-from flexcfl.report.history.rows import Row
+from flexcfl.report.history.rows import RunRow
 from flexcfl.report.history.run_details import RunDetails, details
 
-__all__ = ["Difference", "History", "Row", "RunDetails", "details", "difference", "runs"]
+__all__ = ["Difference", "History", "RunDetails", "RunRow", "details", "difference", "runs"]

@@ -12,7 +12,7 @@ from flexcfl import lines
 from flexcfl.errors import printable
 from flexcfl.lines import whole
 from flexcfl.record.summary import Summary
-from flexcfl.report.history.run_details import Group, RunDetails
+from flexcfl.report.history.run_details import GroupDetails, RunDetails
 from flexcfl.report.terminal.settings import WIDTH, Rows, listed, plain, show
 from flexcfl.report.terminal.summary import MANY, figures
 
@@ -105,7 +105,7 @@ def _extent(run: RunDetails) -> str:
     return f"{known.min():.1%} to {known.max():.1%}, rounds {first} to {last}"
 
 
-def _groups(groups: Sequence[Group]) -> str:
+def _groups(groups: Sequence[GroupDetails]) -> str:
     if len(groups) < 2:
         return ""
     if len(groups) > MANY:

@@ -10,7 +10,15 @@ from typing import TypeVar
 from flexcfl.errors import SettingsError
 from flexcfl.record.lock import is_held
 from flexcfl.record.reading import found, outline
-from flexcfl.report.history.rows import Row, by_time, key_of, known_key, matching, ordered, row_of
+from flexcfl.report.history.rows import (
+    RunRow,
+    by_time,
+    key_of,
+    known_key,
+    matching,
+    ordered,
+    row_of,
+)
 
 __all__ = ["History", "folders_of_runs", "readable", "runs"]
 
@@ -22,7 +30,7 @@ Read = TypeVar("Read")
 class History:
     """Runs, the newest first; ``left_out`` says in sentences which cannot be read, and why."""
 
-    rows: Sequence[Row]
+    rows: Sequence[RunRow]
     left_out: Sequence[str] = ()
 
     @classmethod
@@ -37,7 +45,7 @@ class History:
         sort: str | None = None,
         reverse: bool = False,
         limit: int | None = None,
-    ) -> list[Row]:
+    ) -> list[RunRow]:
         """Return the runs of which all conditions are true, in an order, and at most so many."""
         if limit is not None and limit < 1:
             raise SettingsError(f"limit must be at least 1, not {limit}: leave it out to see all.")
@@ -71,7 +79,7 @@ def runs(
     sort: str | None = None,
     reverse: bool = False,
     limit: int | None = None,
-) -> list[Row]:
+) -> list[RunRow]:
     """Return the runs in some folders, finished or not, as rows of settings and figures.
 
     Args:
@@ -110,7 +118,7 @@ def folders_of_runs(folders: Iterable[str | Path]) -> list[Path]:
     return [each for each in there if _has_runs(each)] or there[:1]
 
 
-def _row(path: Path) -> Row:
+def _row(path: Path) -> RunRow:
     held = is_held(path)  # before it is read: one that is finished meanwhile was not interrupted
     run = outline(path)
     return row_of(run, held, run.so_far if run.summary is None else run.summary)

@@ -11,7 +11,7 @@ from rich.text import Text
 from flexcfl.errors import printable
 from flexcfl.lines import Folded, whole
 from flexcfl.record.summary import FIGURES
-from flexcfl.report.history.rows import Row
+from flexcfl.report.history.rows import RunRow
 from flexcfl.report.terminal.settings import named, plain
 
 __all__ = ["GAP", "UNKNOWN", "ListView", "cell", "labelled", "table"]
@@ -37,7 +37,7 @@ READING = (
 class ListView:
     """Runs that can be printed; ``asked`` are settings and figures that somebody asked for."""
 
-    rows: Sequence[Row]
+    rows: Sequence[RunRow]
     asked: Sequence[str] = ()
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -76,7 +76,7 @@ class ListView:
         return [name for name in names if name in kept]
 
 
-def cell(row: Row, name: str, plainly: bool = False) -> str:
+def cell(row: RunRow, name: str, plainly: bool = False) -> str:
     """Return what a list says of a run in a column; for programs without spaces and commas."""
     value = row.value(name)
     if name == "rounds":
@@ -92,7 +92,7 @@ def cell(row: Row, name: str, plainly: bool = False) -> str:
     return printable(plain(value))
 
 
-def _rounds(row: Row) -> str:
+def _rounds(row: RunRow) -> str:
     total = plain(row.settings["run.rounds"])
     return total if row.state == "finished" else f"{row.figures['done']}/{total}"
 
@@ -107,7 +107,7 @@ def _figure(name: str, value: float | int, plainly: bool) -> str:
     return f"{value:.4g}"
 
 
-def _width(rows: Iterable[Row], name: str) -> int:
+def _width(rows: Iterable[RunRow], name: str) -> int:
     return max(cell_len(text) for text in [name, *(cell(row, name) for row in rows)])
 
 
@@ -128,7 +128,7 @@ def labelled(cells: Iterable[tuple[str, str]]) -> Text:
     return Text(", ").join(Text(f"{head} ") + whole(cell) for head, cell in cells)
 
 
-def _table(rows: Sequence[Row], names: Sequence[str], plainly: bool = False) -> Table:
+def _table(rows: Sequence[RunRow], names: Sequence[str], plainly: bool = False) -> Table:
     lines = ([Text(cell(row, name, plainly), _style(row, name)) for name in names] for row in rows)
     right = [
         name for name in names if any(isinstance(row.value(name), int | float) for row in rows)
@@ -136,24 +136,24 @@ def _table(rows: Sequence[Row], names: Sequence[str], plainly: bool = False) -> 
     return table(names, lines, right)
 
 
-def _style(row: Row, name: str) -> str:
+def _style(row: RunRow, name: str) -> str:
     if name == "state":
         return STYLES.get(row.state, "")
     return "bold" if name == "folder" else ""
 
 
-def _blocks(rows: Iterable[Row], names: Sequence[str]) -> RenderResult:
+def _blocks(rows: Iterable[RunRow], names: Sequence[str]) -> RenderResult:
     """Put below each other what does not fit beside each other."""
     for row in rows:
         yield Folded(whole(cell(row, "folder"), "bold"))
         yield Folded(_row_text(row, [name for name in names if name != "folder"]), Text(" " * GAP))
 
 
-def _row_text(row: Row, names: Iterable[str]) -> Text:
+def _row_text(row: RunRow, names: Iterable[str]) -> Text:
     return labelled((name, cell(row, name)) for name in names)
 
 
-def _remarks(rows: Sequence[Row], same: Sequence[str], missing: Sequence[str]) -> RenderResult:
+def _remarks(rows: Sequence[RunRow], same: Sequence[str], missing: Sequence[str]) -> RenderResult:
     yield Text("")
     if same:
         yield Folded(

@@ -26,7 +26,7 @@ from flexcfl.report.terminal.settings import plain
 from flexcfl.settings import assignments, shown
 
 __all__ = [
-    *("Row", "asked_for", "by_time", "content_of", "flat_settings", "key_of", "known_key"),
+    *("RunRow", "asked_for", "by_time", "content_of", "flat_settings", "key_of", "known_key"),
     *("matching", "ordered", "row_of"),
 ]
 
@@ -49,7 +49,7 @@ DESCENDING = "-"  # before a key: the other way round
 
 
 @dataclass(frozen=True)
-class Row:
+class RunRow:
     """A run: ``settings`` by names such as ``run.seed``, ``figures`` by names such as ``final``.
 
     Figures are those so far of a run that is not finished, and None where there is none.
@@ -89,10 +89,10 @@ class Row:
         return {"folder": str(self.folder), "state": self.state, "when": when}
 
 
-def row_of(run: Record, held: bool, known: Mapping[str, Any]) -> Row:
+def row_of(run: Record, held: bool, known: Mapping[str, Any]) -> RunRow:
     """Return the row of a run; ``known`` is its summary, or what takes its place."""
     state, settings = state_of(run.summary is not None, held), flat_settings(run.settings)
-    return Row(run.path, state, _when(run.path), settings, figures_in(known), run.summary)
+    return RunRow(run.path, state, _when(run.path), settings, figures_in(known), run.summary)
 
 
 def _when(path: Path) -> datetime:
@@ -121,7 +121,7 @@ def flat_settings(tables: Tables) -> dict[str, Any]:
     }
 
 
-def known_key(key: str, rows: Iterable[Row]) -> str:
+def known_key(key: str, rows: Iterable[RunRow]) -> str:
     """Return the name of a setting or a figure, or say which one may have been meant."""
     own = {name for row in rows for name in row.settings}
     known = {*FACTS, *FIGURES, *SHORT, *spellings(), *own}
@@ -141,7 +141,7 @@ class _Condition:
     text: str
     asked: Any
 
-    def holds(self, row: Row) -> bool:
+    def holds(self, row: RunRow) -> bool:
         """Whether a run is so; what it does not have is ``none``, and neither more nor less."""
         value = row.value(self.key)
         if self.sign in COMPARED:
@@ -165,7 +165,7 @@ class _Condition:
         return same_kind and bool(value == self.asked)
 
 
-def matching(rows: Iterable[Row], words: Iterable[str]) -> list[Row]:
+def matching(rows: Iterable[RunRow], words: Iterable[str]) -> list[RunRow]:
     """Return the runs of which all conditions, words such as ``final>=0.9``, are true."""
     rows = list(rows)
     conditions = [_condition(word, rows) for word in words]
@@ -180,7 +180,7 @@ def asked_for(words: Iterable[str], sort: str | None) -> list[str]:
     return list(dict.fromkeys(short.get(key, key) for key in keys))
 
 
-def _condition(word: str, rows: Sequence[Row]) -> _Condition:
+def _condition(word: str, rows: Sequence[RunRow]) -> _Condition:
     parts = CONDITION.fullmatch(word)
     if parts is None:
         raise SettingsError(
@@ -217,7 +217,7 @@ def _numeric(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def by_time(rows: Iterable[Row]) -> list[Row]:
+def by_time(rows: Iterable[RunRow]) -> list[RunRow]:
     """Return runs with the newest first; those of one moment by their folders."""
     return sorted(rows, key=lambda row: (-row.when.timestamp(), str(row.folder)))
 
@@ -227,7 +227,7 @@ def key_of(order: str) -> str:
     return order.removeprefix(DESCENDING)
 
 
-def ordered(rows: Sequence[Row], key: str, reverse: bool = False) -> list[Row]:
+def ordered(rows: Sequence[RunRow], key: str, reverse: bool = False) -> list[RunRow]:
     """Return runs by a key: figures with the best first, times with the newest, else ascending.
 
     With ``reverse``, or with ``-`` before the key, it is the other way round. Runs that have no

@@ -26,9 +26,9 @@ from flexcfl.record.reading import as_damage_error, found, read
 from flexcfl.record.record import Record
 from flexcfl.record.summary import Summary
 from flexcfl.record.tables import GROUPS, LEDGER, ROUNDS, Columns
-from flexcfl.report.history.rows import Row, content_of, flat_settings, row_of
+from flexcfl.report.history.rows import RunRow, content_of, flat_settings, row_of
 
-__all__ = ["Group", "RunDetails", "details"]
+__all__ = ["GroupDetails", "RunDetails", "details"]
 
 OURS: Mapping[str, Mapping[str, Any]] = {"data": DATASETS.ours, "algorithm": ALGORITHMS.ours}
 # What a run's folder may hold, in words.
@@ -56,7 +56,7 @@ CONTENTS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Group:
+class GroupDetails:
     """A group as it was in the last round: its clients, and how well they are served."""
 
     group: int
@@ -74,11 +74,11 @@ class RunDetails:
     the command to go on with it or to run it again, empty where it takes more than one.
     """
 
-    row: Row
+    row: RunRow
     tables: Tables
     defaults: Mapping[str, Any]
     accuracy: NDArray[np.float64]
-    groups: Sequence[Group]
+    groups: Sequence[GroupDetails]
     traffic: Mapping[str, Cost]
     files: Mapping[str, str]
     versions: Mapping[str, str]
@@ -151,12 +151,12 @@ def _defaults(tables: Tables) -> dict[str, Any]:
     return {name: usual.get(name) for name in own if own[name] != usual.get(name)}
 
 
-def _groups(table: Columns, done: int) -> list[Group]:
+def _groups(table: Columns, done: int) -> list[GroupDetails]:
     """Return the groups of the last round; one that is being written may not be ``done`` yet."""
     last = table["round"] == min(done, int(table["round"].max(initial=0)))
     columns = (table[name][last].tolist() for name in ("group", "clients", "accuracy"))
     return [
-        Group(group, clients, None if np.isnan(accuracy) else accuracy)
+        GroupDetails(group, clients, None if np.isnan(accuracy) else accuracy)
         for group, clients, accuracy in zip(*columns, strict=True)
     ]
 

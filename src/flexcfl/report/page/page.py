@@ -25,14 +25,14 @@ from flexcfl.report.charts.palette import DARK
 from flexcfl.report.page import text
 from flexcfl.report.page.report import Report, Setting
 
-__all__ = ["REPORT", "Table", "html", "state", "write"]
+__all__ = ["REPORT", "PageTable", "html", "state", "write"]
 
 REPORT = "report.html"
 COMPRESSION = 6  # how hard is tried to make the page small: more takes longer for little
 
 
 @dataclass(frozen=True)
-class Table:
+class PageTable:
     """A further table of a page: its title, its head, its lines and notes on how to read it."""
 
     title: str
@@ -70,7 +70,7 @@ def html(
     name: str | None = None,
     *,
     live: bool = False,
-    table: Table | None = None,
+    table: PageTable | None = None,
     beside: Path | None = None,
 ) -> str:
     """Return the page; a ``live`` one asks its server for what it shows, again and again.
