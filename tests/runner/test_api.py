@@ -196,7 +196,7 @@ def test_labels_are_there_before_the_first_round(
         seen.extend(sorted(path.name for path in folder.iterdir() if path.suffix == ".csv"))
         raise TrainingError("This is a test.")
 
-    monkeypatch.setattr("flexcfl.runner.loop._Course.start", failing)
+    monkeypatch.setattr("flexcfl.algorithms.FedAvg.start", failing)
     with pytest.raises(TrainingError, match="a test"):
         flexcfl.run(dataset=blobs, out=folder, **FEDAVG)
     assert seen == ["labels.csv"]

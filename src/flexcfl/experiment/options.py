@@ -29,9 +29,10 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Option:
-    """An option: the setting that it stands for, if it does, and what is said of it.
+    """An option: the setting that it stands for, if it does, and its descriptions.
 
-    ``help`` is what the command says, ``python`` what Python says where it takes more than a name.
+    ``help`` is that of the command, ``python`` that of a docstring where Python takes more than a
+    name.
     ``kind`` is the type of a value on the command line.
     """
 
@@ -191,7 +192,7 @@ def with_options(kinds: type[Any]) -> Callable[[FunctionT], FunctionT]:
         ]
         parameters = [*first, *options, *own[len(first) :]]
         function.__dict__["__signature__"] = signature.replace(parameters=parameters)
-        function.__doc__ = (function.__doc__ or "").replace(PLACE, _told(kinds))
+        function.__doc__ = (function.__doc__ or "").replace(PLACE, _descriptions(kinds))
         return function
 
     return shown
@@ -203,7 +204,7 @@ def _kind(kinds: type[Any], name: str) -> Any:
     return getattr(kind, "__forward_arg__", kind)
 
 
-def _told(kinds: type[Any]) -> str:
+def _descriptions(kinds: type[Any]) -> str:
     """Return what a docstring says of options, one after the other."""
     lines = (f"{name}: {DECLARED[name].meaning}" for name in names_of(kinds))
     return "\n        ".join(lines)

@@ -18,11 +18,11 @@ from flexcfl.runner.result import Run
 __all__ = [
     "Beginning",
     "Callback",
-    "Company",
+    "Followers",
     "Tell",
     "View",
-    "accompanied",
     "callback_list",
+    "following",
     "remark",
 ]
 
@@ -103,25 +103,25 @@ def remark(sentence: str) -> None:
 
 
 @contextmanager
-def accompanied(
+def following(
     callbacks: Iterable[Callback], beginning: Beginning, tell: Tell = remark
-) -> Iterator["Company"]:
+) -> Iterator["Followers"]:
     """Tell callbacks that a run begins, and that it was broken off if it does not come to its end.
 
     ``tell`` is told of those that fail where the run goes on without them.
     """
-    company = Company(beginning, tell)
+    followers = Followers(beginning, tell)
     try:
-        company.begin(callbacks)
-        yield company
+        followers.begin(callbacks)
+        yield followers
     except BaseException as error:
-        company.break_off(error)
+        followers.break_off(error)
         raise
 
 
 @dataclass(eq=False)
-class Company:
-    """The callbacks that still accompany a run."""
+class Followers:
+    """The callbacks that still follow a run."""
 
     beginning: Beginning
     tell: Tell
@@ -131,21 +131,21 @@ class Company:
         """Tell all callbacks that the run begins."""
         for each in callbacks:
             self.members.append(each)
-            with self._spared(each, SettingsError):
+            with self._unless_optional(each, SettingsError):
                 each.begin(self.beginning)
 
     def rounds(self, rounds: Iterator[Round]) -> Iterator[Round]:
         """Hand on the rounds, each once all callbacks have heard of it."""
         for done in rounds:
             for each in tuple(self.members):
-                with self._spared(each):
+                with self._unless_optional(each):
                     each.round(done)
             yield done
 
     def end(self, run: Run) -> None:
         """Tell all callbacks that the run is finished."""
         for each in tuple(self.members):
-            with self._spared(each):
+            with self._unless_optional(each):
                 each.end(run)
             self._leave(each)
 
@@ -156,7 +156,7 @@ class Company:
                 each.break_off(error)
 
     @contextmanager
-    def _spared(self, each: Callback, *refusals: type[Exception]) -> Iterator[None]:
+    def _unless_optional(self, each: Callback, *refusals: type[Exception]) -> Iterator[None]:
         """Spare a run what an optional callback raises, but for refusals."""
         try:
             yield

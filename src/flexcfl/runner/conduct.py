@@ -58,14 +58,13 @@ def conduct(
     if isinstance(folder, Path):
         check_free(folder, hosting.beside)
     prepared = _prepared(resolved, file, own, console, hosting)
+    view = _view(prepared, console)
     if folder is None:
-        view = _view(prepared, console)
         run = execute(prepared, view, hosting=hosting, callbacks=callbacks)
     else:
         out = folder if isinstance(folder, Path) else None
         claim = claimed(out, resolved.experiment, hosting.beside)
         with claim as path, _going_on(path, console, stoppable) as stop:
-            view = _view(prepared, console)
             run = execute(prepared, view, RunFolder(path), stop, None, hosting, callbacks)
     show(results(run), console)
     return run

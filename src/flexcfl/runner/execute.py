@@ -20,7 +20,7 @@ from flexcfl.record.places import CHECKPOINTS
 from flexcfl.record.record import founders_of
 from flexcfl.record.tables import GROUPS, ROUNDS, TABLES, Round, tabled
 from flexcfl.runner import artifacts
-from flexcfl.runner.callbacks import Beginning, Callback, Tell, View, accompanied, remark
+from flexcfl.runner.callbacks import Beginning, Callback, Tell, View, following, remark
 from flexcfl.runner.hosting import SIMULATED, Hosting
 from flexcfl.runner.loop import World, train
 from flexcfl.runner.origin import Origin
@@ -50,7 +50,7 @@ def execute(
     there is a checkpoint before that. ``hosting`` says where the clients are, and ``callbacks`` are
     told of everything. ``tell`` passes on what a person should know.
     """
-    with accompanied(callbacks, _beginning(prepared, folder, restored), tell) as company:
+    with following(callbacks, _beginning(prepared, folder, restored), tell) as followers:
         started = perf_counter() - (restored.about.seconds if restored else 0)
         world, labels = hosting.world(prepared), hosting.labels(prepared)
         if restored is not None and restored.memory is not None:
@@ -59,10 +59,10 @@ def execute(
         known = (prepared, labels, world.memory, lambda: perf_counter() - started)
         with _recorded(folder, _Running(*known, stop or Stop()), restored) as recorded:
             # The view is outermost so that it can clean up if a callback raises.
-            for done in view(company.rounds(recorded(_rounds(prepared, world, restored)))):
+            for done in view(followers.rounds(recorded(_rounds(prepared, world, restored)))):
                 kept.take(done)
         run = _finished(prepared, kept, labels, world.releases, folder, started)
-        company.end(run)
+        followers.end(run)
     return run
 
 

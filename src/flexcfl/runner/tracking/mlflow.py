@@ -47,7 +47,7 @@ class MLflow(Callback):
 
     def check(self) -> None:
         """Find out whether MLflow is installed and its store can be reached."""
-        with _told(SettingsError, ", then try again"):
+        with _as_user_error(SettingsError, ", then try again"):
             client = _mlflow().MlflowClient()
             client.search_experiments(max_results=1)
             # Made here and now, so that runs side by side find it.
@@ -57,7 +57,7 @@ class MLflow(Callback):
         """Begin a run in MLflow, or go on with the one of this folder."""
         self.check()
         self._run, self._folder, self._known = None, beginning.folder, set()
-        with _told():
+        with _as_user_error():
             if not self._go_on(_kept(beginning.folder)):
                 self._start(beginning)
             for number, values in logged.past(beginning):
@@ -68,12 +68,12 @@ class MLflow(Callback):
         if self._folder is not None and self._run is not None:
             write(self._folder, FILE, f"{self._run}\n".encode())
             self._folder = None
-        with _told():
+        with _as_user_error():
             self._log(done.figures.round, logged.round_values(done.figures, done.groups))
 
     def end(self, run: Run) -> None:
         """Log the summary in the last round, and end the run."""
-        with _told():
+        with _as_user_error():
             self._send(run.summary["rounds"], logged.summary_values(run.summary))
             self._end("FINISHED")
 
@@ -165,7 +165,7 @@ def _parts(items: list[Any], most: int) -> Iterator[list[Any]]:
 
 
 @contextmanager
-def _told(kind: type[FlexcflError] = TrainingError, then: str = "") -> Iterator[None]:
+def _as_user_error(kind: type[FlexcflError] = TrainingError, then: str = "") -> Iterator[None]:
     """Say in a sentence that MLflow cannot do its part."""
     mlflow = _mlflow()
     try:
