@@ -11,18 +11,8 @@ from flexcfl import disk
 from flexcfl.errors import SettingsError
 
 __all__ = [
-    "CHECKPOINTS",
-    "LOGS",
-    "NODES",
-    "apart",
-    "as_folder_error",
-    "check_free",
-    "command",
-    "entered",
-    "made",
-    "named",
-    "remove",
-    "taken",
+    *("CHECKPOINTS", "LOGS", "NODES", "apart", "as_folder_error", "check_free", "command"),
+    *("entered", "made", "named", "remove", "taken"),
 ]
 
 # What Windows keeps for devices, in any letters and with any ending.

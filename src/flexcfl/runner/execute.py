@@ -25,7 +25,7 @@ from flexcfl.runner.hosting import SIMULATED, Hosting
 from flexcfl.runner.loop import World, train
 from flexcfl.runner.origin import Origin
 from flexcfl.runner.prepare import Prepared
-from flexcfl.runner.restoring import About, Restored, Table
+from flexcfl.runner.restoring import CheckpointInfo, Restored, TableExtent
 from flexcfl.runner.result import Run
 from flexcfl.runner.stopping import Stop, StoppedError
 from flexcfl.runner.summary import summarised
@@ -139,9 +139,9 @@ class _Recorder:
 
     def _checkpoint(self, number: int, state: Any, memory: Any) -> Checkpoint:
         arrays: list[NDArray[Any]] = []
-        extents = tuple(Table(*each) for each in self.folder.extents.items())
+        extents = tuple(TableExtent(*each) for each in self.folder.extents.items())
         content = {
-            "about": flattened(About(self.origin, self.run.seconds(), extents), arrays),
+            "about": flattened(CheckpointInfo(self.origin, self.run.seconds(), extents), arrays),
             "state": flattened(state, arrays),
             "world": flattened(memory, arrays),
         }

@@ -25,15 +25,8 @@ from flexcfl.runner.origin import Origin
 from flexcfl.runner.prepare import Prepared
 
 __all__ = [
-    "WRONG",
-    "About",
-    "Restored",
-    "Table",
-    "check_arrays",
-    "check_own",
-    "own_parts",
-    "restored",
-    "served",
+    *("WRONG", "CheckpointInfo", "Restored", "TableExtent", "check_arrays", "check_own"),
+    *("own_parts", "restored", "served"),
 ]
 
 # What arrays of wrong sizes lead to, wherever they are used.
@@ -41,7 +34,7 @@ WRONG = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
 @dataclass(frozen=True)
-class Table:
+class TableExtent:
     """How far a table went when a checkpoint was made."""
 
     name: str
@@ -49,12 +42,12 @@ class Table:
 
 
 @dataclass(frozen=True)
-class About:
+class CheckpointInfo:
     """What a checkpoint holds beside the states of the algorithm and of the world."""
 
     origin: Origin
     seconds: float
-    tables: tuple[Table, ...]
+    tables: tuple[TableExtent, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +58,7 @@ class Restored:
     """
 
     found: Found
-    about: About
+    about: CheckpointInfo
     past: Past | None
     serving: Serving | None
     memory: Any
@@ -143,10 +136,10 @@ def _origin(folder: Path) -> Origin | None:
     return None
 
 
-def _about(content: Any, arrays: Sequence[NDArray[Any]]) -> About:
+def _about(content: Any, arrays: Sequence[NDArray[Any]]) -> CheckpointInfo:
     if not isinstance(content, dict) or content.keys() != {"about", "state", "world"}:
         raise UnfitError("it is not of a run")
-    about: About = rebuilt(About, content["about"], arrays)
+    about: CheckpointInfo = rebuilt(CheckpointInfo, content["about"], arrays)
     names = {table.name for table in about.tables}
     if not (0 <= about.seconds < inf and names <= TABLES.keys()):
         raise UnfitError("it is not of a run")
@@ -183,7 +176,7 @@ def _fitting(
     return Restored(found, about, past, serving, memory, rows, tuple(remarks))
 
 
-def _check_hosting(about: About, hosting: Hosting) -> None:
+def _check_hosting(about: CheckpointInfo, hosting: Hosting) -> None:
     """Refuse to go on in this process with clients that are on nodes: messages went to them."""
     if hosting is SIMULATED and any(table.name == MESSAGES for table in about.tables):
         raise SettingsError(
