@@ -167,7 +167,7 @@ def test_a_tree_of_clusters_that_leads_in_circles_is_refused(
     place = at(body, (*STATE, "first_child"))
     arrays[place] = np.ones_like(arrays[place])  # node 1 would be its own child
     lay(folder, body, arrays)
-    assert "leads in a circle" in (resume(folder) or "")
+    assert "has a cycle" in (resume(folder) or "")
 
 
 def test_a_round_of_which_there_cannot_be_so_many_is_refused(
