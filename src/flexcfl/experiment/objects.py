@@ -10,6 +10,8 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import tomli_w
+
 from flexcfl.algorithms import name_and_settings
 from flexcfl.data import DATASETS, Federation
 from flexcfl.errors import SettingsError
@@ -149,28 +151,13 @@ def _named(table: str, given: Any, *, alone: bool) -> Named | None:
         return name, {}
     try:
         made = given if is_object else kind()
-        options = {each.name: None for each in fields(made)} | _plain(made)
-        again = validated(kind, {key: own for key, own in options.items() if own is not None}, "")
-    except RAISED:  # of a class that is the caller's own
+        options = plain_table(made)
+        tomli_w.dumps(options)  # or raise an error
+        again = plain_table(validated(kind, options, ""))
+    except RAISED:  # also of a class that is the caller's own
         return None
-    return (name, options) if plain_table(again) == plain_table(made) else None
-
-
-def _plain(made: Any) -> dict[str, Any]:
-    """Return the options of an object, or raise a ``TypeError`` where a file cannot have them."""
-    options = plain_table(made)
-    for value in _inside(options):
-        if not isinstance(value, bool | int | float | str):
-            raise TypeError(f"{value!r:.60} cannot be written down")
-    return options
-
-
-def _inside(value: Any) -> list[Any]:
-    if isinstance(value, Mapping):
-        return [inner for each in value.values() for inner in _inside(each)]
-    if isinstance(value, list):
-        return [inner for each in value for inner in _inside(each)]
-    return [value]
+    known = {each.name: None for each in fields(made)}
+    return (name, known | options) if again == options else None
 
 
 def _name_of_ours(table: str, kind: object) -> str | None:
