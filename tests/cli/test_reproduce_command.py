@@ -158,7 +158,9 @@ def test_a_table_is_left_with_all_its_runs(whole: Path) -> None:
 def test_a_second_call_and_the_figure_of_the_same_runs_run_nothing(
     whole: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flexcfl.comparison.pool.Process", None)  # nobody is there to run anything
+    monkeypatch.setattr(
+        "flexcfl.comparison.worker_pool.WorkerProcess", None
+    )  # nobody is there to run anything
     runs, tables = states(whole / "runs"), contents(whole, ".csv", ".md", ".txt")
     assert main([*TABLE, "--out", str(whole)]) == 0
     shown = capsys.readouterr().out

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from flexcfl.comparison import Comparison
-from flexcfl.comparison.messages import Done
+from flexcfl.comparison.worker_messages import Done
 
 
 @pytest.fixture

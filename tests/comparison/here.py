@@ -7,15 +7,15 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from flexcfl.comparison import pool
-from flexcfl.comparison.messages import Message, Task
-from flexcfl.comparison.worker import RunWorker, failure
+from flexcfl.comparison import worker_pool
+from flexcfl.comparison.worker import RunWorker, failure_message
+from flexcfl.comparison.worker_messages import Message, Task
 from flexcfl.data import Federation, IndexLists
 
 __all__ = ["Here", "all_done_here", "federation"]
 
 
-class Here(pool.Process):
+class Here(worker_pool.WorkerProcess):
     """Stands for a worker process: does a run in this one, as soon as it is told to."""
 
     def __post_init__(self) -> None:
@@ -30,7 +30,7 @@ class Here(pool.Process):
         try:
             self._worker.do(item, self._answer)
         except Exception as error:
-            self._answer(failure(error, self._worker.begun))
+            self._answer(failure_message(error, self._worker.begun))
 
     def _answer(self, message: Message) -> None:
         self.inbox.put((self, pickle.loads(pickle.dumps(message))))
@@ -47,7 +47,7 @@ class Here(pool.Process):
 def all_done_here() -> Iterator[None]:
     """Let comparisons do all runs in this process, which saves others their imports."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pool, "Process", Here)
+        patch.setattr(worker_pool, "WorkerProcess", Here)
         yield
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import flexcfl
-from flexcfl.comparison import Comparison, api, pool
+from flexcfl.comparison import Comparison, api, worker_pool
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.objects import user_objects
 from flexcfl.record.tables import Round
@@ -159,7 +159,7 @@ def test_callbacks_follow_every_run_in_this_process(
     diary, out = Diary(), tmp_path / "out"
     options: dict[str, Any] = {"dataset": federation(), "seeds": 1, "rounds": 2}
     with monkeypatch.context() as patch:
-        patch.setattr(pool, "Process", None)
+        patch.setattr(worker_pool, "WorkerProcess", None)
         found = api.compare(["fedavg", "ifca"], callbacks=[diary], out=out, **options)
         assert diary.heard == [
             *("fedavg 0 after 0: fedavg-seed0", *whole),

@@ -12,9 +12,9 @@ import pytest
 from rich.console import Console
 
 from flexcfl.comparison import Comparison
-from flexcfl.comparison.display import settings, show_results
-from flexcfl.comparison.messages import Done
-from flexcfl.comparison.plan import planned
+from flexcfl.comparison.display import settings_rows, show_results
+from flexcfl.comparison.plan import plan_runs
+from flexcfl.comparison.worker_messages import Done
 from flexcfl.experiment.layers import spoken
 
 
@@ -97,8 +97,8 @@ def test_a_single_seed_has_no_spread_and_what_is_not_measured_is_a_dash(
 
 
 def test_settings_are_told_once_if_all_have_them() -> None:
-    runs = planned(["fedavg", "ifca", "flexcfl"], 5, spoken({"rate": 0.07}, {}))
-    rows = {name: text.plain for name, text in settings(runs, jobs=2).items()}
+    runs = plan_runs(["fedavg", "ifca", "flexcfl"], 5, spoken({"rate": 0.07}, {}))
+    rows = {name: text.plain for name, text in settings_rows(runs, jobs=2).items()}
     assert "rate 0.07" in rows["local"]
     assert rows["seeds"] == "0 to 4"
     assert rows["runs"] == "15, 2 at a time"
@@ -109,8 +109,8 @@ def test_settings_are_told_once_if_all_have_them() -> None:
 
 
 def test_a_single_algorithm_can_be_shown_too() -> None:
-    runs = planned(["ifca"], 1, spoken({"groups": 4}, {}))
-    rows = {name: text.plain for name, text in settings(runs, jobs=1).items()}
+    runs = plan_runs(["ifca"], 1, spoken({"groups": 4}, {}))
+    rows = {name: text.plain for name, text in settings_rows(runs, jobs=1).items()}
     assert rows["algorithm"].startswith("ifca, groups 4")
     assert rows["runs"] == "1, one by one"
     assert "ifca" not in rows

@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 
 from flexcfl.algorithms import ALGORITHMS
-from flexcfl.comparison.plan import DEFAULT, PlannedRun, own_settings, planned, shared_settings
+from flexcfl.comparison.plan import DEFAULT, PlannedRun, own_settings, plan_runs, shared_settings
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.layers import spoken
 
 
 def plan(*names: str, seeds: int = 1, **assigned: Any) -> dict[str, PlannedRun]:
     layer = spoken({}, {key.replace("__", "."): value for key, value in assigned.items()})
-    return {run.folder: run for run in planned(names, seeds, layer)}
+    return {run.folder: run for run in plan_runs(names, seeds, layer)}
 
 
 def test_every_algorithm_has_every_seed_and_they_go_ahead_side_by_side() -> None:

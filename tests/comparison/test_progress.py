@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from flexcfl.comparison.live import progress_view, watched
-from flexcfl.comparison.messages import Done, Event, Resumed, RoundDone, Started, Work
-from flexcfl.comparison.plan import PlannedRun, planned
+from flexcfl.comparison.live import progress_view, with_live_display
+from flexcfl.comparison.plan import PlannedRun, plan_runs
 from flexcfl.comparison.progress import ComparisonProgress, Progress, clock
+from flexcfl.comparison.worker_messages import Done, Event, Resumed, RoundDone, RunSpec, Started
 from flexcfl.experiment.layers import spoken
 
 NOTHING: Any = {}  # of a summary
 
 ROUNDS, FEW = 100, 4
-RUNS = planned(["fedavg", "ifca"], 1, spoken({"rounds": ROUNDS}, {}))
+RUNS = plan_runs(["fedavg", "ifca"], 1, spoken({"rounds": ROUNDS}, {}))
 
 costs = st.floats(0.1, 100)
 
@@ -37,7 +37,7 @@ def progress(quick: float, slow: float) -> tuple[Progress, Clock]:
     """Return the progress of two runs whose rounds cost so much."""
     now = Clock()
 
-    def cost(run: Work) -> float:
+    def cost(run: RunSpec) -> float:
         return quick if run.folder == RUNS[0].folder else slow
 
     return Progress(RUNS, cost, now), now
@@ -104,7 +104,7 @@ def seconds_left(found: Progress) -> int:
 
 @pytest.fixture
 def runs() -> tuple[PlannedRun, ...]:
-    return planned(["fedavg", "ifca"], 2, spoken({"rounds": FEW}, {}))
+    return plan_runs(["fedavg", "ifca"], 2, spoken({"rounds": FEW}, {}))
 
 
 def events_of(run: PlannedRun, rounds: int = FEW) -> Iterator[Event]:
@@ -151,7 +151,9 @@ def test_all_events_are_handed_on_and_shown(runs: tuple[PlannedRun, ...], termin
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=terminal, width=90, color_system=None)
     events = [event for run in runs for event in events_of(run)]
-    assert list(watched(iter([None, *events, None]), progress_view(runs), console)) == events
+    assert (
+        list(with_live_display(iter([None, *events, None]), progress_view(runs), console)) == events
+    )
     text = screen.getvalue()
     assert "4 of 4 runs done after" in text
     if terminal:
@@ -164,7 +166,9 @@ def test_all_events_are_handed_on_and_shown(runs: tuple[PlannedRun, ...], termin
 
 def test_a_quiet_console_shows_nothing(runs: tuple[PlannedRun, ...]) -> None:
     screen = io.StringIO()
-    list(watched(events_of(runs[0]), progress_view(runs), Console(file=screen, quiet=True)))
+    list(
+        with_live_display(events_of(runs[0]), progress_view(runs), Console(file=screen, quiet=True))
+    )
     assert screen.getvalue() == ""
 
 
@@ -177,7 +181,7 @@ def test_a_clock(seconds: float, words: str) -> None:
 
 def test_the_time_left_is_judged_by_rounds_and_not_by_the_start_of_processes() -> None:
     time = 0.0
-    many = planned(["fedavg"], 2, spoken({"rounds": 100}, {}))
+    many = plan_runs(["fedavg"], 2, spoken({"rounds": 100}, {}))
     found = ComparisonProgress(many, now=lambda: time)
     for number in range(1, 52):
         time = 60.0 + number  # a minute to start, then a second a round
@@ -188,7 +192,7 @@ def test_the_time_left_is_judged_by_rounds_and_not_by_the_start_of_processes() -
 
 def test_what_was_done_earlier_is_counted_but_not_judged_by() -> None:
     time = 0.0
-    many = planned(["fedavg", "ifca"], 2, spoken({"rounds": 100}, {}))
+    many = plan_runs(["fedavg", "ifca"], 2, spoken({"rounds": 100}, {}))
     found = ComparisonProgress(many, now=lambda: time)
     late = np.full(100, np.nan)
     late[50] = 0.75
@@ -209,5 +213,5 @@ def test_runs_that_were_done_earlier_have_no_line_each(runs: tuple[PlannedRun, .
     screen = io.StringIO()
     events: list[Event] = [(run, Done(NOTHING, np.ones(FEW), before=True)) for run in runs[:3]]
     events += events_of(runs[3])
-    list(watched(iter(events), progress_view(runs), Console(file=screen, width=90)))
+    list(with_live_display(iter(events), progress_view(runs), Console(file=screen, width=90)))
     assert [line[:6] for line in screen.getvalue().splitlines()] == ["4 of 4"]

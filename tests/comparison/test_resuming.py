@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from flexcfl.cli import main
-from flexcfl.comparison import api, conduct, pool
-from flexcfl.comparison.messages import Done, Event
+from flexcfl.comparison import api, running, worker_pool
+from flexcfl.comparison.worker_messages import Done, Event
 from flexcfl.errors import SettingsError
 from tests.cli.processes import started
 from tests.comparison.here import Here, all_done_here, federation
@@ -170,16 +170,16 @@ def test_with_data_of_ones_own_the_same_call_goes_on(
     settings: dict[str, Any] = {"seeds": 2, "rounds": 20, "jobs": 1}
 
     def broken_off(*words: Any) -> Iterator[Event | None]:
-        for event in pool.carried_out(*words):
+        for event in worker_pool.run_in_processes(*words):
             yield event
             if event and isinstance(event[1], Done):
                 raise KeyboardInterrupt
 
-    monkeypatch.setattr(conduct, "carried_out", broken_off)
-    monkeypatch.setattr(pool, "Process", Here)
+    monkeypatch.setattr(running, "run_in_processes", broken_off)
+    monkeypatch.setattr(worker_pool, "WorkerProcess", Here)
     with pytest.raises(KeyboardInterrupt):
         api.compare(["fedavg"], dataset=federation(), out=tmp_path / "out", **settings)
-    monkeypatch.setattr(conduct, "carried_out", pool.carried_out)
+    monkeypatch.setattr(running, "run_in_processes", worker_pool.run_in_processes)
     before = times(tmp_path / "out" / "fedavg-seed0")
     with pytest.raises(SettingsError, match="holds another comparison, of other data"):
         api.compare(["fedavg"], dataset=federation(1), out=tmp_path / "out", **settings)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flexcfl.comparison import Comparison, table
-from flexcfl.comparison.messages import Done
+from flexcfl.comparison.worker_messages import Done
 from flexcfl.record.metrics import Figure
 
 

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from flexcfl.comparison.messages import Failed, Faulty
-from flexcfl.comparison.worker import failure
+from flexcfl.comparison.worker import failure_message
+from flexcfl.comparison.worker_messages import Failed, Faulty
 from flexcfl.comparison.worker_process import report_unraisable
 from flexcfl.errors import DiskError, TrainingError
 
@@ -28,7 +28,7 @@ from flexcfl.errors import DiskError, TrainingError
     ],
 )
 def test_what_a_person_can_mend_is_a_sentence(error: Exception, sentence: str) -> None:
-    told = failure(error, begun=True)
+    told = failure_message(error, begun=True)
     assert isinstance(told, Failed)
     assert sentence in told.sentence
     again = pickle.loads(pickle.dumps(told))
@@ -40,7 +40,7 @@ def test_a_fault_of_the_program_is_told_with_its_origin() -> None:
     try:
         raise KeyError("a fault")
     except KeyError as error:
-        told = failure(error, begun=True)
+        told = failure_message(error, begun=True)
     assert isinstance(told, Faulty)
     assert "test_worker_process.py" in told.trace
     assert "a fault" in told.trace

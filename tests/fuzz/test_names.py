@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flexcfl.comparison import folder
-from flexcfl.comparison.plan import planned
+from flexcfl.comparison.plan import plan_runs
 from flexcfl.errors import FlexcflError
 from flexcfl.experiment.layers import Layer
 from flexcfl.experiment.resolve import resolve
@@ -49,7 +49,10 @@ def test_folders_of_runs_and_comparisons_stay_below_theirs(
     base.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(base)
-        runs, comparisons = lifecycle.claimed(None, experiment), folder.claimed(None, experiment)
+        runs, comparisons = (
+            lifecycle.claimed(None, experiment),
+            folder.locked_folder(None, experiment),
+        )
         with runs as run, comparisons as compared:
             assert has_one_name(run, lifecycle.ROOT)
             assert has_one_name(compared, folder.ROOT)
@@ -60,4 +63,4 @@ def test_folders_of_runs_and_comparisons_stay_below_theirs(
 @pytest.mark.parametrize("name", STRANGE_NAMES)
 def test_a_strange_algorithm_is_none(name: str) -> None:
     with pytest.raises(FlexcflError, match="algorithm"):
-        planned([name], 1, Layer("given", {}))
+        plan_runs([name], 1, Layer("given", {}))

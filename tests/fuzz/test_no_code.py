@@ -18,7 +18,7 @@ LOADING = {"torch.load", "np.load", "numpy.load", "torch.jit.load", "torch.hub.l
 IMPORTING = {"importlib", "pkgutil", "zipimport"}
 
 # Private pipes between a comparison and the processes that it started; never a file.
-PICKLES = {"comparison/pool.py", "comparison/worker_process.py"}
+PICKLES = {"comparison/worker_pool.py", "comparison/worker_process.py"}
 # Files of one client, in which objects are refused.
 NPZ = {"data/npz.py"}
 # The one place where code of others is imported, that a person names or has installed for it, and

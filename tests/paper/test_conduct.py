@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from flexcfl.comparison import pool
+from flexcfl.comparison import worker_pool
 from flexcfl.errors import SettingsError
 from flexcfl.paper import conduct as conducting
 from flexcfl.paper.cells import Cell
@@ -27,7 +27,7 @@ def _nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
         raise KeyboardInterrupt
 
     # Not every process: Matplotlib starts one that lists fonts where it draws for the first time.
-    monkeypatch.setattr(pool, "Process", interrupted)
+    monkeypatch.setattr(worker_pool, "WorkerProcess", interrupted)
 
 
 def finish(folder: Path, asked: Request, but: int = 0) -> list[Cell]:
@@ -143,7 +143,7 @@ def test_when_the_time_is_over_before_a_row_is_complete_that_is_said(
         words[-1].asked = 0
         yield from ()
 
-    monkeypatch.setattr(conducting, "carried_out", timed_out)
+    monkeypatch.setattr(conducting, "run_in_processes", timed_out)
     finish(tmp_path, Request(target, ("mnist-mclr",), rounds=3))  # another row, which is there
     screen, asked = io.StringIO(), Request(target, ROW, rounds=6)
     console = Console(file=screen, width=200)

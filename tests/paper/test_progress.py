@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from flexcfl.comparison.messages import Done, Event, RoundDone, Started
+from flexcfl.comparison.worker_messages import Done, Event, RoundDone, Started
 from flexcfl.paper.cells import Cell
 from flexcfl.paper.progress import Matrix, shown
 from tests.paper.constructed import part

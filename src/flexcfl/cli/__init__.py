@@ -31,7 +31,7 @@ from flexcfl.cli import (
     settings,
     train,
 )
-from flexcfl.cli.commands import Command, Group, example
+from flexcfl.cli.commands import Command, CommandGroup, example
 from flexcfl.errors import FlexcflError, data_warnings_to, not_installed, out_of_memory, refused
 
 __all__ = ["app", "main"]
@@ -66,7 +66,7 @@ EXAMPLES: Mapping[Callable[..., None], str] = {
 
 app = typer.Typer(
     name="flexcfl",
-    cls=Group,
+    cls=CommandGroup,
     rich_markup_mode=None,
     help="Clustered federated learning that keeps working when clients differ and change.",
     epilog=example("flexcfl compare fedavg flexcfl --dataset digits"),

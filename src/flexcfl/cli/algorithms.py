@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flexcfl.cli import options
-from flexcfl.cli.commands import print_shown
+from flexcfl.cli.commands import print_to_stdout
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -34,11 +34,11 @@ def algorithms(
     from flexcfl.errors import SettingsError, unknown
 
     if name is None:
-        print_shown(Group(*(_block(each, entry) for each, entry in ALGORITHMS.items())))
+        print_to_stdout(Group(*(_block(each, entry) for each, entry in ALGORITHMS.items())))
         return
     if name not in ALGORITHMS:
         raise SettingsError(unknown("algorithm", name, ALGORITHMS))
-    print_shown(Group(_block(name, ALGORITHMS[name]), *_explained(ALGORITHMS[name].options)))
+    print_to_stdout(Group(_block(name, ALGORITHMS[name]), *_explained(ALGORITHMS[name].options)))
 
 
 def _block(name: str, entry: "AlgorithmEntry") -> "RenderableType":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flexcfl.cli import options
-from flexcfl.cli.commands import print_shown
+from flexcfl.cli.commands import print_to_stdout
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,7 +64,7 @@ def bench(
                 progress.advance(task)
 
             measured.append(measure(work, federation, number, advance))
-    print_shown(table(measured))
+    print_to_stdout(table(measured))
 
 
 def _federation(data: "Path | None", console: "Console") -> "Federation":

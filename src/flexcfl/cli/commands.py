@@ -23,7 +23,7 @@ class _WholeSentences(click.Command):
         return super().get_short_help_str(max(limit, WHOLE))
 
 
-class Group(_WholeSentences, TyperGroup):
+class CommandGroup(_WholeSentences, TyperGroup):
     """A group of commands, whose list has whole sentences."""
 
 
@@ -84,7 +84,7 @@ def _known(ctx: click.Context) -> dict[str, str]:
     return {**{key: how for key, how in settings.items() if how}, **own}
 
 
-def print_shown(shown: "RenderableType") -> None:
+def print_to_stdout(shown: "RenderableType") -> None:
     """Print something on the output of the command."""
     from rich.console import Console
 

@@ -62,12 +62,12 @@ def compare(
     """
     from rich.console import Console
 
-    from flexcfl.comparison.conduct import conduct
     from flexcfl.comparison.plan import DEFAULT
+    from flexcfl.comparison.running import run_comparison
     from flexcfl.comparison.spec import ComparisonSpec
 
     named = [name.strip() for each in algorithms or [] for name in each.split(",")]
-    conduct(
+    run_comparison(
         ComparisonSpec.of(named or DEFAULT, seeds, settings),
         Console(quiet=quiet),
         jobs=jobs,

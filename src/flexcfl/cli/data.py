@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flexcfl.cli import options
-from flexcfl.cli.commands import Command, Group, example, print_shown
+from flexcfl.cli.commands import Command, CommandGroup, example, print_to_stdout
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SVG_WIDTH = 110
 
 app = typer.Typer(
-    cls=Group,
+    cls=CommandGroup,
     rich_markup_mode=None,
     help="List, fetch and inspect datasets.",
     epilog=example("flexcfl data inspect digits"),
@@ -50,7 +50,7 @@ def list_(data: DataFolder = None) -> None:
     for each in DATASETS.values():
         clients = "any" if each.clients is None else f"{each.clients:,}"
         rows.append(DatasetRow(each.name, each.what, clients, _whereabouts(each, data)))
-    print_shown(Listing(rows))
+    print_to_stdout(Listing(rows))
 
 
 @app.command(cls=Command, epilog=example("flexcfl data fetch mnist"))
@@ -130,7 +130,7 @@ def inspect(
     options = validated(dataset.options, table, name)
     with loading(Console(stderr=True), f"Loading {name}"):
         shown = report(dataset.load(options, data), options)
-    print_shown(shown)
+    print_to_stdout(shown)
     if svg is not None:
         _save(shown, svg, title=f"flexcfl data inspect {name}")
 

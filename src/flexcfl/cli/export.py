@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flexcfl.cli import options
-from flexcfl.cli.commands import print_json, print_shown
+from flexcfl.cli.commands import print_json, print_to_stdout
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -101,7 +101,7 @@ def place(
     if json_:
         print_json(_plain(placement))
         return
-    print_shown(_shown(run, placement))
+    print_to_stdout(_shown(run, placement))
 
 
 def _plain(placement: "Placement") -> dict[str, Any]:

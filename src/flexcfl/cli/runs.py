@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from flexcfl.cli import options
-from flexcfl.cli.commands import print_json, print_shown
+from flexcfl.cli.commands import print_json, print_to_stdout
 
 
 def runs(
@@ -79,7 +79,7 @@ def runs(
     if as_json:
         print_json([row.content() for row in rows])
     elif rows:
-        print_shown(ListView(rows, asked_for(where or [], sort)))
+        print_to_stdout(ListView(rows, asked_for(where or [], sort)))
     else:
         typer.echo(f"Of {len(history.rows)} runs none is so.", err=True)
 
@@ -128,4 +128,4 @@ def diff(
     if as_json:
         print_json(found.content())
         return
-    print_shown(DiffView(found, all_))
+    print_to_stdout(DiffView(found, all_))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flexcfl.cli.commands import print_shown
+from flexcfl.cli.commands import print_to_stdout
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -35,9 +35,9 @@ def settings(
     from flexcfl.experiment.reference import TABLES, settings_of
 
     if table is None:
-        print_shown(Group(*(_summary(each) for each in TABLES)))
+        print_to_stdout(Group(*(_summary(each) for each in TABLES)))
     elif table in TABLES:
-        print_shown(Group(*_shown(settings_of(table))))
+        print_to_stdout(Group(*_shown(settings_of(table))))
     else:
         raise SettingsError(unknown("table", table, TABLES))
 

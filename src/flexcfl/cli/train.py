@@ -145,12 +145,12 @@ def resume(
 def _go_on_with_comparison(
     folder: Path, console: "Console", jobs: int | None, data: Path | None, track: list[str]
 ) -> None:
-    from flexcfl.comparison.conduct import conduct
+    from flexcfl.comparison.running import run_comparison
     from flexcfl.comparison.spec import ComparisonSpec
 
     spec = ComparisonSpec.read(folder)
     moved = spec.with_data_in(data) if data else spec
-    conduct(moved, console, jobs=jobs, folder=folder, stoppable=True, track=track)
+    run_comparison(moved, console, jobs=jobs, folder=folder, stoppable=True, track=track)
 
 
 def _go_on_with_run(

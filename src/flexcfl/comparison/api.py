@@ -6,9 +6,9 @@ from typing import Unpack
 
 from rich.console import Console
 
-from flexcfl.comparison.conduct import conduct
 from flexcfl.comparison.plan import DEFAULT
 from flexcfl.comparison.result import Comparison
+from flexcfl.comparison.running import run_comparison
 from flexcfl.comparison.spec import ComparisonSpec
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.choices import keyword_homes
@@ -69,7 +69,7 @@ def compare(
             "With callbacks all runs are done in this process, one after the other: leave jobs "
             "out, or name trackers with track, which can follow runs in other processes."
         )
-    return conduct(
+    return run_comparison(
         ComparisonSpec.of(_names(algorithms), seeds, spoken(given, set), own.federation),
         Console(quiet=not progress),
         jobs=jobs,

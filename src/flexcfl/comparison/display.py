@@ -18,12 +18,12 @@ from flexcfl.report.page.page import REPORT
 from flexcfl.report.terminal.settings import Rows, setting, show
 from flexcfl.report.terminal.summary import advice, diverged
 
-__all__ = ["settings", "show_results"]
+__all__ = ["settings_rows", "show_results"]
 
 NARROW = 80  # below so many columns a terminal has room for accuracy and traffic only
 
 
-def settings(runs: Sequence[PlannedRun], jobs: int, before: int = 0) -> Rows:
+def settings_rows(runs: Sequence[PlannedRun], jobs: int, before: int = 0) -> Rows:
     """Return what all runs have in common, and then what each algorithm has of its own.
 
     ``before`` is how many runs an earlier call has completed.

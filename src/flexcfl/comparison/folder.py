@@ -17,7 +17,13 @@ from flexcfl.record.lock import LOCK, locked
 from flexcfl.record.reading import is_finished
 from flexcfl.runner.stopping import StoppedError
 
-__all__ = ["claimed", "entered", "finished", "is_comparison", "with_old_names"]
+__all__ = [
+    "comparison_folder",
+    "count_finished",
+    "is_comparison",
+    "locked_folder",
+    "with_old_names",
+]
 
 ROOT = Path("comparisons")
 # What is there before there is a comparison, also if a process was killed in that moment.
@@ -30,7 +36,7 @@ def is_comparison(path: Path) -> bool:
 
 
 @contextmanager
-def claimed(out: Path | None, experiment: Experiment) -> Iterator[Path]:
+def locked_folder(out: Path | None, experiment: Experiment) -> Iterator[Path]:
     """Hold the folder ``out``, or by default a new one under ``comparisons``.
 
     It may hold a comparison already. What was made is removed again if the block fails and no run
@@ -51,7 +57,7 @@ def claimed(out: Path | None, experiment: Experiment) -> Iterator[Path]:
 
 
 @contextmanager
-def entered(
+def comparison_folder(
     out: Path | None,
     spec: ComparisonSpec,
     runs: Sequence[PlannedRun],
@@ -61,7 +67,7 @@ def entered(
 
     If it holds one already, that must be the same.
     """
-    with claimed(out, runs[0].experiment) as path:
+    with locked_folder(out, runs[0].experiment) as path:
         if not is_comparison(path):
             _check_free(path)
             write(path, FILE, spec.to_toml())
@@ -85,7 +91,7 @@ def with_old_names(folder: Path, runs: Sequence[PlannedRun]) -> tuple[PlannedRun
     )
 
 
-def finished(folder: Path, runs: Sequence[PlannedRun]) -> int:
+def count_finished(folder: Path, runs: Sequence[PlannedRun]) -> int:
     """Return how many of the runs are complete."""
     return sum(is_finished(folder / run.folder) for run in runs)
 

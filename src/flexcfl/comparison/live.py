@@ -14,11 +14,11 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from flexcfl.comparison.messages import Done, Event, Work
 from flexcfl.comparison.progress import ComparisonProgress, clock
+from flexcfl.comparison.worker_messages import Done, Event, RunSpec
 from flexcfl.lines import tell
 
-__all__ = ["Take", "View", "progress_view", "showing", "watched"]
+__all__ = ["ProgressView", "Take", "live_display", "progress_view", "with_live_display"]
 
 SILENCE = 10.0  # without a terminal, seconds after which there is a line at the latest
 BAR = 20  # columns
@@ -27,7 +27,7 @@ Take: TypeAlias = Callable[[Event | None], None]  # None comes from time to time
 
 
 @dataclass
-class View:
+class ProgressView:
     """What is shown: ``take`` takes note of an event, the others show all that was noted."""
 
     take: Callable[[Event], None]
@@ -47,7 +47,7 @@ class View:
 
 
 @contextmanager
-def showing(view: View, console: Console) -> Iterator[Take]:
+def live_display(view: ProgressView, console: Console) -> Iterator[Take]:
     """Show the events that are handed to the function that this yields.
 
     A quiet console shows nothing, and leaves even the standard output alone.
@@ -67,19 +67,21 @@ def showing(view: View, console: Console) -> Iterator[Take]:
         yield take
 
 
-def watched(events: Iterator[Event | None], view: View, console: Console) -> Iterator[Event]:
+def with_live_display(
+    events: Iterator[Event | None], view: ProgressView, console: Console
+) -> Iterator[Event]:
     """Yield the events, each once it is shown."""
-    with showing(view, console) as take:
+    with live_display(view, console) as take:
         for event in events:
             take(event)
             if event is not None:
                 yield event
 
 
-def progress_view(runs: Sequence[Work]) -> View:
+def progress_view(runs: Sequence[RunSpec]) -> ProgressView:
     """Return the view of a comparison, algorithm by algorithm."""
     progress = ComparisonProgress(runs)
-    return View(progress.take, partial(_table, progress), partial(_line, progress))
+    return ProgressView(progress.take, partial(_table, progress), partial(_line, progress))
 
 
 def _table(progress: ComparisonProgress) -> Group:

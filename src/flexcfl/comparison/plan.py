@@ -16,7 +16,7 @@ from flexcfl.experiment.objects import UserObjects
 from flexcfl.experiment.resolve import resolve
 from flexcfl.record.places import apart
 
-__all__ = ["DEFAULT", "PlannedRun", "check_number", "own_settings", "planned", "shared_settings"]
+__all__ = ["DEFAULT", "PlannedRun", "check_number", "own_settings", "plan_runs", "shared_settings"]
 
 DEFAULT = ("fedavg", "ifca", "flexcfl")
 # Clustered algorithms want to see everybody once, so those that they are compared with do, too.
@@ -48,7 +48,7 @@ class PlannedRun:
         return f"'{self.algorithm}' with seed {self.seed}"
 
 
-def planned(
+def plan_runs(
     algorithms: Sequence[str], seeds: int, given: Layer, federation: Federation | None = None
 ) -> tuple[PlannedRun, ...]:
     """Return the runs, seed by seed, so that all algorithms go ahead side by side.

@@ -7,14 +7,14 @@ from time import monotonic
 
 import numpy as np
 
-from flexcfl.comparison.messages import Done, Event, Resumed, RoundDone, Started, Work
+from flexcfl.comparison.worker_messages import Done, Event, Resumed, RoundDone, RunSpec, Started
 
 __all__ = ["ComparisonProgress", "Progress", "clock"]
 
 ENOUGH = 20  # rounds from which on the time that is left can be estimated
 
 
-def _alike(_: Work) -> float:
+def _alike(_: RunSpec) -> float:
     return 1.0
 
 
@@ -26,8 +26,8 @@ class Progress:
     ``rounds`` has how many rounds runs have done, and ``accuracy`` their last accuracy.
     """
 
-    runs: Sequence[Work]
-    cost: Callable[[Work], float] = _alike
+    runs: Sequence[RunSpec]
+    cost: Callable[[RunSpec], float] = _alike
     now: Callable[[], float] = monotonic
     done: int = 0
     rounds: dict[str, int] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class Progress:
                 self._before[run.folder] = rounds
                 self._reach(run, rounds, float(known[-1]) if len(known) else None)
 
-    def _reach(self, run: Work, number: int, accuracy: float | None) -> None:
+    def _reach(self, run: RunSpec, number: int, accuracy: float | None) -> None:
         self.rounds[run.folder] = number
         if accuracy is not None:  # otherwise the last one stays
             self.accuracy[run.folder] = accuracy
@@ -122,11 +122,11 @@ class ComparisonProgress(Progress):
         until = self._ended.get(algorithm, self.now()) if done == rounds else self.now()
         return until - self._began[algorithm]
 
-    def _runs_of(self, algorithm: str) -> list[Work]:
+    def _runs_of(self, algorithm: str) -> list[RunSpec]:
         return [run for run in self.runs if _algorithm(run) == algorithm]
 
 
-def _algorithm(run: Work) -> str:
+def _algorithm(run: RunSpec) -> str:
     return run.experiment.algorithm.name
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexcfl.comparison import table
-from flexcfl.comparison.messages import Done
-from flexcfl.comparison.table import Row
+from flexcfl.comparison.table import AlgorithmResult
+from flexcfl.comparison.worker_messages import Done
 from flexcfl.errors import SettingsError, unknown
 from flexcfl.protocol import Flags
 from flexcfl.record.metrics import measured_by_all
@@ -38,7 +38,7 @@ class Comparison:
     ``folder`` is None where nothing was written.
     """
 
-    table: Sequence[Row]
+    table: Sequence[AlgorithmResult]
     runs: Mapping[str, Sequence[Summary]]
     compared: Mapping[str, Sequence[Summary]]
     curves: Mapping[str, NDArray[np.float64]]
@@ -55,10 +55,11 @@ class Comparison:
         """Return the comparison of runs, those of each algorithm by seed, with their folders."""
         rounds = measured_by_all(each.accuracy for found in done.values() for each in found)
         compared = {
-            name: [table.compared(each, rounds) for each in found] for name, found in done.items()
+            name: [table.over_rounds(each, rounds) for each in found]
+            for name, found in done.items()
         }
         return cls(
-            table=[table.row(name, summaries) for name, summaries in compared.items()],
+            table=[table.algorithm_result(name, summaries) for name, summaries in compared.items()],
             runs={name: [each.summary for each in found] for name, found in done.items()},
             compared=compared,
             curves={

@@ -10,7 +10,7 @@ import tomli_w
 from pydantic import ConfigDict
 
 from flexcfl import __version__
-from flexcfl.comparison.plan import PlannedRun, planned
+from flexcfl.comparison.plan import PlannedRun, plan_runs
 from flexcfl.data import Federation
 from flexcfl.errors import SettingsError
 from flexcfl.experiment import toml
@@ -48,7 +48,7 @@ class ComparisonSpec:
         federation: Federation | None = None,
     ) -> "ComparisonSpec":
         """Return the specification for these arguments, once they are known to make sense."""
-        first, *_ = planned(algorithms, seeds, given, federation)
+        first, *_ = plan_runs(algorithms, seeds, given, federation)
         tables = _plain_tables(given.tables, first.experiment)
         own = Fingerprint.of(federation) if federation is not None else None
         return cls(tuple(algorithms), seeds, own, tables)
@@ -74,7 +74,7 @@ class ComparisonSpec:
                 "This comparison has data of its own, which only Python has: go on with "
                 "flexcfl.compare, and give it the same arguments again."
             )
-        return planned(self.algorithms, self.seeds, Layer("given", self.settings), federation)
+        return plan_runs(self.algorithms, self.seeds, Layer("given", self.settings), federation)
 
     def with_data_in(self, folder: Path) -> "ComparisonSpec":
         """Return the same specification with the files of its dataset in another folder."""

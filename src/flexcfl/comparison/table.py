@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rich import box
 from rich.table import Table
 
-from flexcfl.comparison.messages import Done
+from flexcfl.comparison.worker_messages import Done
 from flexcfl.protocol import Flags
 from flexcfl.record import csv_tables
 from flexcfl.record.metrics import Figure, over
@@ -21,7 +21,17 @@ if TYPE_CHECKING:
     from flexcfl.comparison.result import Comparison
 
 __all__ = [
-    *("CSV_COLUMNS", "PLUS_MINUS", "Row", "compared", "csv", "html", "legend", "ranked", "row"),
+    *(
+        "CSV_COLUMNS",
+        "PLUS_MINUS",
+        "AlgorithmResult",
+        "over_rounds",
+        "csv",
+        "html",
+        "legend",
+        "ranked",
+        "algorithm_result",
+    ),
     "terminal_table",
 ]
 
@@ -51,7 +61,7 @@ PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
 
 
 @dataclass(frozen=True)
-class Row:
+class AlgorithmResult:
     """What a comparison shows of one algorithm.
 
     ``best`` and ``final`` are accuracies over the rounds in which every run is measured: the best
@@ -74,7 +84,7 @@ class Row:
         return {name: figure for name, figure in asdict(self).items() if name != "algorithm"}
 
 
-def compared(done: Done, rounds: Flags) -> Summary:
+def over_rounds(done: Done, rounds: Flags) -> Summary:
     """Return the summary of a run with its accuracies over these rounds alone."""
     accuracy, honest = accuracy_of(done.accuracy, rounds), accuracy_of(done.honest, rounds)
     return {
@@ -84,16 +94,16 @@ def compared(done: Done, rounds: Flags) -> Summary:
     }
 
 
-def ranked(rows: Iterable[Row]) -> list[Row]:
+def ranked(rows: Iterable[AlgorithmResult]) -> list[AlgorithmResult]:
     """Return rows with the highest final accuracy first, and those without one last."""
     return sorted(rows, key=lambda row: row.final.rank)
 
 
-def row(algorithm: str, summaries: Sequence[Summary]) -> Row:
+def algorithm_result(algorithm: str, summaries: Sequence[Summary]) -> AlgorithmResult:
     """Return the row of an algorithm from the summaries of its runs, one for each seed."""
-    names = [name for name in Row.__dataclass_fields__ if name != "algorithm"]
+    names = [name for name in AlgorithmResult.__dataclass_fields__ if name != "algorithm"]
     figures = {name: Figure.of(_value(each, name) for each in summaries) for name in names}
-    return Row(algorithm, **figures)
+    return AlgorithmResult(algorithm, **figures)
 
 
 def csv(summaries: Iterable[Summary]) -> str:
@@ -111,7 +121,7 @@ def _value(summary: Summary, name: str) -> Any:
     return found
 
 
-def terminal_table(rows: Sequence[Row], sign: str, narrow: bool) -> Table:
+def terminal_table(rows: Sequence[AlgorithmResult], sign: str, narrow: bool) -> Table:
     """Return the table, with the best in bold; ``sign`` is between a mean and its spread."""
     columns = NARROW if narrow else len(COLUMNS)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
@@ -134,7 +144,7 @@ def html(comparison: "Comparison") -> str:
     return f"<div>{table}{notes}</div>"
 
 
-def _line(row: Row, first: bool) -> str:
+def _line(row: AlgorithmResult, first: bool) -> str:
     cells = [row.algorithm, *_cells(row, PLUS_MINUS)]
     style = ' style="font-weight:bold"' if first else ""
     return f"<tr{style}>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
@@ -165,14 +175,14 @@ def _honest(comparison: "Comparison", sign: str) -> str:
     return f"without the clients that attack: {'; '.join(parts)}" if parts else ""
 
 
-def _ranked(rows: Sequence[Row]) -> list[tuple[Row, bool]]:
+def _ranked(rows: Sequence[AlgorithmResult]) -> list[tuple[AlgorithmResult, bool]]:
     """Return rows in their order, and whether none stands above them: of equals all are first."""
     order = ranked(rows)
     known = [row for row in order if row.final.mean is not None]
     return [(row, row.final.rank == known[0].final.rank if known else False) for row in order]
 
 
-def _cells(row: Row, sign: str) -> list[str]:
+def _cells(row: AlgorithmResult, sign: str) -> list[str]:
     return [
         _accuracy(row.final, sign),
         _accuracy(row.best, sign),
@@ -188,7 +198,7 @@ def _accuracy(figure: Figure, sign: str) -> str:
     return _mean(figure, "{:.1f}", 100) + spread
 
 
-def _megabytes(row: Row) -> str:
+def _megabytes(row: AlgorithmResult) -> str:
     down, up = row.down_bytes.mean, row.up_bytes.mean
     return "-" if down is None or up is None else f"{(down + up) / 1e6:,.1f}"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from flexcfl import disk
-from flexcfl.comparison.messages import (
+from flexcfl.comparison.worker_messages import (
     Done,
     Event,
     Failed,
@@ -19,9 +19,9 @@ from flexcfl.comparison.messages import (
     Remark,
     Resumed,
     RoundDone,
+    RunSpec,
     Started,
     Task,
-    Work,
 )
 from flexcfl.data import Federation
 from flexcfl.errors import (
@@ -48,7 +48,7 @@ from flexcfl.runner.restoring import Restored, restored
 from flexcfl.runner.stopping import Stop, listening
 from flexcfl.runner.tracking import trackers
 
-__all__ = ["RunWorker", "Send", "carry_out_here", "failure"]
+__all__ = ["RunWorker", "Send", "failure_message", "run_in_this_process"]
 
 Send: TypeAlias = Callable[[News], None]
 
@@ -171,7 +171,7 @@ def _report_restored(found: Restored, send: Send) -> None:
     send(Resumed(found.number, known[-1] if known else None))
 
 
-def failure(error: BaseException, begun: bool) -> Failed | Faulty:
+def failure_message(error: BaseException, begun: bool) -> Failed | Faulty:
     """Return what is sent for an error, before a run has ``begun`` or in it."""
     if isinstance(error, FlexcflError):
         return Failed.of(error, begun)
@@ -184,8 +184,8 @@ def failure(error: BaseException, begun: bool) -> Failed | Faulty:
     return Faulty("".join(traceback.format_exception(error)))
 
 
-def carry_out_here(
-    runs: Sequence[Work],
+def run_in_this_process(
+    runs: Sequence[RunSpec],
     worker: RunWorker,
     folder: Path | None,
     track: Sequence[str],
@@ -197,7 +197,7 @@ def carry_out_here(
         if not (path and is_finished(path)):
             take((run, Started()))
 
-        def send(message: News, run: Work = run) -> None:
+        def send(message: News, run: RunSpec = run) -> None:
             take((run, message))
 
         try:

@@ -18,8 +18,8 @@ from functools import partial
 from queue import SimpleQueue
 from typing import IO, Any
 
-from flexcfl.comparison.messages import Message, Task
-from flexcfl.comparison.worker import RunWorker, failure
+from flexcfl.comparison.worker import RunWorker, failure_message
+from flexcfl.comparison.worker_messages import Message, Task
 from flexcfl.errors import SettingsError
 from flexcfl.runner.stopping import StoppedError
 
@@ -104,4 +104,4 @@ def _serve(
         except StoppedError:
             return
         except (Exception, SystemExit) as error:
-            send(failure(error, worker.begun))
+            send(failure_message(error, worker.begun))

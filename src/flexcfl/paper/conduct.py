@@ -12,8 +12,8 @@ from pathlib import Path
 from rich.console import Console, Group
 from rich.text import Text
 
-from flexcfl.comparison.messages import Done, Remark
-from flexcfl.comparison.pool import carried_out, cores, pickled
+from flexcfl.comparison.worker_messages import Done, Remark
+from flexcfl.comparison.worker_pool import core_count, pickled, run_in_processes
 from flexcfl.lines import Folded, show, tell
 from flexcfl.paper import artifacts
 from flexcfl.paper.catalogue import NO_SHIFT, named
@@ -57,7 +57,7 @@ def conduct(
     made, new = places.entered(folder)
     try:
         with locked(made):
-            _run(cells, console, jobs or cores(), folder, seconds)
+            _run(cells, console, jobs or core_count(), folder, seconds)
             return [path for each in requests for path in write_target(each, console, folder)]
     except BaseException:
         places.remove(new)
@@ -104,7 +104,9 @@ def _run(
     tell(f"{words}, {jobs} at a time, in '{folder}'", console)
     progress, low_priority = progress_of(cells), seconds is not None
     with listening() as stop, limited(stop, seconds):
-        started = carried_out(due, jobs, pickled(None), folder, stop, low_priority=low_priority)
+        started = run_in_processes(
+            due, jobs, pickled(None), folder, stop, low_priority=low_priority
+        )
         with closing(started) as events:
             for run, what in shown(chain(known, events), cells, console):
                 progress.take((run, what))

@@ -11,9 +11,9 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from flexcfl.comparison.live import View, watched
-from flexcfl.comparison.messages import Done, Event
+from flexcfl.comparison.live import ProgressView, with_live_display
 from flexcfl.comparison.progress import Progress
+from flexcfl.comparison.worker_messages import Done, Event
 from flexcfl.paper.cells import Cell
 from flexcfl.paper.results import grouped
 
@@ -30,7 +30,9 @@ def shown(
 ) -> Iterator[Event]:
     """Yield the events, each once it is shown; ``now`` is a clock."""
     matrix = Matrix(cells, console, now)
-    return watched(events, View(matrix.take, matrix.drawn, matrix.line, now), console)
+    return with_live_display(
+        events, ProgressView(matrix.take, matrix.drawn, matrix.line, now), console
+    )
 
 
 def progress_of(cells: Sequence[Cell], now: Callable[[], float] = monotonic) -> Progress:

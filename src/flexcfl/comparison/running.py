@@ -13,14 +13,14 @@ import numpy as np
 from rich.console import Console
 
 from flexcfl.comparison import display, table
-from flexcfl.comparison.folder import entered, finished, with_old_names
-from flexcfl.comparison.live import Take, progress_view, showing
-from flexcfl.comparison.messages import Done, Event, Remark
+from flexcfl.comparison.folder import comparison_folder, count_finished, with_old_names
+from flexcfl.comparison.live import Take, live_display, progress_view
 from flexcfl.comparison.plan import PlannedRun, check_number, own_settings, shared_settings
-from flexcfl.comparison.pool import carried_out, cores, pickled
 from flexcfl.comparison.result import Comparison
 from flexcfl.comparison.spec import ComparisonSpec
-from flexcfl.comparison.worker import RunWorker, carry_out_here
+from flexcfl.comparison.worker import RunWorker, run_in_this_process
+from flexcfl.comparison.worker_messages import Done, Event, Remark
+from flexcfl.comparison.worker_pool import core_count, pickled, run_in_processes
 from flexcfl.data import Federation
 from flexcfl.errors import FlexcflError
 from flexcfl.lines import tell
@@ -35,14 +35,14 @@ from flexcfl.runner.conduct import loading
 from flexcfl.runner.stopping import Stop, StoppedError, listening
 from flexcfl.runner.tracking import trackers
 
-__all__ = ["CSV", "JSON", "Folder", "conduct"]
+__all__ = ["CSV", "JSON", "Folder", "run_comparison"]
 
 CSV, JSON = "comparison.csv", "comparison.json"
 Folder: TypeAlias = Path | Literal["new"] | None  # "new" is one under comparisons; None for nothing
 CarryOut: TypeAlias = Callable[[Sequence[PlannedRun], Path | None, Stop, Take], None]
 
 
-def conduct(
+def run_comparison(
     spec: ComparisonSpec,
     console: Console,
     *,
@@ -63,17 +63,19 @@ def conduct(
         check_number("jobs", jobs)
     trackers(track)  # what they lack is reported here, and once
     runs, started = spec.runs(federation), monotonic()
-    jobs = 1 if callbacks else min(jobs or cores(), len(runs))
+    jobs = 1 if callbacks else min(jobs or core_count(), len(runs))
     carry_out = _carrier(federation, jobs, track, callbacks)
     out = folder if isinstance(folder, Path) else None
-    with nullcontext() if folder is None else entered(out, spec, runs, federation) as path:
+    with (
+        nullcontext() if folder is None else comparison_folder(out, spec, runs, federation) as path
+    ):
         runs = with_old_names(path, runs) if path else runs
-        before = finished(path, runs) if path else 0
-        show(display.settings(runs, jobs, before), console)
+        before = count_finished(path, runs) if path else 0
+        show(display.settings_rows(runs, jobs, before), console)
         with (
             _say_where(path, spec, runs, console),
             listening() if stoppable and path else nullcontext(Stop()) as stop,
-            showing(progress_view(runs), console) as show_progress,
+            live_display(progress_view(runs), console) as show_progress,
         ):
             results = _Results(show_progress)
             carry_out(runs, path, stop, results.take)
@@ -95,11 +97,11 @@ def _carrier(
     """Return what carries out runs: worker processes, or this one if there are callbacks."""
     if callbacks:
         worker = RunWorker(federation, callbacks=callbacks, stoppable=False)
-        return lambda runs, path, _stop, take: carry_out_here(runs, worker, path, track, take)
+        return lambda runs, path, _stop, take: run_in_this_process(runs, worker, path, track, take)
     sent = pickled(federation)
 
     def in_processes(runs: Sequence[PlannedRun], path: Path | None, stop: Stop, take: Take) -> None:
-        with closing(carried_out(runs, jobs, sent, path, stop, track)) as events:
+        with closing(run_in_processes(runs, jobs, sent, path, stop, track)) as events:
             for event in events:
                 take(event)
 
@@ -149,7 +151,7 @@ def _say_where(
         raise
     except BaseException as error:
         if path and any((path / run.folder).exists() for run in runs):
-            done = finished(path, runs)
+            done = count_finished(path, runs)
             whole = f"{done} of {len(runs)} runs are complete; they and t" if done else "T"
             where = f"{whole}he rounds so far of {'others' if done else 'all'} are in '{path}'."
             how = "Once that is fixed" if isinstance(error, FlexcflError) else "To go on"

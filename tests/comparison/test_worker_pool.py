@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from flexcfl.comparison import pool
-from flexcfl.comparison.messages import Started
-from flexcfl.comparison.plan import PlannedRun, planned
-from flexcfl.comparison.pool import carried_out, pickled, process_environment
+from flexcfl.comparison import worker_pool
+from flexcfl.comparison.plan import PlannedRun, plan_runs
+from flexcfl.comparison.worker_messages import Started
+from flexcfl.comparison.worker_pool import pickled, process_environment, run_in_processes
 from flexcfl.data import Federation
 from flexcfl.errors import SettingsError, TrainingError
 from flexcfl.experiment.layers import spoken
@@ -21,7 +21,7 @@ from flexcfl.runner.stopping import Stop
 
 @pytest.fixture
 def runs() -> tuple[PlannedRun, ...]:
-    return planned(["fedavg", "ifca"], 1, spoken({"rounds": 2}, {}))
+    return plan_runs(["fedavg", "ifca"], 1, spoken({"rounds": 2}, {}))
 
 
 @pytest.fixture
@@ -45,18 +45,18 @@ Children = list["subprocess.Popen[bytes]"]
 def test_a_process_that_dies_is_told_about_by_algorithm_and_seed(
     runs: tuple[PlannedRun, ...], children: Children, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool, "PROGRAM", "import sys; sys.exit(7)")
+    monkeypatch.setattr(worker_pool, "PROGRAM", "import sys; sys.exit(7)")
     with pytest.raises(TrainingError, match=r"of 'fedavg' with seed 0 has ended .*exit code 7"):
-        list(carried_out(runs, 1, pickled(None), None))
+        list(run_in_processes(runs, 1, pickled(None), None))
     assert len(children) == 1
 
 
 def test_one_that_does_not_listen_is_killed(
     runs: tuple[PlannedRun, ...], children: Children, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool, "PROGRAM", "import time; time.sleep(60)")
-    monkeypatch.setattr(pool, "GRACE", 0.2)
-    events = carried_out(runs, 2, pickled(None), None)
+    monkeypatch.setattr(worker_pool, "PROGRAM", "import time; time.sleep(60)")
+    monkeypatch.setattr(worker_pool, "GRACE", 0.2)
+    events = run_in_processes(runs, 2, pickled(None), None)
     assert [next(events), next(events)] == [(run, Started()) for run in runs]
     assert next(events) is None
     events.close()
@@ -66,8 +66,8 @@ def test_one_that_does_not_listen_is_killed(
 def test_there_are_never_more_processes_than_runs(
     runs: tuple[PlannedRun, ...], children: Children, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool, "PROGRAM", "import sys; sys.stdin.read()")
-    events = carried_out(runs, 9, pickled(None), None, low_priority=True)
+    monkeypatch.setattr(worker_pool, "PROGRAM", "import sys; sys.stdin.read()")
+    events = run_in_processes(runs, 9, pickled(None), None, low_priority=True)
     assert [next(events), next(events), next(events)] == [*((run, Started()) for run in runs), None]
     assert [os.getpriority(os.PRIO_PROCESS, each.pid) for each in children] == [19, 19]
     events.close()
@@ -89,8 +89,8 @@ def test_who_is_asked_to_stop_is_waited_for(
 ) -> None:
     file, stop = tmp_path / "file", Stop()
     program = PATIENT.format(path=str(file))
-    monkeypatch.setattr(pool, "PROGRAM", program.replace("{", "{{").replace("}", "}}"))
-    events = carried_out(runs, 2, pickled(None), tmp_path / "out", stop)
+    monkeypatch.setattr(worker_pool, "PROGRAM", program.replace("{", "{{").replace("}", "}}"))
+    events = run_in_processes(runs, 2, pickled(None), tmp_path / "out", stop)
     assert [next(events), next(events)] == [(run, Started()) for run in runs]
     own = os.getpriority(os.PRIO_PROCESS, 0)
     assert {os.getpriority(os.PRIO_PROCESS, each.pid) for each in children} == {own}
@@ -103,13 +103,13 @@ def test_who_is_asked_to_stop_is_waited_for(
 def test_who_is_asked_to_stop_twice_is_killed(
     runs: tuple[PlannedRun, ...], children: Children, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool, "PROGRAM", "import time; time.sleep(60)")
+    monkeypatch.setattr(worker_pool, "PROGRAM", "import time; time.sleep(60)")
     stop = Stop()
-    events = carried_out(runs, 2, pickled(None), None, stop)
+    events = run_in_processes(runs, 2, pickled(None), None, stop)
     assert [next(events), next(events)] == [(run, Started()) for run in runs]
     stop.asked = 2
     assert next(events) is None
-    monkeypatch.setattr(pool, "GRACE", 600.0)  # which nobody would wait for
+    monkeypatch.setattr(worker_pool, "GRACE", 600.0)  # which nobody would wait for
     events.close()
     assert [each.returncode for each in children] == [-9, -9]
 
@@ -136,13 +136,13 @@ def test_what_only_the_parent_knows_is_told_and_leaves_nothing_behind(
 ) -> None:
     unknown = pickle.dumps(pickled).replace(b"pickled", b"pickeld")
     with pytest.raises(SettingsError, match=r"cannot be read there .*pickeld.*can be imported"):
-        list(carried_out(runs, 1, unknown, None))
+        list(run_in_processes(runs, 1, unknown, None))
     assert len(children) == 1
 
 
 @pytest.mark.slow
 def test_what_is_wrong_before_a_run_begins_is_blamed_on_none(children: Children) -> None:
-    large = planned(["fedavg", "ifca"], 1, spoken({"rounds": 2, "cohort": 1000}, {}))
+    large = plan_runs(["fedavg", "ifca"], 1, spoken({"rounds": 2, "cohort": 1000}, {}))
     with pytest.raises(SettingsError, match=r"^A cohort of 1000 is larger than the federation"):
-        list(carried_out(large, 1, pickled(None), None))
+        list(run_in_processes(large, 1, pickled(None), None))
     assert children

@@ -11,14 +11,14 @@ from flexcfl.record.summary import Summary
 
 __all__ = [
     *("Done", "Event", "Failed", "Faulty", "Message", "News", "Remark", "Resumed", "RoundDone"),
-    *("Started", "Task", "Work"),
+    *("Started", "Task", "RunSpec"),
 ]
 
 # The errors that are made from their sentence alone, as others cannot be sent to another process.
 KINDS = (SettingsError, DataError, ModelError, TrainingError, FlexcflError)
 
 
-class Work(Protocol):
+class RunSpec(Protocol):
     """A run to be carried out."""
 
     @property
@@ -111,7 +111,7 @@ class Failed:
         """Return the message for an error."""
         return cls(next(kind for kind in KINDS if isinstance(error, kind)), str(error), begun)
 
-    def error(self, run: Work) -> FlexcflError:
+    def error(self, run: RunSpec) -> FlexcflError:
         """Return the error to raise, which names the run if it had begun."""
         return self.kind(f"{run.title} failed: {self.sentence}" if self.begun else self.sentence)
 
@@ -125,4 +125,4 @@ class Faulty:
 
 News: TypeAlias = Resumed | Remark | RoundDone | Done
 Message: TypeAlias = News | Failed | Faulty
-Event: TypeAlias = tuple[Work, Started | News]
+Event: TypeAlias = tuple[RunSpec, Started | News]

@@ -14,23 +14,23 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any, TypeAlias
 
-from flexcfl.comparison.messages import (
+from flexcfl.comparison.worker_messages import (
     Done,
     Event,
     Failed,
     Faulty,
     Message,
     News,
+    RunSpec,
     Started,
     Task,
-    Work,
 )
 from flexcfl.data import Federation
 from flexcfl.errors import SettingsError, TrainingError
 from flexcfl.record.reading import is_finished, read_back
 from flexcfl.runner.stopping import Stop
 
-__all__ = ["Process", "carried_out", "cores", "pickled", "process_environment"]
+__all__ = ["WorkerProcess", "core_count", "pickled", "process_environment", "run_in_processes"]
 
 TICK = 0.5  # seconds after which there is an event at the latest
 LOWEST = 19  # of all priorities
@@ -41,10 +41,10 @@ PROGRAM = (
     "import sys; sys.path[:] = {path!r}; from flexcfl.comparison.worker_process import main; main()"
 )
 
-Inbox: TypeAlias = "SimpleQueue[tuple[Process, Message | None]]"
+Inbox: TypeAlias = "SimpleQueue[tuple[WorkerProcess, Message | None]]"
 
 
-def cores() -> int:
+def core_count() -> int:
     """Return how many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
@@ -62,8 +62,8 @@ def pickled(federation: Federation | None) -> bytes:
         ) from None
 
 
-def carried_out(
-    runs: Sequence[Work],
+def run_in_processes(
+    runs: Sequence[RunSpec],
     jobs: int,
     federation: bytes,
     folder: Path | None,
@@ -79,18 +79,18 @@ def carried_out(
     trackers. Processes of ``low_priority`` let all other programs go first. All are gone when this
     ends, when a run fails, and when this is closed.
     """
-    waiting = deque[tuple[Work, Task]]()
+    waiting = deque[tuple[RunSpec, Task]]()
     for run in runs:
         path = folder / run.folder if folder else None
         if path and is_finished(path):
             yield run, Done.of(read_back(path, run.experiment), before=True)
         else:
             waiting.append((run, Task(run.experiment, path, tuple(track))))
-    stop, processes = stop or Stop(), list[Process]()
+    stop, processes = stop or Stop(), list[WorkerProcess]()
     inbox: Inbox = SimpleQueue()
     try:
         for _ in range(min(jobs, len(waiting))):
-            processes.append(Process(inbox, low_priority))
+            processes.append(WorkerProcess(inbox, low_priority))
             processes[-1].send(federation)
             yield _give_next(processes[-1], waiting)
         yield from _events(processes, inbox, waiting, stop)
@@ -100,9 +100,9 @@ def carried_out(
 
 
 def _events(
-    processes: Sequence["Process"],
+    processes: Sequence["WorkerProcess"],
     inbox: Inbox,
-    waiting: "deque[tuple[Work, Task]]",
+    waiting: "deque[tuple[RunSpec, Task]]",
     stop: Stop,
 ) -> Generator[Event | None, None, None]:
     """Yield what the processes report; each that has done its run gets the next one."""
@@ -126,13 +126,13 @@ def _events(
                 yield _give_next(process, waiting)
 
 
-def _give_next(process: "Process", waiting: "deque[tuple[Work, Task]]") -> Event:
+def _give_next(process: "WorkerProcess", waiting: "deque[tuple[RunSpec, Task]]") -> Event:
     process.run, task = waiting.popleft()
     process.send(pickle.dumps(task))
     return process.run, Started()
 
 
-def _checked(process: "Process", run: Work, message: Message | None) -> News:
+def _checked(process: "WorkerProcess", run: RunSpec, message: Message | None) -> News:
     """Return good news, and raise an error for bad news."""
     if message is None:
         raise TrainingError(
@@ -148,7 +148,7 @@ def _checked(process: "Process", run: Work, message: Message | None) -> News:
 
 
 @dataclass(eq=False)
-class Process:
+class WorkerProcess:
     """A worker process, and the run that it is doing.
 
     Its messages go into the inbox, and None when it has ended. One of ``low_priority`` lets all
@@ -157,7 +157,7 @@ class Process:
 
     inbox: Inbox
     low_priority: bool = False
-    run: Work | None = None
+    run: RunSpec | None = None
     _process: "subprocess.Popen[bytes]" = field(init=False)
     _reader: threading.Thread = field(init=False)
 
@@ -218,12 +218,12 @@ def process_environment() -> Mapping[str, Any]:
     return {**dict.fromkeys(THREADS, "1"), **os.environ}
 
 
-def _hang_up(processes: Iterable[Process]) -> None:
+def _hang_up(processes: Iterable[WorkerProcess]) -> None:
     for process in processes:
         process.hang_up()
 
 
-def _end(processes: Iterable[Process], grace: float) -> None:
+def _end(processes: Iterable[WorkerProcess], grace: float) -> None:
     """End processes, all at the same time, and wait until they have ended or are killed."""
     processes = list(processes)
     _hang_up(processes)

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from flexcfl.comparison import conduct
-from flexcfl.comparison.messages import Event, Remark
+from flexcfl.comparison import running
 from flexcfl.comparison.plan import PlannedRun
 from flexcfl.comparison.spec import ComparisonSpec
+from flexcfl.comparison.worker_messages import Event, Remark
 from flexcfl.errors import TrainingError
 from flexcfl.experiment.layers import spoken
 
@@ -34,10 +34,10 @@ def test_it_is_said_what_is_there_and_how_to_go_on(
         yield runs[1], Remark("A checkpoint was damaged.")
         raise error
 
-    monkeypatch.setattr(conduct, "carried_out", broken_off)
+    monkeypatch.setattr(running, "run_in_processes", broken_off)
     screen = io.StringIO()
     with pytest.raises(type(error)):
-        conduct.conduct(SPEC, Console(file=screen), jobs=1, folder=tmp_path / "out")
+        running.run_comparison(SPEC, Console(file=screen), jobs=1, folder=tmp_path / "out")
     last = screen.getvalue().splitlines()[-1]
     out = tmp_path / "out"
     assert last == (
@@ -55,7 +55,7 @@ def test_remarks_are_shown_once_even_where_nothing_else_is(
         yield from ((run, remark) for run in runs)  # of two processes
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(conduct, "carried_out", broken_off)
+    monkeypatch.setattr(running, "run_in_processes", broken_off)
     with pytest.raises(KeyboardInterrupt):
-        conduct.conduct(SPEC, Console(quiet=True), jobs=2, folder=None)
+        running.run_comparison(SPEC, Console(quiet=True), jobs=2, folder=None)
     assert capsys.readouterr() == ("", "A checkpoint was damaged.\n")
