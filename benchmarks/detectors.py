@@ -29,7 +29,7 @@ from flexcfl.errors import FlexcflError
 from flexcfl.protocol import Flags, Ids
 from flexcfl.protocol.cohorts import Cohorts
 from flexcfl.seeds import generator
-from flexcfl.shifts import SHIFTS, Timeline, View
+from flexcfl.shifts import SHIFTS, DataView, Timeline
 from flexcfl.shifts.detection import DETECTORS, Detector, Samples, Watch
 
 COHORT = 20
@@ -42,12 +42,12 @@ class World:
     """One round: what the clients have, and of which kinds."""
 
     federation: Federation
-    view: View
+    view: DataView
     first_sizes: Ids
     kinds: NDArray[np.float64]
 
     @classmethod
-    def of(cls, federation: Federation, view: View, first_sizes: Ids) -> "World":
+    def of(cls, federation: Federation, view: DataView, first_sizes: Ids) -> "World":
         """Count the kinds of each client's training data, as shares."""
         rows, variants = view.train.indices, view.variants
         indices, labelling, turns = (

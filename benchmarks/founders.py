@@ -23,7 +23,7 @@ from flexcfl.experiment.resolve import resolve
 from flexcfl.protocol import Trained, Vectors
 from flexcfl.runner.hosting import SIMULATED
 from flexcfl.runner.prepare import Prepared, prepare
-from flexcfl.trust.guards.updates import judged
+from flexcfl.trust.guards.updates import judge_founders
 
 FILE = Path(__file__).parents[1] / "results" / "founders.csv"
 ATTACKS = ("sign-flip", "noise", "label-flip")
@@ -68,7 +68,7 @@ def founders(prepared: Prepared) -> Trained:
 
 def cosines(updates: Vectors) -> NDArray[np.float64]:
     """Return for each update the highest cosine, in hundredths, with which it is admitted."""
-    admitted = np.array([judged(updates, least)[0] for least in STEPS])
+    admitted = np.array([judge_founders(updates, least)[0] for least in STEPS])
     return np.asarray(STEPS[admitted.sum(axis=0) - 1])
 
 

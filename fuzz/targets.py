@@ -85,7 +85,7 @@ BODY = {
     "content": {"state": flattened(STATE, MADE), "about": {"seconds": 0.5}},
 }
 CHECKPOINT = (json.dumps(BODY).encode(),)
-ARRAYS = (b"".join(layout.packed(MADE)), b"".join(layout.packed([])))
+ARRAYS = (b"".join(layout.file_parts(MADE)), b"".join(layout.file_parts([])))
 TABLES = (
     tables.written([[each.name for each in fields(Timing)], [1, 0.5, 0.25], [2, 1e-9, 0.0]]),
     tables.written([[each.name for each in fields(Membership)], [0, 7, 1], [2, 7, None]]),
@@ -99,9 +99,9 @@ def _checkpoint(path: Path) -> None:
         checksum = zlib.crc32(json.dumps(json.loads(content)).encode())
         head = f'"format": "{layout.FORMAT}", "version": {layout.VERSION}, "checksum": {checksum}'
         with _told():
-            layout.parsed(f'{{{head}, "checkpoint": '.encode() + content + b"}")
+            layout.parse_manifest(f'{{{head}, "checkpoint": '.encode() + content + b"}")
     with _told():
-        layout.parsed(content)
+        layout.parse_manifest(content)
 
 
 def _arrays(path: Path) -> None:

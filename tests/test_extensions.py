@@ -15,7 +15,7 @@ from flexcfl.algorithms import ALGORITHMS
 from flexcfl.cli import main
 from flexcfl.data import DATASETS, PARTITIONS, load_federation
 from flexcfl.errors import DataError, SettingsError
-from flexcfl.extensions import Registry, announced, summary_of
+from flexcfl.extensions import Registry, installed_entry_points, summary_of
 from flexcfl.shifts import SHIFTS
 from flexcfl.shifts.detection import DETECTORS
 from flexcfl.trust.faults import ATTACKS
@@ -113,9 +113,9 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def _installed(_here: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     lay_package(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    announced.cache_clear()
+    installed_entry_points.cache_clear()
     yield
-    announced.cache_clear()
+    installed_entry_points.cache_clear()
 
 
 def lay_package(folder: Path) -> None:

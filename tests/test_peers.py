@@ -25,7 +25,7 @@ from contestants.task import Task
 from rich.console import Console
 
 from flexcfl.data import Federation, IndexLists
-from flexcfl.engine.schedule import draw
+from flexcfl.engine.schedule import draw_batches
 from flexcfl.models import build
 from flexcfl.protocol import Local
 from tests.waiting import PATIENCE
@@ -140,7 +140,7 @@ def test_steps_are_those_of_our_schedules(file: Path) -> None:
     local = Local(epochs=task.epochs, batch=task.batch, rate=task.rate)
     rng = np.random.default_rng(0)
     for number in range(2):
-        drawn = [draw(task.rows(client), local, rng) for client in task.cohort(number)]
+        drawn = [draw_batches(task.rows(client), local, rng) for client in task.cohort(number)]
         assert task.steps(number) == sum(len(schedule) for schedule in drawn)
 
 

@@ -11,7 +11,7 @@ from flexcfl import synonyms
 __all__ = [
     *("DataError", "DataWarning", "DiskError", "FlexcflError", "ModelError", "SettingsError"),
     *("TrainingError", "data_warnings_to", "nearest", "not_installed", "out_of_memory"),
-    *("printable", "reason", "refused", "same", "unknown"),
+    *("printable", "reason", "os_error_text", "matching_name", "unknown"),
 ]
 
 # What torch says, in an error of no type of its own, on a processor and on a graphics card.
@@ -86,7 +86,7 @@ def reason(error: BaseException) -> str:
     return words.split(". ")[0].rstrip(".") or type(error).__name__
 
 
-def refused(error: OSError) -> str:
+def os_error_text(error: OSError) -> str:
     """Return the sentence for an error of the operating system that nothing else explains.
 
     >>> refused(OSError(5, "Input/output error", "a.csv")).split(":")[0]
@@ -118,7 +118,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     ('mnist', 'rate')
     """
     by_plain = {_plain(each): each for each in known}
-    found = same(name, by_plain)
+    found = matching_name(name, by_plain)
     if found is not None or synonyms.absent(_plain(name)):
         return by_plain.get(found or "")
     # What is a word elsewhere is no slip, unless it is almost the same.
@@ -127,7 +127,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return by_plain[near[0]] if near else None
 
 
-def same(name: str, known: Iterable[str]) -> str | None:
+def matching_name(name: str, known: Iterable[str]) -> str | None:
     """Return the known name of the same thing: in other letters, or as it is called elsewhere.
 
     >>> same("Batch-Size", ["rate", "batch"]), same("btch", ["rate", "batch"])

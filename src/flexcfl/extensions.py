@@ -21,8 +21,8 @@ from typing import Any, TypeVar
 from flexcfl.errors import FlexcflError, SettingsError
 
 __all__ = [
-    *("RAISED", "Registry", "announced", "importable_from_here", "imported"),
-    *("in_short", "is_path", "summary_of", "entry_maker"),
+    *("RAISED", "Registry", "installed_entry_points", "importable_from_here", "import_object"),
+    *("error_summary", "is_import_path", "summary_of", "entry_maker"),
 ]
 
 EntryT = TypeVar("EntryT")
@@ -50,9 +50,9 @@ class Registry(Mapping[str, EntryT]):
     def __getitem__(self, name: str) -> EntryT:
         if name in self.ours:
             return self.ours[name]
-        if is_path(name):
-            return self._entry(name, imported(name, self.noun))
-        return self._entry(name, loaded(self._installed()[name], self.noun))
+        if is_import_path(name):
+            return self._entry(name, import_object(name, self.noun))
+        return self._entry(name, load_entry_point(self._installed()[name], self.noun))
 
     def __iter__(self) -> Iterator[str]:
         yield from self.ours
@@ -62,7 +62,7 @@ class Registry(Mapping[str, EntryT]):
         return len(self.ours.keys() | self._installed().keys())
 
     def _installed(self) -> Mapping[str, EntryPoint]:
-        return announced(f"flexcfl.{self.noun}s")
+        return installed_entry_points(f"flexcfl.{self.noun}s")
 
     def _entry(self, name: str, found: object) -> EntryT:
         try:
@@ -103,12 +103,12 @@ def summary_of(thing: object) -> str:
     return first.rstrip(".") or "it does not say what it is"
 
 
-def is_path(name: str) -> bool:
+def is_import_path(name: str) -> bool:
     """Tell whether a name says where code is to be imported from."""
     return ":" in name
 
 
-def imported(name: str, noun: str, refusal: type[FlexcflError] = SettingsError) -> object:
+def import_object(name: str, noun: str, refusal: type[FlexcflError] = SettingsError) -> object:
     """Import what ``package.module:name`` names; files of the current folder can be named, too."""
     module, _, attribute = name.partition(":")
     if not module:
@@ -121,7 +121,7 @@ def imported(name: str, noun: str, refusal: type[FlexcflError] = SettingsError) 
             pkgutil.resolve_name(f"{module}:")
         except RAISED as error:
             raise refusal(
-                f"The {noun} '{name}' could not be imported ({in_short(error)}): fix "
+                f"The {noun} '{name}' could not be imported ({error_summary(error)}): fix "
                 f"'{module}', install it, or start in its folder (this one is '{Path.cwd()}')."
             ) from error
         try:
@@ -145,12 +145,12 @@ def importable_from_here() -> Iterator[None]:
 
 
 @cache
-def announced(group: str) -> Mapping[str, EntryPoint]:
+def installed_entry_points(group: str) -> Mapping[str, EntryPoint]:
     """Return what installed packages announce of one kind, by name."""
     return {each.name: each for each in entry_points(group=group)}
 
 
-def loaded(point: EntryPoint, noun: str) -> object:
+def load_entry_point(point: EntryPoint, noun: str) -> object:
     """Import what an installed package announces."""
     try:
         return point.load()
@@ -158,11 +158,11 @@ def loaded(point: EntryPoint, noun: str) -> object:
         package = point.dist.name if point.dist else point.value
         raise SettingsError(
             f"The {noun} '{point.name}' of the package '{package}' could not be imported "
-            f"({in_short(error)}): fix or uninstall the package."
+            f"({error_summary(error)}): fix or uninstall the package."
         ) from error
 
 
-def in_short(error: BaseException) -> str:
+def error_summary(error: BaseException) -> str:
     """Return the kind, the place in the user's own files, and the first line of an exception."""
     first = next(iter(str(error).strip().splitlines()), "").rstrip(".")
     said = first if len(first) <= _LONGEST else f"{first[:_LONGEST]}..."

@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from flexcfl.errors import SettingsError, nearest
 from flexcfl.synonyms import absent
 
-__all__ = ["assignments", "excess", "keywords", "seconds_of", "shown", "validated"]
+__all__ = ["assignments", "excess", "keywords", "seconds_of", "short_repr", "validated"]
 
 SettingsT = TypeVar("SettingsT")
 P = ParamSpec("P")
@@ -78,9 +78,11 @@ def assignments(pairs: Iterable[str], example: str = "clients=20") -> dict[str, 
     for pair in pairs:
         key, equals, text = pair.partition("=")
         if not (key.strip() and equals):
-            raise SettingsError(f"{shown(pair)} is not of the form KEY=VALUE, such as {example}.")
+            raise SettingsError(
+                f"{short_repr(pair)} is not of the form KEY=VALUE, such as {example}."
+            )
         if key.strip() in table:
-            raise SettingsError(f"{shown(key.strip())} is set twice: set it once.")
+            raise SettingsError(f"{short_repr(key.strip())} is set twice: set it once.")
         table[key.strip()] = _value(text.strip())
     return table
 
@@ -95,7 +97,9 @@ def seconds_of(text: str) -> float:
     hours, minutes, seconds = (float(each or 0) for each in found.groups()) if found else (0, 0, 0)
     total = 3600 * hours + 60 * minutes + seconds
     if not 0 < total < LONGEST:
-        raise SettingsError(f"{shown(text)} is no time to work: say it such as 150m, 2h30m or 90s.")
+        raise SettingsError(
+            f"{short_repr(text)} is no time to work: say it such as 150m, 2h30m or 90s."
+        )
     return total
 
 
@@ -148,10 +152,10 @@ def excess(value: object) -> str | None:
     return f"lists or tables more than {DEEPEST} deep within each other" if level else None
 
 
-def shown(value: object) -> str:
+def short_repr(value: object) -> str:
     """Return a value as a sentence shows it: on one line, cut short.
 
-    >>> shown("it is well"), shown(2**20000)
+    >>> short_repr("it is well"), short_repr(2**20000)
     ("'it is well'", 'a number of thousands of digits')
     """
     try:
@@ -184,13 +188,12 @@ def _sentence(type_: type[Any], error: ValidationError, where: str) -> str:
     """Describe the first finding; an unknown name comes first, it often explains the others."""
     findings = error.errors(include_url=False)
     finding = min(findings, key=lambda each: each["type"] not in UNKNOWN)
-    name = shown(".".join(str(part) for part in finding["loc"])).strip("'\"")
+    name = short_repr(".".join(str(part) for part in finding["loc"])).strip("'\"")
     choices = _choices(findings)
     if choices:
         demands = " or ".join(dict.fromkeys(map(_demand, choices)))
-        return (
-            f"{where} {choices[0]['loc'][0]} must be {demands}, not {shown(choices[0]['input'])}."
-        )
+        name, given = choices[0]["loc"][0], choices[0]["input"]
+        return f"{where} {name} must be {demands}, not {short_repr(given)}."
     if finding["type"] in UNKNOWN:
         return f"{where} has no setting '{name}'{_nearest(name, type_)}"
     if finding["type"] == "missing":
@@ -198,10 +201,10 @@ def _sentence(type_: type[Any], error: ValidationError, where: str) -> str:
     if finding["type"] == "value_error" and not name:
         return f"{where} {finding['ctx']['error']}"
     if not name and isinstance(finding["input"], str):  # a name that is no text
-        return f"{where} has no setting {shown(finding['input'])}{_nearest('', type_)}"
+        return f"{where} has no setting {short_repr(finding['input'])}{_nearest('', type_)}"
     if not name:
-        return f"{where} must be a table of settings, not {shown(finding['input'])}."
-    return f"{where} {name} must be {_demand(finding)}, not {shown(finding['input'])}."
+        return f"{where} must be a table of settings, not {short_repr(finding['input'])}."
+    return f"{where} {name} must be {_demand(finding)}, not {short_repr(finding['input'])}."
 
 
 def _choices(findings: Sequence[Any]) -> list[Any]:

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from flexcfl.algorithms import ALGORITHMS, AlgorithmEntry
 from flexcfl.errors import FlexcflError, SettingsError
 from flexcfl.protocol import Algorithm, Executor, Order, Welcoming, drive, state_type
-from flexcfl.record.checkpoints import Checkpoint, Found, Store, UnfitError, flattened, rebuilt
+from flexcfl.record.checkpoints import (
+    Checkpoint,
+    FoundCheckpoint,
+    Store,
+    UnfitError,
+    flattened,
+    rebuilt,
+)
 from flexcfl.testing import Check, checks
 from flexcfl.testing.algorithms import (
     CLIENTS,
@@ -75,7 +82,7 @@ def written_and_read(algorithm: Algorithm[Any], state: Any, folder: Path) -> Any
     content = flattened(state, found)
     Store(folder).save(Checkpoint(1, content, found))
     again = next(Store(folder).found())
-    assert isinstance(again, Found)
+    assert isinstance(again, FoundCheckpoint)
     checkpoint = again.checkpoint
     return rebuilt(state_type(algorithm), checkpoint.content, checkpoint.arrays)
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from flexcfl.data.client_lists import IndexLists
 from flexcfl.engine import Engine
-from flexcfl.engine.known import linear_layers
+from flexcfl.engine.known_layers import linear_layers
 from flexcfl.engine.paths import STACK_CLIENTS
 from flexcfl.errors import ModelError, SettingsError
 from flexcfl.protocol import Local

@@ -13,10 +13,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from flexcfl.data.client_lists import IndexLists
 from flexcfl.engine import Engine, PathName
-from flexcfl.engine.known import convolutional_layers
+from flexcfl.engine.known_layers import convolutional_layers
 from flexcfl.engine.layered import LayeredPath
 from flexcfl.engine.paths import OnDevice
-from flexcfl.engine.schedule import draw
+from flexcfl.engine.schedule import draw_batches
 from flexcfl.errors import ModelError
 from flexcfl.models.networks import digits_cnn, fashion_cnn, femnist_cnn, mnist_cnn
 from flexcfl.protocol import Local
@@ -146,7 +146,7 @@ def test_it_equals_the_plain_loop(module: str, local: Local) -> None:
 
 def kinds(engine: Engine) -> list[str]:
     start = torch.zeros(engine.parameters)
-    with engine._paths.lent() as path:
+    with engine._paths.borrowed() as path:
         assert isinstance(path, OnDevice)
         assert isinstance(path.inner, LayeredPath)
         return [type(layer).__name__ for layer in path.inner._made(start, start)]
@@ -155,10 +155,10 @@ def kinds(engine: Engine) -> list[str]:
 @pytest.mark.parametrize("module", ["pooled", "rectangular"])
 def test_it_needs_no_compiler(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with_numba, _ = train(made(module, "layered"), PENALISED)
-    assert "Won" in kinds(made(module, "layered"))
+    assert "SparseConvolution" in kinds(made(module, "layered"))
     monkeypatch.setattr("flexcfl.engine.layered.can_compile", lambda: False)
     without, _ = train(made(module, "layered"), PENALISED)
-    assert "Won" not in kinds(made(module, "layered"))
+    assert "SparseConvolution" not in kinds(made(module, "layered"))
     np.testing.assert_allclose(without, with_numba, atol=1e-5)
 
 
@@ -269,10 +269,10 @@ class Watch(TorchDispatchMode):
 
 def watched(network: Callable[[int], nn.Module], path: PathName, steps: int) -> Watch:
     engine, local = large(network, path), Local(steps=steps)
-    schedule = draw(np.arange(20), local, np.random.default_rng(0))
+    schedule = draw_batches(np.arange(20), local, np.random.default_rng(0))
     start = engine.initial(np.random.default_rng(0))[None]
     watch = Watch()
-    with engine._paths.lent() as trained_by, watch:
+    with engine._paths.borrowed() as trained_by, watch:
         trained_by.train(start, [schedule], local, np.empty_like(start))
     return watch
 

@@ -10,7 +10,7 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from flexcfl.engine import Engine, PathName, kernels, winners
-from flexcfl.engine.schedule import draw
+from flexcfl.engine.schedule import draw_batches
 from flexcfl.models.networks import dense, mnist_cnn
 from flexcfl.protocol import Local
 from tests.engine.cohorts import CLASSES, SHAPE, Cohort, logistic_regression, perceptron
@@ -51,8 +51,8 @@ def per_step(made: Engine, clients: int, largest: int) -> tuple[float, float]:
     for steps in (FEW, FEW, MORE):  # the first one may prepare something for all
         local = Local(steps=steps, batch=10)
         rngs = [np.random.default_rng(client) for client in range(clients)]
-        schedules = [draw(np.arange(40), local, rng) for rng in rngs]
-        with made._paths.lent() as path, Operators(largest * clients) as operators:
+        schedules = [draw_batches(np.arange(40), local, rng) for rng in rngs]
+        with made._paths.borrowed() as path, Operators(largest * clients) as operators:
             path.train(starts, schedules, local, np.empty_like(starts))
         counts.append((operators.count, operators.copies))
     _, (few, few_copies), (more, more_copies) = counts

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flexcfl.engine import PathName
-from flexcfl.engine.schedule import draw
+from flexcfl.engine.schedule import draw_batches
 from flexcfl.protocol import Local
 from tests.engine.cohorts import MODULES, Cohort
 
@@ -79,7 +79,7 @@ def test_the_plain_loop_is_what_torch_does(cohort: Cohort) -> None:
         start = engine.initial(np.random.default_rng(client % 3))
         module = engine.module(start).train()
         optimizer = torch.optim.SGD(module.parameters(), lr=local.rate)
-        schedule = draw(examples, local, np.random.default_rng(100 + client))
+        schedule = draw_batches(examples, local, np.random.default_rng(100 + client))
         losses: list[float] = []
         for rows, count in zip(schedule.rows, schedule.counts, strict=True):
             chosen = torch.from_numpy(rows[:count])

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flexcfl.engine.schedule import blocks, draw
+from flexcfl.engine.schedule import draw_batches, step_blocks
 from flexcfl.errors import TrainingError
 from flexcfl.protocol import Local
 from flexcfl.seeds import generator
@@ -19,7 +19,7 @@ def test_every_epoch_visits_each_example_once(
     size: int, batch: int, epochs: int, seed: int
 ) -> None:
     examples = np.arange(1000, 1000 + size)
-    schedule = draw(examples, Local(epochs=epochs, batch=batch), generator(seed, "test"))
+    schedule = draw_batches(examples, Local(epochs=epochs, batch=batch), generator(seed, "test"))
     steps = -(-size // batch)
     assert len(schedule) == epochs * steps
     for epoch in range(epochs):
@@ -33,7 +33,7 @@ def test_every_epoch_visits_each_example_once(
 
 def test_every_epoch_has_an_order_of_its_own_and_every_client_a_key() -> None:
     one, other = (
-        draw(np.arange(40), Local(epochs=2, batch=40), generator(0, "test", client))
+        draw_batches(np.arange(40), Local(epochs=2, batch=40), generator(0, "test", client))
         for client in (0, 1)
     )
     orders = {tuple(rows.tolist()) for rows in (*one.rows, *other.rows)}
@@ -43,13 +43,13 @@ def test_every_epoch_has_an_order_of_its_own_and_every_client_a_key() -> None:
 
 def test_a_client_without_examples_cannot_train() -> None:
     with pytest.raises(TrainingError, match="without examples"):
-        draw(np.empty(0, np.int64), Local(), generator(0, "test"))
+        draw_batches(np.empty(0, np.int64), Local(), generator(0, "test"))
 
 
 @given(size=SIZES, batch=BATCHES, steps=st.integers(1, 60))
 def test_a_number_of_steps_takes_the_place_of_epochs(size: int, batch: int, steps: int) -> None:
     local = Local(epochs=1, steps=steps, batch=batch)
-    schedule = draw(np.arange(size), local, generator(0, "test"))
+    schedule = draw_batches(np.arange(size), local, generator(0, "test"))
     assert len(schedule) == steps
     np.testing.assert_allclose(schedule.closing.sum(), 1, rtol=1e-5)
 
@@ -60,9 +60,9 @@ def test_blocks_hold_every_step_of_every_client_and_nothing_else(
 ) -> None:
     local = Local(epochs=2, batch=batch)
     sizes = sorted(sizes, reverse=True)
-    schedules = [draw(np.arange(size), local, generator(0, "test", size)) for size in sizes]
+    schedules = [draw_batches(np.arange(size), local, generator(0, "test", size)) for size in sizes]
     steps = [0] * len(sizes)
-    for block in blocks(schedules, most):
+    for block in step_blocks(schedules, most):
         assert block.rows.size <= max(most, block.clients * block.rows.shape[2])
         for client in range(block.clients):
             assert block.start == steps[client]

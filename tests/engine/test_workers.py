@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from flexcfl.engine.workers import Tools, busy, spread
+from flexcfl.engine.workers import ResourcePool, busy, run_in_threads
 from tests.waiting import PATIENCE
 
 
@@ -21,10 +21,10 @@ def _three_cores() -> Iterator[None]:
 
 
 def test_results_come_in_the_order_of_the_tasks() -> None:
-    assert spread(lambda _, task: task * task, range(50), Tools(object)) == [
+    assert run_in_threads(lambda _, task: task * task, range(50), ResourcePool(object)) == [
         n * n for n in range(50)
     ]
-    assert spread(lambda _, task: task, [], Tools(object)) == []
+    assert run_in_threads(lambda _, task: task, [], ResourcePool(object)) == []
 
 
 def test_a_tool_serves_one_thread_at_a_time() -> None:
@@ -40,19 +40,22 @@ def test_a_tool_serves_one_thread_at_a_time() -> None:
         own.release()
         return task
 
-    assert spread(work, range(40), Tools(tool)) == list(range(40))
+    assert run_in_threads(work, range(40), ResourcePool(tool)) == list(range(40))
     assert 1 <= len(made) <= 3
 
 
 def test_tools_are_kept() -> None:
-    tools = Tools(object)
-    first = {id(tool) for tool in spread(lambda tool, _: tool, range(30), tools)}
-    again = {id(tool) for tool in spread(lambda tool, _: tool, [0], tools)}
+    tools = ResourcePool(object)
+    first = {id(tool) for tool in run_in_threads(lambda tool, _: tool, range(30), tools)}
+    again = {id(tool) for tool in run_in_threads(lambda tool, _: tool, [0], tools)}
     assert again <= first
 
 
 def test_operators_have_one_core_each() -> None:
-    assert spread(lambda *_: torch.get_num_threads(), range(9), Tools(object)) == [1] * 9
+    assert (
+        run_in_threads(lambda *_: torch.get_num_threads(), range(9), ResourcePool(object))
+        == [1] * 9
+    )
 
 
 @pytest.mark.parametrize("tasks", [1, 5])
@@ -61,9 +64,9 @@ def test_what_goes_wrong_is_told_as_it_is(tasks: int) -> None:
         raise LookupError("broken")
 
     with pytest.raises(LookupError, match="broken"):
-        spread(lambda *_: None, range(tasks), Tools(broken))
+        run_in_threads(lambda *_: None, range(tasks), ResourcePool(broken))
     with pytest.raises(LookupError, match="broken"):
-        spread(broken, range(tasks), Tools(object))
+        run_in_threads(broken, range(tasks), ResourcePool(object))
 
 
 def test_whoever_interrupts_need_not_wait() -> None:
@@ -75,7 +78,7 @@ def test_whoever_interrupts_need_not_wait() -> None:
         left.append(leave.wait(PATIENCE))
 
     with pytest.raises(KeyboardInterrupt):
-        spread(work, range(9), Tools(object))
+        run_in_threads(work, range(9), ResourcePool(object))
     assert not left
     leave.set()
 
@@ -87,20 +90,23 @@ def test_overlapping_uses_leave_torch_as_it_was() -> None:
         entered.set()
         assert leave.wait(PATIENCE)
 
-    long = threading.Thread(target=lambda: spread(hold, [0], Tools(object)))
+    long = threading.Thread(target=lambda: run_in_threads(hold, [0], ResourcePool(object)))
     long.start()
     assert entered.wait(PATIENCE)
-    assert spread(lambda *_: torch.get_num_threads(), range(4), Tools(object)) == [1] * 4
+    assert (
+        run_in_threads(lambda *_: torch.get_num_threads(), range(4), ResourcePool(object))
+        == [1] * 4
+    )
     leave.set()
     long.join()
 
 
 def test_whether_anybody_is_at_work_is_known() -> None:
     assert not busy()
-    assert all(spread(lambda *_: busy(), range(6), Tools(object)))
+    assert all(run_in_threads(lambda *_: busy(), range(6), ResourcePool(object)))
     assert not busy()
     with pytest.raises(LookupError):
-        spread(lambda *_: dict[str, int]()["nothing"], range(6), Tools(object))
+        run_in_threads(lambda *_: dict[str, int]()["nothing"], range(6), ResourcePool(object))
     assert not busy()
 
 
@@ -114,6 +120,6 @@ def test_what_goes_wrong_is_told_when_nobody_is_at_work_any_more() -> None:
         ended.append(task)
 
     with pytest.raises(LookupError, match="broken"):
-        spread(work, range(3), Tools(object))
+        run_in_threads(work, range(3), ResourcePool(object))
     assert not busy()
     assert len(ended) <= 2

@@ -10,7 +10,7 @@ from torch import nn
 
 from flexcfl.errors import ModelError
 from flexcfl.models import build, check
-from flexcfl.models.catalogue import checked
+from flexcfl.models.catalogue import checked_factory
 from flexcfl.models.dropout import undropped
 from flexcfl.models.trials import check_copies, known_to_work
 
@@ -203,7 +203,7 @@ def test_what_is_wrong_with_a_name_is_told_in_one_sentence(name: str, sentence: 
 
 
 def test_a_checked_factory_makes_a_module_at_each_call() -> None:
-    make = checked(lambda: nn.Linear(3, 2), "mine")
+    make = checked_factory(lambda: nn.Linear(3, 2), "mine")
     assert isinstance(make(), nn.Linear)
     assert make() is not make()
 
@@ -218,7 +218,7 @@ def test_a_checked_factory_makes_a_module_at_each_call() -> None:
 )
 def test_what_is_no_factory_is_refused_before_it_is_called(factory: object, sentence: str) -> None:
     with pytest.raises(ModelError, match=f"^{sentence}"):
-        checked(factory, "mine")
+        checked_factory(factory, "mine")
 
 
 @pytest.mark.parametrize(
@@ -232,6 +232,6 @@ def test_what_is_no_factory_is_refused_before_it_is_called(factory: object, sent
 def test_what_a_factory_does_wrong_is_told_when_it_is_called(
     factory: object, sentence: str
 ) -> None:
-    make = checked(factory, "mine")
+    make = checked_factory(factory, "mine")
     with pytest.raises(ModelError, match=f"^{sentence}"):
         make()

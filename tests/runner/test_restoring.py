@@ -10,7 +10,7 @@ import pytest
 
 from flexcfl.errors import SettingsError
 from flexcfl.protocol import state_type
-from flexcfl.record.checkpoints import Found
+from flexcfl.record.checkpoints import FoundCheckpoint
 from flexcfl.runner.origin import Origin
 from flexcfl.runner.prepare import Prepared
 from flexcfl.runner.restoring import Restored, restored
@@ -163,7 +163,7 @@ def test_other_versions_are_a_remark(run: Path, ready: Prepared) -> None:
 
 def test_what_makes_no_sense_later_is_told_as_such(run: Path, ready: Prepared) -> None:
     again = found(run, ready)
-    assert isinstance(again.found, Found)
+    assert isinstance(again.found, FoundCheckpoint)
     for error in (IndexError("x"), ValueError("x"), KeyError("x"), TypeError("x")):
         with (
             pytest.raises(SettingsError, match="The checkpoint of round 3 leads to an error"),

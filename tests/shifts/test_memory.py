@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from flexcfl.record.checkpoints import flattened, rebuilt
-from flexcfl.shifts import SHIFTS, Timeline, View, World
+from flexcfl.shifts import SHIFTS, DataView, Timeline, TimelineMemory
 from flexcfl.testing.shifts import everybody, of_labels
 from tests.shifts.worlds import LAST, lists, timeline, worlds
 
 
-def told(view: View) -> list[Any]:
+def told(view: DataView) -> list[Any]:
     """Return all that a view says."""
     clients = np.arange(len(view.train))
     return [
@@ -26,10 +26,10 @@ def told(view: View) -> list[Any]:
     ]
 
 
-def written_and_read(world: World) -> World:
+def written_and_read(world: TimelineMemory) -> TimelineMemory:
     arrays: list[NDArray[Any]] = []
     content = flattened(world, arrays)
-    again: World = rebuilt(World, content, [array.copy() for array in arrays])
+    again: TimelineMemory = rebuilt(TimelineMemory, content, [array.copy() for array in arrays])
     return again
 
 
@@ -64,7 +64,7 @@ def test_what_is_remembered_does_not_change_with_the_world(world: Any, remembere
     assert all(map(np.array_equal, before, arrays_of(memory)))
 
 
-def arrays_of(memory: World) -> list[NDArray[Any]]:
+def arrays_of(memory: TimelineMemory) -> list[NDArray[Any]]:
     found: list[NDArray[Any]] = []
     flattened(memory, found)
     return found

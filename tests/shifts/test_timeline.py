@@ -16,8 +16,18 @@ from flexcfl.data import Federation
 from flexcfl.data.variants import Variants
 from flexcfl.errors import SettingsError, TrainingError
 from flexcfl.protocol import Ids
-from flexcfl.shifts import SHIFTS, Holdings, Moment, Moves, Rotation, Shift, SwapAll, Timeline, View
-from flexcfl.shifts.view import Held
+from flexcfl.shifts import (
+    SHIFTS,
+    DataView,
+    Holdings,
+    Moment,
+    Moves,
+    Rotation,
+    Shift,
+    SwapAll,
+    Timeline,
+)
+from flexcfl.shifts.view import HeldExamples
 from flexcfl.testing.shifts import of_labels
 from tests.shifts.worlds import LAST, apart, lists, moment, timeline, worlds
 
@@ -30,20 +40,20 @@ seeds = st.integers(0, 1000)
 fewer = settings(max_examples=50)  # each is a world over many rounds
 
 
-def views(world: World, seed: int, rounds: int = ROUNDS) -> list[View]:
+def views(world: World, seed: int, rounds: int = ROUNDS) -> list[DataView]:
     federation, shifts, visited = world
     story = Timeline(federation, shifts, seed, visited)
     return [story.at(number) for number in range(rounds + 1)]
 
 
-def pool(view: View, owned: Held) -> Counter[int]:
+def pool(view: DataView, owned: HeldExamples) -> Counter[int]:
     """Count the examples of the pool that all clients have together."""
     variants = view.variants
     indices = owned.indices if variants is None else variants.parts(owned.indices)[0]
     return Counter(indices.tolist())
 
 
-def shown(view: View) -> tuple[Any, ...]:
+def shown(view: DataView) -> tuple[Any, ...]:
     counts = view.label_counts.tolist()
     return lists(view.train), lists(view.test), view.shifted.tolist(), counts
 

@@ -11,7 +11,7 @@ from flexcfl.errors import SettingsError
 from flexcfl.protocol import Ids
 from flexcfl.protocol.cohorts import Cohorts
 from flexcfl.seeds import generator
-from flexcfl.shifts import SHIFTS, Moment, Shift, Timeline, View
+from flexcfl.shifts import SHIFTS, DataView, Moment, Shift, Timeline
 from flexcfl.testing.shifts import everybody
 
 LAST = 12  # the round by which everything that is drawn here has been released
@@ -38,7 +38,7 @@ def lists(owned: Iterable[Ids]) -> list[list[int]]:
     return [own.tolist() for own in owned]
 
 
-def labels(view: View) -> list[list[int]]:
+def labels(view: DataView) -> list[list[int]]:
     """Return the labels of everybody's training examples, in order."""
     return [sorted(view.y[rows].tolist()) for rows in view.train]
 

@@ -18,9 +18,9 @@ from flexcfl.protocol import Ids, Vectors
 
 __all__ = [
     "GeometricMedian",
-    "chosen",
     "geometric_median",
     "geometric_weights",
+    "select_rows",
     "squared_distances",
 ]
 
@@ -44,7 +44,7 @@ class GeometricMedian:
         self, updates: Vectors, rows: Ids, weights: Weights, rng: np.random.Generator
     ) -> NDArray[np.float64]:
         """Return the geometric median of the rows."""
-        return geometric_median(chosen(updates, rows), self.iterations, self.smoothing)
+        return geometric_median(select_rows(updates, rows), self.iterations, self.smoothing)
 
 
 def geometric_median(
@@ -90,7 +90,7 @@ def _normalised(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(weights / weights.sum())
 
 
-def chosen(updates: Vectors, rows: Ids) -> Vectors:
+def select_rows(updates: Vectors, rows: Ids) -> Vectors:
     """Return some rows, which are ascending; all of them are not copied."""
     return updates if len(rows) == len(updates) else updates[rows]
 

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from flexcfl.aggregation.geometric import chosen, squared_distances
+from flexcfl.aggregation.geometric import select_rows, squared_distances
 from flexcfl.aggregation.means import FORBID, Weights, weighted_mean
 from flexcfl.clustering import bipartition, cosines, gram
-from flexcfl.clustering.measures import Matrix, blocks
+from flexcfl.clustering.measures import Matrix, column_blocks
 from flexcfl.protocol import Ids, Vectors
 
 __all__ = ["Clusters", "Krum", "Median", "MultiKrum", "TrimmedMean"]
@@ -75,7 +75,7 @@ def _middle(updates: Vectors, rows: Ids, cut: int) -> NDArray[np.float64]:
     cut = min(cut, (len(rows) - 1) // 2)
     kept = slice(cut, len(rows) - cut)
     middle = np.empty(updates.shape[1])
-    for columns in blocks(updates[: len(rows)]):
+    for columns in column_blocks(updates[: len(rows)]):
         ordered = np.sort(updates[rows, columns], axis=0)
         # Summed in float64, where the largest of float32 have a sum.
         middle[columns] = ordered[kept].mean(axis=0, dtype=np.float64)
@@ -103,7 +103,7 @@ class Krum:
     ) -> NDArray[np.float64]:
         """Return the mean of the rows of the lowest scores."""
         if len(rows) > 1:
-            scores = _scores(squared_distances(gram(chosen(updates, rows))), self.hostile)
+            scores = _scores(squared_distances(gram(select_rows(updates, rows))), self.hostile)
             last = self._kept(len(rows)) - 1
             rows = rows[scores <= np.partition(scores, last)[last]]
         return weighted_mean(updates, rows, np.ones(len(rows)))
@@ -151,7 +151,7 @@ class Clusters:
         self, updates: Vectors, rows: Ids, weights: Weights, rng: np.random.Generator
     ) -> NDArray[np.float64]:
         """Return the mean of the rows that stay."""
-        kept = rows[_majority(cosines(gram(chosen(updates, rows))), self.cosine)]
+        kept = rows[_majority(cosines(gram(select_rows(updates, rows))), self.cosine)]
         return weighted_mean(updates, kept, np.ones(len(kept)))
 
 

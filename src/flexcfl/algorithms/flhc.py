@@ -14,7 +14,13 @@ from pydantic.dataclasses import dataclass as settings
 from flexcfl.aggregation import MEAN, Rule, group_steps, stepped
 from flexcfl.algorithms.options import FORBID, Count, Groups, WithOptions
 from flexcfl.clustering import edc, gram, silhouette, within
-from flexcfl.clustering.agglomeration import Linkage, Metric, agglomerated, distances, nearest
+from flexcfl.clustering.agglomeration import (
+    Linkage,
+    Metric,
+    agglomerated,
+    nearest_direction,
+    pairwise_distances,
+)
 from flexcfl.errors import SettingsError
 from flexcfl.protocol import (
     FLOAT32_BYTES,
@@ -164,12 +170,14 @@ class FLHC(WithOptions):
         order = Train(waiting, state.models, state.model_of[waiting], self.local, "placement")
         trained = yield from ask(order)
         model_of = state.model_of.copy()
-        model_of[trained.clients] = nearest(trained.updates, state.directions, self.options.metric)
+        metric = self.options.metric
+        model_of[trained.clients] = nearest_direction(trained.updates, state.directions, metric)
         return replace(state, model_of=model_of)
 
     def _clustered(self, state: FlhcState, trained: Trained, rng: np.random.Generator) -> FlhcState:
         products = gram(trained.updates)
-        options, apart = self.options, distances(trained.updates, products, self.options.metric)
+        options = self.options
+        apart = pairwise_distances(trained.updates, products, options.metric)
         group_of = agglomerated(apart, options.linkage, options.groups, options.threshold)
         groups = int(group_of.max()) + 1
         directions = group_steps(

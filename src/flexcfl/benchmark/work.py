@@ -20,7 +20,7 @@ from flexcfl.data.image_datasets import MnistOptions
 from flexcfl.data.images import aligned_empty
 from flexcfl.data.published import CLASSES, published_mnist
 from flexcfl.engine import Engine
-from flexcfl.engine.schedule import Schedule, draw
+from flexcfl.engine.schedule import Schedule, draw_batches
 from flexcfl.protocol import Ids, Local, Vector
 from flexcfl.seeds import generator
 
@@ -94,7 +94,7 @@ def make_round(federation: Federation, number: int, size: int) -> Round:
     clients = cohort(federation, number, size)
     own = federation.train.gathered(clients)
     draws = zip(own, _generators(number, clients), strict=True)
-    return Round(number, clients, [draw(examples, LOCAL, rng) for examples, rng in draws])
+    return Round(number, clients, [draw_batches(examples, LOCAL, rng) for examples, rng in draws])
 
 
 def plain_loop(

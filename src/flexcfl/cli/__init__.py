@@ -32,7 +32,13 @@ from flexcfl.cli import (
     train,
 )
 from flexcfl.cli.commands import Command, CommandGroup, example
-from flexcfl.errors import FlexcflError, data_warnings_to, not_installed, out_of_memory, refused
+from flexcfl.errors import (
+    FlexcflError,
+    data_warnings_to,
+    not_installed,
+    os_error_text,
+    out_of_memory,
+)
 
 __all__ = ["app", "main"]
 
@@ -131,7 +137,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         code = getattr(error, "code", None)  # of a run that was stopped
         return _mistake(str(error)) if code is None else _print(str(error), code)
     except OSError as error:
-        return _mistake(refused(error))
+        return _mistake(os_error_text(error))
     except ImportError as error:
         return _mistake(not_installed(error))
     except (MemoryError, RuntimeError) as error:

@@ -11,16 +11,16 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from flexcfl.clustering.alignment import best_aligned
-from flexcfl.clustering.measures import Matrix, blocks, cosines
+from flexcfl.clustering.measures import Matrix, column_blocks, cosines
 from flexcfl.protocol import Ids, Vectors
 
-__all__ = ["Linkage", "Metric", "agglomerated", "distances", "nearest"]
+__all__ = ["Linkage", "Metric", "agglomerated", "nearest_direction", "pairwise_distances"]
 
 Metric: TypeAlias = Literal["manhattan", "euclidean", "cosine"]
 Linkage: TypeAlias = Literal["complete", "single", "average", "ward"]
 
 
-def distances(updates: Vectors, products: Matrix, metric: Metric) -> Matrix:
+def pairwise_distances(updates: Vectors, products: Matrix, metric: Metric) -> Matrix:
     """Return the distances of all pairs of updates, whose scalar products are ``products``.
 
     A zero update has the cosine distance 1 from all others.
@@ -28,7 +28,7 @@ def distances(updates: Vectors, products: Matrix, metric: Metric) -> Matrix:
     from scipy.spatial.distance import pdist, squareform
 
     if metric == "manhattan":
-        pairs = _summed(pdist(updates[:, block], "cityblock") for block in blocks(updates))
+        pairs = _summed(pdist(updates[:, block], "cityblock") for block in column_blocks(updates))
         return np.asarray(squareform(pairs))
     if metric == "cosine":
         apart = 1 - cosines(products)
@@ -69,14 +69,14 @@ def agglomerated(
     return np.asarray(np.unique(label_of, return_inverse=True)[1], dtype=np.int64)
 
 
-def nearest(updates: Vectors, directions: Vectors, metric: Metric) -> Ids:
+def nearest_direction(updates: Vectors, directions: Vectors, metric: Metric) -> Ids:
     """Return for each update the direction that is nearest to it, the first of equals."""
     from scipy.spatial.distance import cdist
 
     if metric == "cosine":
         return best_aligned(updates, directions)
     name = "cityblock" if metric == "manhattan" else "sqeuclidean"
-    columns = blocks(updates, directions)
+    columns = column_blocks(updates, directions)
     apart = _summed(cdist(updates[:, block], directions[:, block], name) for block in columns)
     return np.asarray(np.argmin(apart, axis=1), dtype=np.int64)
 

@@ -6,7 +6,7 @@ Shift", IEEE TPDS 2022, Eq. 8.
 
 import numpy as np
 
-from flexcfl.clustering.measures import Matrix, blocks
+from flexcfl.clustering.measures import Matrix, column_blocks
 from flexcfl.protocol import NO_GROUP, Ids, Vectors
 from flexcfl.threads import one_thread
 
@@ -28,7 +28,7 @@ def _cosines(updates: Vectors, directions: Vectors) -> Matrix:
     products = np.zeros((len(updates), len(directions)))
     squares = np.zeros((len(updates), 1)), np.zeros((1, len(directions)))
     with np.errstate(invalid="ignore"):  # infinity times zero, or by infinity: NaN is the answer
-        for columns in blocks(updates, directions):
+        for columns in column_blocks(updates, directions):
             ours, theirs = (each[:, columns].astype(np.float64) for each in (updates, directions))
             products += ours @ theirs.T
             squares[0][:, 0] += np.einsum("ij,ij->i", ours, ours)

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from flexcfl.protocol import Vectors
 from flexcfl.threads import one_thread
 
-__all__ = ["Matrix", "between", "blocks", "cosines", "edc", "gram", "madc"]
+__all__ = ["Matrix", "between", "column_blocks", "cosines", "edc", "gram", "madc"]
 
 Matrix: TypeAlias = NDArray[np.float64]
 
 BLOCK = 2**21  # how many numbers of the updates are turned into float64 at a time
 
 
-def blocks(*vectors: Vectors) -> Iterator[slice]:
+def column_blocks(*vectors: Vectors) -> Iterator[slice]:
     """Return slices of columns, so that float64 copies of all vectors are never made."""
     columns = max(1, BLOCK // max(1, sum(len(each) for each in vectors)))
     parameters = vectors[0].shape[1]
@@ -37,7 +37,7 @@ def gram(updates: Vectors) -> Matrix:
     """
     products = np.zeros((len(updates), len(updates)))
     with np.errstate(invalid="ignore"):  # infinity times zero; the diagonal tells
-        for columns in blocks(updates):
+        for columns in column_blocks(updates):
             block = updates[:, columns].astype(np.float64)
             products += block @ block.T
     return products

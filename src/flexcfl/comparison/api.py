@@ -17,7 +17,7 @@ from flexcfl.experiment.objects import UserObjects, label_of, user_objects
 from flexcfl.experiment.options import SharedOptions, with_options
 from flexcfl.runner.callbacks import Callback, callback_list
 from flexcfl.runner.tracking import tracker_names
-from flexcfl.settings import keywords, shown
+from flexcfl.settings import keywords, short_repr
 
 __all__ = ["compare"]
 
@@ -89,7 +89,7 @@ def _names(algorithms: object) -> list[str]:
         if not isinstance(each, str):
             raise SettingsError(
                 f"algorithms must be a list of names such as ['fedavg', 'flexcfl'], and has "
-                f"{shown(each)} in it: name one of your own as 'package.module:entry'."
+                f"{short_repr(each)} in it: name one of your own as 'package.module:entry'."
             )
     return list(algorithms)
 

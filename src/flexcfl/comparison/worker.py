@@ -29,8 +29,8 @@ from flexcfl.errors import (
     TrainingError,
     data_warnings_to,
     not_installed,
+    os_error_text,
     out_of_memory,
-    refused,
 )
 from flexcfl.experiment.experiment import Data, Experiment
 from flexcfl.experiment.objects import UserObjects
@@ -178,7 +178,7 @@ def failure_message(error: BaseException, begun: bool) -> Failed | Faulty:
     if out_of_memory(error):
         return Failed(TrainingError, MEMORY, begun)
     if isinstance(error, OSError):
-        return Failed(TrainingError, refused(error), begun)
+        return Failed(TrainingError, os_error_text(error), begun)
     if isinstance(error, ImportError):
         return Failed(TrainingError, not_installed(error), begun)
     return Faulty("".join(traceback.format_exception(error)))

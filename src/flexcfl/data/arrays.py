@@ -14,7 +14,7 @@ from flexcfl.data.user_data import (
     federation_of_pool,
 )
 from flexcfl.errors import DataError, reason
-from flexcfl.settings import keywords, shown, validated
+from flexcfl.settings import keywords, short_repr, validated
 
 __all__ = ["Owners", "Subject", "from_arrays", "label_of", "stacked"]
 
@@ -85,7 +85,7 @@ class Owners:
 
     def subject(self, index: int) -> str:
         """Return how a sentence on an example's owner begins."""
-        return f"Client {shown(self.clients[self.client_of[index]])} of '{self.name}'"
+        return f"Client {short_repr(self.clients[self.client_of[index]])} of '{self.name}'"
 
     def demand(self, number: int, what: str) -> None:
         """Demand that there are as many of something as there are owners."""
@@ -201,7 +201,8 @@ def label_of(label: Any, index: int, subject: Subject) -> int:
         value = np.empty(0)
     if value.size != 1 or value.dtype.kind not in "iu":
         raise DataError(
-            f"{subject(index)} has the label {shown(label)} for the example {index}: {NUMBERED}."
+            f"{subject(index)} has the label {short_repr(label)} for the example {index}: "
+            f"{NUMBERED}."
         )
     return int(value.item())
 

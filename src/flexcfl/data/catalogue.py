@@ -25,7 +25,7 @@ from flexcfl.data.npz import NpzOptions, count_npz, load_npz
 from flexcfl.data.options import FORBID
 from flexcfl.data.synthetic import ClustersOptions, SyntheticOptions, load_clusters, load_synthetic
 from flexcfl.errors import DataError, SettingsError, unknown
-from flexcfl.extensions import RAISED, Registry, in_short, summary_of
+from flexcfl.extensions import RAISED, Registry, error_summary, summary_of
 from flexcfl.settings import validated
 
 __all__ = ["DATASETS", "Dataset", "dataset_named", "load_federation"]
@@ -103,7 +103,7 @@ def _called(
         raise
     except RAISED as error:
         raise DataError(
-            f"'{name}', which makes the dataset, failed ({in_short(error)}): correct it."
+            f"'{name}', which makes the dataset, failed ({error_summary(error)}): correct it."
         ) from error
     if not isinstance(made, Federation):
         raise DataError(

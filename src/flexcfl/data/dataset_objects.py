@@ -14,8 +14,8 @@ from flexcfl.data.arrays import Owners, Subject, from_arrays, label_of, stacked
 from flexcfl.data.federation import Federation
 from flexcfl.data.user_data import ClientData, RawExamples, SplitOptions, federation_of_clients
 from flexcfl.errors import DataError, reason
-from flexcfl.extensions import RAISED, in_short
-from flexcfl.settings import keywords, shown, validated
+from flexcfl.extensions import RAISED, error_summary
+from flexcfl.settings import keywords, short_repr, validated
 
 __all__ = ["PairedDataset", "from_dataset", "from_partitions"]
 
@@ -75,8 +75,8 @@ def from_dataset(
     stranger = next((client for client in tests or () if client not in train), None)
     if stranger is not None:
         raise DataError(
-            f"Client {shown(stranger)} of '{name}' is in test= alone: give it a dataset to train "
-            "with, or leave the client out."
+            f"Client {short_repr(stranger)} of '{name}' is in test= alone: give it a dataset to "
+            "train with, or leave the client out."
         )
     return federation_of_clients(name, dict(_client_data(train, tests, name)), division, classes)
 
@@ -159,13 +159,13 @@ def _client_data(
     train: Mapping[Any, Any], tests: Mapping[Any, Any] | None, name: str
 ) -> Iterator[tuple[Any, ClientData]]:
     for client, dataset in train.items():
-        own = _examples(f"Client {shown(client)} of '{name}'", dataset)
+        own = _examples(f"Client {short_repr(client)} of '{name}'", dataset)
         if tests is None:
             yield client, ClientData(own, whole=True)
         elif client not in tests:
             yield client, ClientData(own)
         else:
-            where = f"The test set of client {shown(client)} of '{name}'"
+            where = f"The test set of client {short_repr(client)} of '{name}'"
             yield client, ClientData(own, _examples(where, tests[client]))
 
 
@@ -193,7 +193,7 @@ def _length(dataset: Any, subject: str) -> int:
     except RAISED as error:
         raise DataError(
             f"{subject} has a dataset of type {type(dataset).__name__} without a length "
-            f"({in_short(error)}): give a map-style dataset, which has len() and []."
+            f"({error_summary(error)}): give a map-style dataset, which has len() and []."
         ) from error
 
 
@@ -203,12 +203,12 @@ def _pair(dataset: Any, index: int, subject: Subject) -> tuple[Any, Any]:
     except RAISED as error:
         raise DataError(
             f"{subject(index)} has the example {index}, which cannot be read "
-            f"({in_short(error)}): correct the dataset, or leave it out."
+            f"({error_summary(error)}): correct the dataset, or leave it out."
         ) from error
     if not isinstance(item, tuple | list) or len(item) != 2:
         raise DataError(
             f"{subject(index)} has for the example {index} no pair of example and label but "
-            f"{shown(type(item).__name__)}: let the dataset return such pairs."
+            f"{short_repr(type(item).__name__)}: let the dataset return such pairs."
         )
     return item[0], item[1]
 
@@ -284,8 +284,9 @@ class _Pairs:
         for column in chosen:
             if column not in has:
                 raise DataError(
-                    f"Client {shown(client)} of '{name}' has no column {shown(column)} among "
-                    f"{', '.join(has)}: rename one, or choose others with features= and label=."
+                    f"Client {short_repr(client)} of '{name}' has no column {short_repr(column)} "
+                    f"among {', '.join(has)}: rename one, or choose others with features= and "
+                    "label=."
                 )
         # The user's own transform may need columns that were not chosen.
         plain = dataset.format["type"] != "custom"

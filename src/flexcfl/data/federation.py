@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from flexcfl.data.client_lists import IndexLists, MadeLists
 from flexcfl.errors import DataError, reason
-from flexcfl.settings import shown
+from flexcfl.settings import short_repr
 
 __all__ = ["NUMBERED", "Federation", "stand_in", "strange_label"]
 
@@ -229,7 +229,7 @@ def _check_labels(federation: Federation) -> None:
 
 def _client(federation: Federation, number: int) -> str:
     """Return how a sentence on a client begins."""
-    own = shown(federation.names[number]) if federation.names else str(number)
+    own = short_repr(federation.names[number]) if federation.names else str(number)
     return f"Client {own} of '{federation.name}'"
 
 

@@ -27,7 +27,7 @@ from flexcfl.data.user_data import (
     federation_of_parts,
 )
 from flexcfl.errors import DataError
-from flexcfl.settings import keywords, shown
+from flexcfl.settings import keywords, short_repr
 
 __all__ = ["LeafOptions", "from_leaf", "load_leaf"]
 
@@ -114,7 +114,7 @@ def _users_of(file: Path, shape: Shape | None) -> dict[str, RawExamples]:
     if not all(isinstance(name, str | int) for name in names):
         raise DataError(f"'{file}' has in 'users' something other than names: correct the file.")
     times = Counter(map(str, names))
-    where = {name: f"User {shown(name)} in '{file}'" for name in [*times, *data]}
+    where = {name: f"User {short_repr(name)} in '{file}'" for name in [*times, *data]}
     for name in where:
         if times[name] != 1 or name not in data:
             raise _refused(where[name], "is not exactly once in both 'users' and 'user_data'")
@@ -143,7 +143,9 @@ def _check_counts(users: list[RawExamples], file: Path, counts: object) -> None:
         raise DataError(f"'{file}' needs one number per user in 'num_samples', or none at all.")
     for user, count in zip(users, counts, strict=True):
         if count != len(user.y):
-            raise _refused(user.where, f"has {len(user.y)} labels but {shown(count)} 'num_samples'")
+            raise _refused(
+                user.where, f"has {len(user.y)} labels but {short_repr(count)} 'num_samples'"
+            )
 
 
 def _user(where: str, data: object, shape: Shape | None) -> RawExamples:

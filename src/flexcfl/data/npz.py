@@ -13,7 +13,7 @@ from flexcfl.data.files import forbidden, is_file, matching
 from flexcfl.data.options import FORBID, FolderOptions, Seed, Share
 from flexcfl.data.user_data import ClientData, RawExamples, SplitOptions, federation_of_clients
 from flexcfl.errors import DataError, reason
-from flexcfl.settings import keywords, shown, validated
+from flexcfl.settings import keywords, short_repr, validated
 
 __all__ = ["NpzOptions", "count_npz", "from_folder", "load_npz", "read_npz"]
 
@@ -60,7 +60,7 @@ def from_folder(
     """
     division = validated(SplitOptions, {"test_share": test_share, "seed": seed}, "from_folder")
     data = {
-        file.stem: read_npz(file, f"Client {shown(file.stem)} ('{file}')", whole=True)
+        file.stem: read_npz(file, f"Client {short_repr(file.stem)} ('{file}')", whole=True)
         for file in _files(Path(folder))
     }
     return federation_of_clients(name, data, division, classes)

@@ -15,7 +15,7 @@ from flexcfl.data.partition import Indices, by_classes, dirichlet, iid, split
 from flexcfl.errors import DataError
 from flexcfl.extensions import Registry, entry_maker
 from flexcfl.seeds import generator
-from flexcfl.settings import shown, validated
+from flexcfl.settings import short_repr, validated
 
 __all__ = [
     "FORBID",
@@ -169,7 +169,7 @@ class PoolOptions:
             known = ", ".join(f"'{each}'" for each in self.defaults)
             raise ValueError(
                 f"partition must be {known} or one of your own, package.module:Class, not "
-                f"{shown(self.partition)}."
+                f"{short_repr(self.partition)}."
             )
         takes = self.takes(self.partition)
         for name in PARTICULAR:

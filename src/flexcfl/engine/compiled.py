@@ -14,7 +14,7 @@ from torch import nn
 
 from flexcfl.data.images import aligned_empty
 from flexcfl.engine import kernels
-from flexcfl.engine.pool import Pool
+from flexcfl.engine.example_pool import ExamplePool
 from flexcfl.engine.schedule import Schedule
 from flexcfl.protocol import Ids, Local, Vector, Vectors
 
@@ -32,7 +32,7 @@ class CompiledPath:
     piece = 2048  # rows: a call costs little, and a few of them keep all cores busy to the end
     block = 256  # rows: their examples stay in a core's cache for the next model
 
-    def __init__(self, layers: Sequence[nn.Linear], pool: Pool) -> None:
+    def __init__(self, layers: Sequence[nn.Linear], pool: ExamplePool) -> None:
         self.pool = pool
         widths = [layers[0].in_features, *(each.out_features for each in layers)]
         self.widths = np.array(widths, dtype=np.int64)

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from flexcfl.engine.layers import Parameter
+from flexcfl.engine.fused_layers import Parameter
 from flexcfl.protocol import Local
 
-__all__ = ["Columns", "Convolution", "Won"]
+__all__ = ["Convolution", "PatchConvolution", "SparseConvolution"]
 
 _aten = torch.ops.aten
 
@@ -45,7 +45,7 @@ class Convolution:
         return error if self.lowest else below
 
 
-class Won:
+class SparseConvolution:
     """``nn.Conv2d`` below a max pool: compiled, with the errors of the pool's winners only."""
 
     def __init__(self, layer: nn.Conv2d, weight: Parameter, bias: Parameter) -> None:
@@ -88,7 +88,7 @@ class Won:
         return self.room
 
 
-class Columns:
+class PatchConvolution:
     """``nn.Conv2d`` of few input channels, lowest of all, as products with a matrix of patches.
 
     Torch's own operators are several times slower at this, the gradient of the kernels above all.

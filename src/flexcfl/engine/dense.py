@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from flexcfl.engine.pool import Pool
-from flexcfl.engine.schedule import Block, Schedule, blocks
+from flexcfl.engine.example_pool import ExamplePool
+from flexcfl.engine.schedule import Block, Schedule, step_blocks
 from flexcfl.protocol import Local
 
 __all__ = ["DensePath"]
@@ -36,7 +36,7 @@ class _Layer:
 class DensePath:
     """Train a stack of clients at once on Linear/ReLU models, without autograd."""
 
-    def __init__(self, layers: Sequence[nn.Linear], pool: Pool) -> None:
+    def __init__(self, layers: Sequence[nn.Linear], pool: ExamplePool) -> None:
         self.sizes = [(layer.out_features, layer.in_features) for layer in layers]
         self.pool = pool
 
@@ -47,7 +47,7 @@ class DensePath:
         layers = self._layers(starts)
         received = self._layers(starts) if local.prox else []
         losses = torch.zeros(len(starts), device=starts.device)
-        for block in blocks(schedules, POSITIONS):
+        for block in step_blocks(schedules, POSITIONS):
             now = [layer.of(block.clients) for layer in layers]
             origin = [layer.of(block.clients) for layer in received]
             losses[: block.clients] += self._block(now, origin, block, local)

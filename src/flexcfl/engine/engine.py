@@ -17,12 +17,12 @@ from torch import Tensor, nn
 
 from flexcfl.data.client_lists import IndexLists
 from flexcfl.data.variants import Variants
-from flexcfl.engine.evaluation import evaluated
+from flexcfl.engine.evaluation import evaluate_models
+from flexcfl.engine.example_pool import ExamplePool
 from flexcfl.engine.flat import Layout
 from flexcfl.engine.paths import Path, PathName, Paths
-from flexcfl.engine.pool import Pool
-from flexcfl.engine.schedule import draw, steps
-from flexcfl.engine.workers import Tools, spread
+from flexcfl.engine.schedule import draw_batches, steps
+from flexcfl.engine.workers import ResourcePool, run_in_threads
 from flexcfl.errors import DataError, ModelError, SettingsError
 from flexcfl.models import initialised
 from flexcfl.models.dropout import sites
@@ -62,14 +62,14 @@ class Engine:
             )
         self._template = template.to(self.device).train()
         self._layout = Layout(self._template)
-        self._pool = Pool(_shared(x).to(self.device), _shared(y).to(self.device), variants)
+        self._pool = ExamplePool(_shared(x).to(self.device), _shared(y).to(self.device), variants)
         places = sites(self._template, x.shape[1:])
         paths = Paths(self._template, self._layout, places, self._pool)
         self.path: PathName = path or paths.fastest()
         self._stack_size = paths.clients(self.path)
-        self._paths = Tools(partial(paths.path, self.path))
-        self._meters = Tools(partial(paths.meter, self.path))
-        with self._paths.lent():  # so that what has to be compiled is, before anybody trains
+        self._paths = ResourcePool(partial(paths.path, self.path))
+        self._meters = ResourcePool(partial(paths.meter, self.path))
+        with self._paths.borrowed():  # so that what has to be compiled is, before anybody trains
             pass
 
     @property
@@ -102,7 +102,7 @@ class Engine:
         """
         models = self._checked(models, model_of, examples)
         # Here and not in the threads, which would only wait for each other's interpreter.
-        schedules = [draw(own, local, rng) for own, rng in zip(examples, rngs, strict=True)]
+        schedules = [draw_batches(own, local, rng) for own, rng in zip(examples, rngs, strict=True)]
         updates = np.empty((len(schedules), self.parameters), dtype=np.float32)
         losses = np.empty(len(schedules), dtype=np.float64)
 
@@ -120,7 +120,7 @@ class Engine:
         with warnings.catch_warnings():
             # vmap runs some operators one by one and says so; vetting has let the module pass.
             warnings.filterwarnings("ignore", message="There is a performance drop")
-            spread(train, self._stacks(examples.sizes, local), self._paths)
+            run_in_threads(train, self._stacks(examples.sizes, local), self._paths)
         return updates, losses
 
     def evaluate(
@@ -128,7 +128,7 @@ class Engine:
     ) -> tuple[NDArray[np.float64], Ids]:
         """Return, for each client, the sum of its losses and its hits under its model."""
         models = self._checked(models, model_of, examples)
-        return evaluated(models, model_of, examples, self._meters)
+        return evaluate_models(models, model_of, examples, self._meters)
 
     def unflatten(self, vector: Vector) -> dict[str, NDArray[Any]]:
         """Return a model's state by name: its parameters, and the module's constant buffers."""

@@ -11,12 +11,12 @@ from torch.func import functional_call
 from torch.nn import functional
 
 from flexcfl.data.client_lists import IndexLists
+from flexcfl.engine.example_pool import ExamplePool
 from flexcfl.engine.flat import Layout
-from flexcfl.engine.pool import Pool
-from flexcfl.engine.workers import Tools, spread
+from flexcfl.engine.workers import ResourcePool, run_in_threads
 from flexcfl.protocol import Ids, Vector, Vectors
 
-__all__ = ["Meter", "ModuleMeter", "evaluated"]
+__all__ = ["Meter", "ModuleMeter", "evaluate_models"]
 
 
 class Meter(Protocol):
@@ -39,11 +39,11 @@ class Meter(Protocol):
         ...
 
 
-def evaluated(
-    models: Vectors, model_of: Ids, examples: IndexLists, meters: Tools[Meter]
+def evaluate_models(
+    models: Vectors, model_of: Ids, examples: IndexLists, meters: ResourcePool[Meter]
 ) -> tuple[NDArray[np.float64], Ids]:
     """Return, for each client, the sum of its losses and its hits under its model."""
-    with meters.lent() as meter:
+    with meters.borrowed() as meter:
         piece, block = meter.piece, meter.block
     # Clients of a block one after the other, and in it those of the same model.
     order = np.argsort(examples.offsets[:-1] // block * len(models) + model_of, kind="stable")
@@ -54,7 +54,7 @@ def evaluated(
     def measure(meter: Meter, part: slice) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         return meter.measure(models, model_of[clients[part]], rows[part])
 
-    measured = spread(measure, parts, meters)
+    measured = run_in_threads(measure, parts, meters)
     loss = np.concatenate([np.empty(0), *(loss for loss, _ in measured)])
     hits = np.concatenate([np.empty(0, np.bool_), *(hit for _, hit in measured)])
     return (
@@ -69,7 +69,7 @@ class ModuleMeter:
 
     module: nn.Module
     layout: Layout
-    pool: Pool
+    pool: ExamplePool
     piece: int = 512  # enough to keep a core busy, little memory
     block: int = 2**62  # one model after the other
 

@@ -15,20 +15,20 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from flexcfl.engine.compiling import can_compile
-from flexcfl.engine.convolutions import Columns, Convolution, Won
+from flexcfl.engine.convolutions import Convolution, PatchConvolution, SparseConvolution
+from flexcfl.engine.example_pool import ExamplePool
 from flexcfl.engine.flat import Layout
-from flexcfl.engine.layers import (
+from flexcfl.engine.fused_layers import (
     Dense,
     Drop,
     Flat,
-    Layer,
+    FusedLayer,
+    MaxPool,
     Parameter,
-    Pool,
     Rectifier,
     Zeros,
     pair,
 )
-from flexcfl.engine.pool import Pool as Examples
 from flexcfl.engine.schedule import Schedule
 from flexcfl.models.dropout import Site, masks
 from flexcfl.protocol import Local
@@ -38,8 +38,8 @@ __all__ = ["LayeredPath"]
 FEW_CHANNELS = 4  # patches of a convolution's inputs are worth writing down up to here
 WINDOW = 4  # inputs of a max pool per output, from which on most of their errors are zero
 
-_WITHOUT_PARAMETERS: Mapping[type[nn.Module], Callable[[Any], Layer]] = {
-    nn.MaxPool2d: Pool,
+_WITHOUT_PARAMETERS: Mapping[type[nn.Module], Callable[[Any], FusedLayer]] = {
+    nn.MaxPool2d: MaxPool,
     nn.ZeroPad2d: Zeros,
     nn.ReLU: lambda _: Rectifier(),
     nn.Dropout: lambda _: Drop(),
@@ -55,7 +55,7 @@ class LayeredPath:
     known: Sequence[nn.Module]
     layout: Layout
     places: Sequence[Site]
-    pool: Examples
+    pool: ExamplePool
 
     def __post_init__(self) -> None:
         nothing = torch.zeros(self.layout.parameters)
@@ -77,11 +77,11 @@ class LayeredPath:
         ]
         return models, torch.stack(losses)
 
-    def _made(self, model: Tensor, start: Tensor) -> list[Layer]:
+    def _made(self, model: Tensor, start: Tensor) -> list[FusedLayer]:
         """Put the layers onto a model, which they are going to train in place."""
         now, received = self.layout.split(model).values(), self.layout.split(start).values()
         parameters = map(Parameter, now, received)
-        made: list[Layer] = []
+        made: list[FusedLayer] = []
         lowest = True
         for at, layer in enumerate(self.layers):
             if not isinstance(layer, nn.Conv2d | nn.Linear):
@@ -95,7 +95,7 @@ class LayeredPath:
             lowest = False
         return made
 
-    def _client(self, layers: Sequence[Layer], schedule: Schedule, local: Local) -> Tensor:
+    def _client(self, layers: Sequence[FusedLayer], schedule: Schedule, local: Local) -> Tensor:
         """Take all steps of a client and return its closing loss."""
         rows = torch.from_numpy(schedule.rows)
         labels = self.pool.labels(rows)
@@ -114,7 +114,7 @@ class LayeredPath:
                 error = layer.backward(error, local)
         return closing
 
-    def _trained_upwards(self, layers: Sequence[Layer]) -> Sequence[Layer]:
+    def _trained_upwards(self, layers: Sequence[FusedLayer]) -> Sequence[FusedLayer]:
         """Leave out the layers below the lowest one that has parameters."""
         lowest = next(at for at, layer in enumerate(self.layers) if list(layer.parameters()))
         return layers[lowest:]
@@ -128,13 +128,13 @@ def _error(shares: Tensor, y: Tensor) -> Tensor:
 
 def _convolution(
     layer: nn.Conv2d, above: nn.Module, weight: Parameter, bias: Parameter, *, lowest: bool
-) -> Layer:
+) -> FusedLayer:
     """Choose the fastest way of a convolution, given the layer above it."""
     plain = layer.groups == 1 and layer.dilation == (1, 1)
     if plain and lowest and layer.in_channels <= FEW_CHANNELS:
-        return Columns(layer, weight, bias)
+        return PatchConvolution(layer, weight, bias)
     if plain and not lowest and _thins(above) and can_compile():
-        return Won(layer, weight, bias)
+        return SparseConvolution(layer, weight, bias)
     return Convolution(layer, weight, bias, lowest=lowest)
 
 

@@ -15,12 +15,12 @@ from torch import Tensor, nn
 from flexcfl.engine.compiling import can_compile
 from flexcfl.engine.dense import DensePath
 from flexcfl.engine.evaluation import Meter, ModuleMeter
+from flexcfl.engine.example_pool import ExamplePool
 from flexcfl.engine.flat import Layout
-from flexcfl.engine.known import convolutional_layers, linear_layers
+from flexcfl.engine.known_layers import convolutional_layers, linear_layers
 from flexcfl.engine.layered import LayeredPath
-from flexcfl.engine.pool import Pool
 from flexcfl.engine.reference import ReferencePath
-from flexcfl.engine.schedule import Schedule, draw
+from flexcfl.engine.schedule import Schedule, draw_batches
 from flexcfl.engine.stacked import StackedPath
 from flexcfl.errors import ModelError
 from flexcfl.models.dropout import Site, undropped
@@ -90,7 +90,7 @@ class Paths:
     module: nn.Module
     layout: Layout
     sites: Sequence[Site]
-    pool: Pool
+    pool: ExamplePool
 
     def fastest(self) -> PathName:
         """Return the path that trains this module in the shortest time."""
@@ -167,7 +167,7 @@ class Paths:
         if self.pool.device.type != "cpu":
             return False
         start = self.layout.vector(self.module)[None]
-        schedule = draw(np.zeros(1, np.int64), Local(steps=1), np.random.default_rng(0))
+        schedule = draw_batches(np.zeros(1, np.int64), Local(steps=1), np.random.default_rng(0))
         try:
             self._stacked(channels_last=True).train(start, [schedule], Local(steps=1))
         except Exception:  # vetting has seen it run; whatever this is, the format is the reason

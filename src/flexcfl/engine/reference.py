@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from flexcfl.engine.example_pool import ExamplePool
 from flexcfl.engine.flat import Layout
-from flexcfl.engine.pool import Pool
 from flexcfl.engine.schedule import Schedule
 from flexcfl.models.dropout import Site, masked, masks
 from flexcfl.protocol import Local
@@ -26,7 +26,7 @@ class ReferencePath:
     module: nn.Module
     layout: Layout
     places: Sequence[Site]
-    pool: Pool
+    pool: ExamplePool
 
     def train(
         self, starts: Tensor, schedules: Sequence[Schedule], local: Local

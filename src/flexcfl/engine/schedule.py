@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from flexcfl.errors import TrainingError
 from flexcfl.protocol import Ids, Local
 
-__all__ = ["Block", "Schedule", "blocks", "draw", "steps"]
+__all__ = ["Block", "Schedule", "draw_batches", "step_blocks", "steps"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ def steps(sizes: Ids, local: Local) -> Ids:
     return local.epochs * -(-sizes // local.batch)
 
 
-def draw(examples: Ids, local: Local, rng: np.random.Generator) -> Schedule:
+def draw_batches(examples: Ids, local: Local, rng: np.random.Generator) -> Schedule:
     """Draw a client's mini-batches: every epoch visits each example once, in a fresh order."""
     if len(examples) == 0:
         raise TrainingError("A client without examples cannot train: leave it out of the cohort.")
@@ -85,7 +85,7 @@ class Block:
         return int(self.rows.shape[1])
 
 
-def blocks(schedules: Sequence[Schedule], positions: int) -> Iterator[Block]:
+def step_blocks(schedules: Sequence[Schedule], positions: int) -> Iterator[Block]:
     """Lay schedules, sorted from longest to shortest, side by side.
 
     Cuts where a client finishes, and into blocks of about that many positions.

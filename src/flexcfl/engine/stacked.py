@@ -8,9 +8,9 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, vmap
 from torch.nn import functional
 
+from flexcfl.engine.example_pool import ExamplePool
 from flexcfl.engine.flat import Layout
-from flexcfl.engine.pool import Pool
-from flexcfl.engine.schedule import Block, Schedule, blocks
+from flexcfl.engine.schedule import Block, Schedule, step_blocks
 from flexcfl.models.dropout import Site, masked, masks
 from flexcfl.protocol import Local
 
@@ -26,7 +26,7 @@ class StackedPath:
     module: nn.Module
     layout: Layout
     places: Sequence[Site]
-    pool: Pool
+    pool: ExamplePool
     channels_last: bool = False
 
     def train(
@@ -36,7 +36,7 @@ class StackedPath:
         received = self.layout.split(starts)
         models = {name: self._copied(values) for name, values in received.items()}
         losses = torch.zeros(len(starts), device=starts.device)
-        for block in blocks(schedules, POSITIONS):
+        for block in step_blocks(schedules, POSITIONS):
             active = {name: values[: block.clients] for name, values in models.items()}
             origin = {name: values[: block.clients] for name, values in received.items()}
             keys = [schedule.key for schedule in schedules[: block.clients]]

@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 import torch
 
-__all__ = ["Tools", "busy", "spread"]
+__all__ = ["ResourcePool", "busy", "run_in_threads"]
 
 _at_work: list[int] = []  # one entry for every thread that does tasks
 
@@ -24,7 +24,7 @@ Tool = TypeVar("Tool")
 Result = TypeVar("Result")
 
 
-class Tools(Generic[Tool]):
+class ResourcePool(Generic[Tool]):
     """Tools that are made when they are first needed, kept, and used by one thread at a time."""
 
     def __init__(self, make: Callable[[], Tool]) -> None:
@@ -32,7 +32,7 @@ class Tools(Generic[Tool]):
         self._free: list[Tool] = []
 
     @contextmanager
-    def lent(self) -> Iterator[Tool]:
+    def borrowed(self) -> Iterator[Tool]:
         """Lend a tool that nobody else has."""
         try:
             tool = self._free.pop()
@@ -44,8 +44,8 @@ class Tools(Generic[Tool]):
             self._free.append(tool)
 
 
-def spread(
-    work: Callable[[Tool, Task], Result], tasks: Sequence[Task], tools: Tools[Tool]
+def run_in_threads(
+    work: Callable[[Tool, Task], Result], tasks: Sequence[Task], tools: ResourcePool[Tool]
 ) -> list[Result]:
     """Return ``work(tool, task)`` of every task, in order, each thread with a tool of its own.
 
@@ -58,7 +58,7 @@ def spread(
     def take() -> None:
         _at_work.append(threading.get_ident())
         try:
-            with tools.lent() as tool:
+            with tools.borrowed() as tool:
                 for place in left:
                     results[place] = work(tool, tasks[place])
         except BaseException:

@@ -19,7 +19,7 @@ from flexcfl.experiment.choices import KINDS, NAMED, homes, names, option_names
 from flexcfl.experiment.defaults import ALGORITHM, DATASET, Flat, defaults
 from flexcfl.experiment.experiment import Experiment, Tables
 from flexcfl.experiment.options import OPTIONS
-from flexcfl.extensions import is_path
+from flexcfl.extensions import is_import_path
 
 __all__ = ["Given", "Layer", "flattened", "merged", "named_code", "nested", "spoken", "superseded"]
 
@@ -138,7 +138,7 @@ def named_code(tables: Mapping[str, Any]) -> list[str]:
     places = [f"{table}.name" for table in ("model", *KINDS) if table != "shift"]
     found = [values.get(place) for place in (*places, PARTITION)]
     found += names(values.get("shift.name", ()))
-    return sorted({name for name in found if isinstance(name, str) and is_path(name)})
+    return sorted({name for name in found if isinstance(name, str) and is_import_path(name)})
 
 
 def merged(layers: Iterable[Layer]) -> Given:

@@ -18,7 +18,7 @@ from flexcfl.errors import SettingsError
 from flexcfl.experiment.choices import KINDS, names
 from flexcfl.experiment.experiment import plain_table
 from flexcfl.experiment.options import OPTIONS
-from flexcfl.extensions import RAISED, in_short
+from flexcfl.extensions import RAISED, error_summary
 from flexcfl.settings import validated
 from flexcfl.shifts import Shift
 from flexcfl.shifts.detection import Detector
@@ -213,7 +213,7 @@ def _made(given: Any) -> Any:
         return given()
     except RAISED as error:
         raise SettingsError(
-            f"{given.__name__} could not be made ({in_short(error)}): give an object of it."
+            f"{given.__name__} could not be made ({error_summary(error)}): give an object of it."
         ) from error
 
 

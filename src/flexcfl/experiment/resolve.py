@@ -7,7 +7,7 @@ from typing import Any
 
 from flexcfl.algorithms import ALGORITHMS, AlgorithmEntry, NoOptions
 from flexcfl.data import DATASETS
-from flexcfl.errors import SettingsError, nearest, same
+from flexcfl.errors import SettingsError, matching_name, nearest
 from flexcfl.experiment import arrivals
 from flexcfl.experiment.arrivals import SETTING
 from flexcfl.experiment.choices import KINDS, RULE, chosen, homes, shifts
@@ -182,7 +182,7 @@ def _check_home(table: str, values: Flat, kind: type[Any]) -> None:
     own = ["name", *(option.name for option in fields(kind))]
     known = homes()
     for key in nested(values).get(table, {}):
-        there = None if same(key, own) else same(key, known)
+        there = None if matching_name(key, own) else matching_name(key, known)
         if there and not any(name.startswith(f"{table}.") for name in known[there]):
             others = " or ".join(f"'{name}'" for name in known[there])
             raise SettingsError(f"[{table}] has no setting '{key}': did you mean {others}?")

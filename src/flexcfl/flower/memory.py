@@ -17,7 +17,14 @@ from numpy.typing import NDArray
 from flexcfl.errors import DiskError
 from flexcfl.flower.messages import NAME, Heading, MalformedError
 from flexcfl.protocol import Ids
-from flexcfl.record.checkpoints import Checkpoint, Found, Store, UnfitError, flattened, rebuilt
+from flexcfl.record.checkpoints import (
+    Checkpoint,
+    FoundCheckpoint,
+    Store,
+    UnfitError,
+    flattened,
+    rebuilt,
+)
 from flexcfl.record.folder import as_disk_error
 from flexcfl.record.lock import locked
 from flexcfl.simulation import Memory
@@ -43,7 +50,7 @@ class NodeMemory:
     remark: Callable[[str], None]
     released: Ids | None = field(init=False, default=None)
     _store: Store = field(init=False)
-    _found: Found | None = field(init=False, default=None)
+    _found: FoundCheckpoint | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self._store = Store(self.folder, KEPT)
@@ -75,10 +82,10 @@ class NodeMemory:
                     continue
                 if self.released is None:  # of the newest, for it is never taken back
                     self.released = memory.released
-                assert isinstance(found, Found)  # of which the memory is
+                assert isinstance(found, FoundCheckpoint)  # of which the memory is
                 if self._is_past(found):
                     self._found = found
-                    self._store.go_on(found)
+                    self._store.continue_from(found)
                     return memory
         return None
 
@@ -95,7 +102,7 @@ class NodeMemory:
         with as_disk_error(self.folder):
             self._store.save(Checkpoint(number, content, arrays))
 
-    def _memory(self, found: Found | str) -> Memory | None:
+    def _memory(self, found: FoundCheckpoint | str) -> Memory | None:
         """Return what was remembered, or None, with a remark, where that is of no use."""
         if isinstance(found, str):
             self._lost(found)
@@ -114,7 +121,7 @@ class NodeMemory:
     def _lost(self, sentence: str) -> None:
         self.remark(f"{sentence}; clients go on with what they knew before, or are placed anew")
 
-    def _is_past(self, found: Found) -> bool:
+    def _is_past(self, found: FoundCheckpoint) -> bool:
         """Whether something was known before this order: in its session, or in one that counts."""
         content, heading = found.checkpoint.content, self.heading
         number, session = content["round"], content["session"]

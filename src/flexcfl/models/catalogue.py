@@ -11,10 +11,10 @@ from typing import Any
 from torch import nn
 
 from flexcfl.errors import ModelError, unknown
-from flexcfl.extensions import RAISED, importable_from_here, imported, in_short
+from flexcfl.extensions import RAISED, error_summary, import_object, importable_from_here
 from flexcfl.models import networks
 
-__all__ = ["NAMES", "build", "checked"]
+__all__ = ["NAMES", "build", "checked_factory"]
 
 NAMES = ("mclr", "mlp", "cnn")
 
@@ -38,7 +38,7 @@ def build(dataset: str, name: str, shape: tuple[int, ...], classes: int) -> nn.M
     """
     if ":" in name:
         with importable_from_here():  # also what is imported only when the factory is called
-            return checked(imported(name, "model", ModelError), name)()
+            return checked_factory(import_object(name, "model", ModelError), name)()
     if name == "mclr":
         return networks.dense(shape, (), classes)
     if name == "mlp":
@@ -68,7 +68,7 @@ def _cnn(dataset: str, shape: tuple[int, ...], classes: int) -> nn.Module:
     return _CNNS.get(dataset, networks.mnist_cnn)(classes)
 
 
-def checked(factory: object, label: str) -> Callable[[], nn.Module]:
+def checked_factory(factory: object, label: str) -> Callable[[], nn.Module]:
     """Return a factory that gives a module or raises a sentence, which calls it ``label``.
 
     What is no factory at all is refused at once, what it does when it is called is refused then.
@@ -80,7 +80,7 @@ def checked(factory: object, label: str) -> Callable[[], nn.Module]:
             module = called()
         except RAISED as error:
             raise ModelError(
-                f"The model '{label}' could not be made ({in_short(error)}): "
+                f"The model '{label}' could not be made ({error_summary(error)}): "
                 "fix the function or class that makes it."
             ) from error
         if not isinstance(module, nn.Module):

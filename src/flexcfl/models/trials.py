@@ -14,11 +14,11 @@ from torch.func import functional_call, grad, vmap
 from torch.nn import functional
 
 from flexcfl.errors import ModelError
-from flexcfl.extensions import in_short
+from flexcfl.extensions import error_summary
 from flexcfl.models.dropout import undropped
 from flexcfl.models.networks import PLAIN
 
-__all__ = ["check_copies", "hooked", "known_to_work", "run"]
+__all__ = ["check_copies", "hooked", "known_to_work", "try_module"]
 
 _ROWS = 3
 _KNOWN = {nn.Sequential, nn.Dropout2d, *PLAIN}
@@ -27,7 +27,7 @@ _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_
 _NOISE = 1e-3
 
 
-def run(module: nn.Module, shape: tuple[int, ...], classes: int) -> None:
+def try_module(module: nn.Module, shape: tuple[int, ...], classes: int) -> None:
     """Try a copy of the module on a few random examples; raise ``ModelError`` if it fails."""
     model = _copied(module)
     # In [0, 1) rows are valid pixels, and valid token numbers for a model that rounds them down.
@@ -57,7 +57,7 @@ def _copied(module: nn.Module) -> nn.Module:
         return copy.deepcopy(module)
     except Exception as error:
         raise ModelError(
-            f"The model cannot be copied ({in_short(error)}): keep only layers, parameters, "
+            f"The model cannot be copied ({error_summary(error)}): keep only layers, parameters, "
             "buffers and plain values as its attributes."
         ) from error
 
@@ -75,7 +75,7 @@ def _outputs(model: nn.Module, rows: Tensor, classes: int) -> Tensor:
         raise
     except Exception as error:
         raise ModelError(
-            f"The model cannot run on a batch of shape {given} ({in_short(error)}): "
+            f"The model cannot run on a batch of shape {given} ({error_summary(error)}): "
             f"it must take any number of examples of shape {given[1:]}."
         ) from error
     if not isinstance(outputs, Tensor):
@@ -187,7 +187,7 @@ def _why_not_together(error: Exception) -> str:
             "take them out, or use nn.Dropout, nn.Dropout1d, 2d or 3d, which alone can be."
         )
     return (
-        f"The model cannot be run as many copies at once ({in_short(error)}): in forward, use "
+        f"The model cannot be run as many copies at once ({error_summary(error)}): in forward, use "
         "tensor operations only, without .item(), if or while on values, or writing into "
         "tensors that were made outside."
     )

@@ -1,7 +1,7 @@
 """The base class of orders, with everything that guards, faults, privacy and the ledger ask.
 
 They ask an order for its properties and never check its class. A new order is therefore one class,
-its simulation (``simulation.world``) and its message on a network (``flower.records``).
+its simulation (``simulation.simulation``) and its message on a network (``flower.records``).
 """
 
 from abc import ABC, abstractmethod

@@ -46,7 +46,9 @@ def files(
         yield FOUNDERS, tables.of_columns(founders_of(serving.clustering)).encode()
     for name, content in models(prepared.engine, serving.models, serving.auxiliary, summary):
         yield f"{MODELS}/{name}", content
-    for name, content in checkpoints.files(_checkpoint(serving, newcomer, summary["rounds"])):
+    for name, content in checkpoints.checkpoint_files(
+        _checkpoint(serving, newcomer, summary["rounds"])
+    ):
         yield f"{NEWCOMER}/{name}", content
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from flexcfl import lines
 from flexcfl.errors import DiskError, FlexcflError, SettingsError
 from flexcfl.experiment.experiment import Experiment
-from flexcfl.extensions import in_short
+from flexcfl.extensions import error_summary
 from flexcfl.record.tables import GroupFigures, Round, RoundFigures
 from flexcfl.runner.result import Run
 
@@ -182,4 +182,4 @@ class Followers:
 def _why(error: Exception) -> str:
     if isinstance(error, DiskError) and error.path is not None:
         return f"'{error.path}' cannot be written ({error.reason})"
-    return str(error).rstrip(".") if isinstance(error, FlexcflError) else in_short(error)
+    return str(error).rstrip(".") if isinstance(error, FlexcflError) else error_summary(error)

@@ -99,7 +99,7 @@ def _recorded(folder: RunFolder | None, run: _Running, restored: Restored | None
         if restored is None:
             recorder.begin()
         else:
-            store.go_on(restored.found)
+            store.continue_from(restored.found)
             saver.saved = restored.number
             folder.extents = restored.extents
             folder.cut()
@@ -120,17 +120,17 @@ class _Recorder:
         prepared, labels = self.run.prepared, self.run.labels
         files = [(LABELS, of_columns(labels.columns).encode())] if labels.known else []
         self.folder.begin(toml.written(prepared.experiment, prepared.remarks), files)
-        self.saver.insist(0, lambda: self._checkpoint(0, None, None))
+        self.saver.save_now(0, lambda: self._checkpoint(0, None, None))
 
     def recorded(self, rounds: Iterable[Round]) -> Iterator[Round]:
         """Hand on the rounds; after some of them, and before stopping, there is a checkpoint."""
         last = self.run.prepared.experiment.run.rounds
         for done in self.folder.record(rounds):
             number = done.figures.round
-            self.saver.offer(number, lambda: self._after(done))  # noqa: B023  (called at once)
+            self.saver.save_if_due(number, lambda: self._after(done))  # noqa: B023  (called at once)
             yield done
             if self.run.stop.asked is not None and number < last:
-                self.saver.insist(number, lambda: self._after(done))  # noqa: B023
+                self.saver.save_now(number, lambda: self._after(done))  # noqa: B023
                 how_far = f"after round {number} of {last}"
                 raise StoppedError(how_far, self.folder.path, self.run.stop)
 

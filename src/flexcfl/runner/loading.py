@@ -22,7 +22,7 @@ from flexcfl.experiment.layers import Layer
 from flexcfl.experiment.objects import NO_OBJECTS, UserObjects
 from flexcfl.experiment.resolve import resolve
 from flexcfl.protocol import Vector, state_type
-from flexcfl.record.checkpoints import Found, Store, UnfitError, rebuilt
+from flexcfl.record.checkpoints import FoundCheckpoint, Store, UnfitError, rebuilt
 from flexcfl.record.folder import CLIENTS, EXPERIMENT, FOUNDERS, MODELS, NEWCOMER, SUMMARY
 from flexcfl.record.lifecycle import check_run, is_finished
 from flexcfl.record.places import command
@@ -167,7 +167,7 @@ def _models(path: Path, engine: "Engine") -> tuple[list[Vector], Vector | None]:
 def _newcomer(path: Path, prepared: Prepared, models: list[Vector]) -> tuple[Any, tuple[int, ...]]:
     """Return the state that a newcomer finds, and which models are no groups."""
     found = next(Store(path / NEWCOMER).found(), f"'{NEWCOMER}' is missing")
-    if not isinstance(found, Found):
+    if not isinstance(found, FoundCheckpoint):
         raise ValueError(found)
     check_arrays(found, prepared)
     content, arrays = found.checkpoint.content, list(found.checkpoint.arrays)

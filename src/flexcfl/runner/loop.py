@@ -24,7 +24,7 @@ from flexcfl.protocol import (
     state_type,
 )
 from flexcfl.protocol.cohorts import Attendance
-from flexcfl.record.checkpoints import misfit
+from flexcfl.record.checkpoints import unreadable_part
 from flexcfl.record.metrics import Ledger, Trainees
 from flexcfl.record.tables import (
     Evaluation,
@@ -199,7 +199,7 @@ class _Course:
 def _check_state(algorithm: Algorithm[Any], state: Any) -> None:
     """Refuse a state that a checkpoint could not be read back as, before a crash needs one."""
     try:
-        why = misfit(state_type(algorithm), state)
+        why = unreadable_part(state_type(algorithm), state)
     except TypeError as error:
         raise SettingsError(str(error)) from None
     if why is not None:

@@ -208,10 +208,10 @@ def _engine(
     """Return an engine on the federation's examples, which may have false labels."""
     # Here and not above, so that settings are read and mistakes told without waiting for torch.
     from flexcfl.engine import Engine
-    from flexcfl.models.catalogue import build, checked
+    from flexcfl.models.catalogue import build, checked_factory
 
     data, name = federation, experiment.model.name
-    own = checked(factory, name) if factory is not None else None
+    own = checked_factory(factory, name) if factory is not None else None
     make = own or partial(build, data.name, name, data.shape, data.classes)
     device, y = experiment.run.device, data.classes - 1 - data.y if false_labels else data.y
     return Engine(make, data.x, y, data.classes, device=device, variants=variants)

@@ -15,7 +15,7 @@ from flexcfl.errors import SettingsError
 from flexcfl.experiment.objects import UserObjects
 from flexcfl.protocol import NO_GROUP, Serving, state_type
 from flexcfl.record import reading
-from flexcfl.record.checkpoints import Found, Store, UnfitError, rebuilt
+from flexcfl.record.checkpoints import FoundCheckpoint, Store, UnfitError, rebuilt
 from flexcfl.record.folder import EXPERIMENT, Extent
 from flexcfl.record.places import CHECKPOINTS
 from flexcfl.record.tables import MESSAGES, TABLES
@@ -57,7 +57,7 @@ class Restored:
     ``rows`` are those of its tables, and ``remarks`` what a person should know.
     """
 
-    found: Found
+    found: FoundCheckpoint
     about: CheckpointInfo
     past: Past | None
     serving: Serving | None
@@ -148,7 +148,7 @@ def _about(content: Any, arrays: Sequence[NDArray[Any]]) -> CheckpointInfo:
 
 def _fitting(
     folder: Path,
-    found: Found,
+    found: FoundCheckpoint,
     prepared: Prepared,
     origin: Origin,
     remarks: list[str],
@@ -186,7 +186,7 @@ def _check_hosting(about: CheckpointInfo, hosting: Hosting) -> None:
         )
 
 
-def check_arrays(found: Found, prepared: Prepared) -> None:
+def check_arrays(found: FoundCheckpoint, prepared: Prepared) -> None:
     """Refuse arrays that no run has.
 
     Vectors are models of this run, for compiled loops do not look where they read. Rows of nothing

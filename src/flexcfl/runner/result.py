@@ -16,7 +16,7 @@ from flexcfl.record.record import Record
 from flexcfl.record.summary import Summary
 from flexcfl.report.charts import Chart
 from flexcfl.report.charts import chart as drawn
-from flexcfl.settings import shown
+from flexcfl.settings import short_repr
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -75,7 +75,7 @@ class Run(Record):
         """Return a group's model as a module, ready for use."""
         if group not in range(len(self.models)):  # also where it is no number
             raise SettingsError(
-                f"There is no group {shown(group)}: this run has the groups 0 to "
+                f"There is no group {short_repr(group)}: this run has the groups 0 to "
                 f"{len(self.models) - 1}."
             )
         return self.engine.module(self.models[group])

@@ -7,12 +7,13 @@ from flexcfl.shifts.holdings import Holdings, Moves
 from flexcfl.shifts.incremental import Incremental, Release
 from flexcfl.shifts.shift import Moment, Shift
 from flexcfl.shifts.swaps import Gradual, Recurring, SwapAll, SwapPart
-from flexcfl.shifts.timeline import Timeline, World
+from flexcfl.shifts.timeline import Timeline, TimelineMemory
 from flexcfl.shifts.transforms import LabelPermutation, Rotation
-from flexcfl.shifts.view import View
+from flexcfl.shifts.view import DataView
 
 __all__ = [
     "SHIFTS",
+    "DataView",
     "Gradual",
     "Holdings",
     "Incremental",
@@ -27,8 +28,7 @@ __all__ = [
     "SwapAll",
     "SwapPart",
     "Timeline",
-    "View",
-    "World",
+    "TimelineMemory",
 ]
 
 

@@ -17,7 +17,7 @@ from flexcfl.data.client_lists import offsets_of
 from flexcfl.protocol import Flags, Ids
 from flexcfl.shifts.slots import NOBODY, Slots
 
-__all__ = ["Holdings", "Moves", "places"]
+__all__ = ["Holdings", "Moves", "ranks"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +127,7 @@ class Holdings:
         position = np.repeat(np.arange(len(clients)), lists.sizes)
         drawn = self.priority
         priority = np.zeros(len(position)) if drawn is None else drawn[lists.indices]
-        released = places(position, priority) < number[position]
+        released = ranks(position, priority) < number[position]
         sizes = np.bincount(position[released], minlength=len(clients))
         return IndexLists(lists.indices[released], offsets_of(sizes))
 
@@ -159,7 +159,7 @@ class Holdings:
         return train, ~train
 
 
-def places(owner: Ids, priority: NDArray[np.float64]) -> Ids:
+def ranks(owner: Ids, priority: NDArray[np.float64]) -> Ids:
     """Return the place of each slot among all of its owner, by priority; 0 is the lowest.
 
     >>> import numpy as np

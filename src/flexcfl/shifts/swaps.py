@@ -19,7 +19,7 @@ from pydantic.dataclasses import dataclass as settings
 from flexcfl.data.federation import Federation
 from flexcfl.errors import SettingsError
 from flexcfl.protocol import Flags, Ids
-from flexcfl.shifts.holdings import Holdings, Moves, places
+from flexcfl.shifts.holdings import Holdings, Moves, ranks
 from flexcfl.shifts.shift import FORBID, Moment, Probability, Rounds
 
 __all__ = ["Gradual", "Pairing", "Recurring", "SwapAll", "SwapPart"]
@@ -143,7 +143,7 @@ class Gradual(Pairing):
         After part ``j`` of ``duration`` a client has given the fraction ``j / duration`` of its
         slots, rounded down: so it keeps one until the last part, which brings what it gets at last.
         """
-        place = places(owner, moment.rng.random(len(owner)))
+        place = ranks(owner, moment.rng.random(len(owner)))
         sizes = np.bincount(owner)[owner]
         return -(-(place + 1) * self.duration // sizes) - 1
 

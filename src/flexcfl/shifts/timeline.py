@@ -1,6 +1,6 @@
 """The world over the rounds of a run: shifts act when a round begins, and its view shows it.
 
-A ``World`` is what a checkpoint stores of it: all but what the federation itself says.
+A ``TimelineMemory`` is what a checkpoint stores of it: all but what the federation itself says.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,13 +18,13 @@ from flexcfl.protocol import Ids
 from flexcfl.shifts.holdings import Holdings, Moves
 from flexcfl.shifts.shift import Moment, Shift
 from flexcfl.shifts.slots import NOBODY, Slots
-from flexcfl.shifts.view import View, changed
+from flexcfl.shifts.view import DataView, changed
 
-__all__ = ["Timeline", "World"]
+__all__ = ["Timeline", "TimelineMemory"]
 
 
 @dataclass(frozen=True, eq=False)
-class Moved:
+class MovedSlots:
     """Clients with other slots than at home, ``others`` as in ``Slots``, and their lists."""
 
     others: Ids
@@ -32,7 +32,7 @@ class Moved:
     offsets: Ids
 
     @classmethod
-    def of(cls, slots: Slots) -> "Moved":
+    def of(cls, slots: Slots) -> "MovedSlots":
         """Return what is worth remembering of slots."""
         return cls(slots.others, slots.lists.indices, slots.lists.offsets)
 
@@ -43,12 +43,12 @@ class Moved:
 
 
 @dataclass(frozen=True, eq=False)
-class World:
+class TimelineMemory:
     """All that is known of a federation's data in round ``number``, as ``Holdings`` has it."""
 
     number: int
-    train: Moved
-    test: Moved
+    train: MovedSlots
+    test: MovedSlots
     turns: NDArray[np.int8]
     labelling: NDArray[np.int16]
     labellings: NDArray[np.int64]
@@ -57,12 +57,12 @@ class World:
     pending: Moves
 
     @classmethod
-    def of(cls, number: int, holdings: Holdings) -> "World":
+    def of(cls, number: int, holdings: Holdings) -> "TimelineMemory":
         """Return what is worth remembering of holdings."""
         return cls(
             number,
-            Moved.of(holdings.train),
-            Moved.of(holdings.test),
+            MovedSlots.of(holdings.train),
+            MovedSlots.of(holdings.test),
             holdings.turns,
             holdings.labelling,
             holdings.labellings,
@@ -102,7 +102,7 @@ class Timeline:
     _number: int = field(init=False, repr=False)
     _before: Holdings = field(init=False, repr=False)
     _now: Holdings = field(init=False, repr=False)
-    _view: View | None = field(init=False, repr=False)
+    _view: DataView | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         for shift in self.shifts.values():
@@ -116,7 +116,7 @@ class Timeline:
             return None
         return Variants(len(self.federation.y), self._start.labellings)
 
-    def at(self, number: int) -> View:
+    def at(self, number: int) -> DataView:
         """Return what the clients have in round ``number``; the start is round 0.
 
         The next round is a step from the last that was asked for; an earlier one is replayed.
@@ -127,22 +127,22 @@ class Timeline:
             self._step()
         if self._view is None:
             shifted = changed(self._before, self._now)
-            self._view = View.of(self.federation, self._now, shifted, self.variants)
+            self._view = DataView.of(self.federation, self._now, shifted, self.variants)
         return self._view
 
-    def memory(self) -> World:
+    def memory(self) -> TimelineMemory:
         """Return all that is known of the data in the last round that was asked for."""
-        return World.of(self._number, self._now)
+        return TimelineMemory.of(self._number, self._now)
 
-    def recall(self, memory: World) -> None:
+    def recall(self, memory: TimelineMemory) -> None:
         """Go to a round that is remembered, without those before it."""
         now = memory.at(self._start)
         self._number, self._before, self._now, self._view = memory.number, now, now, None
 
     @cached_property
-    def start(self) -> View:
+    def start(self) -> DataView:
         """What the clients have at the start, as ``at(0)`` shows it, but without going back."""
-        return View.of(self.federation, self._start, NOBODY, self.variants)
+        return DataView.of(self.federation, self._start, NOBODY, self.variants)
 
     @cached_property
     def _start(self) -> Holdings:

@@ -14,11 +14,11 @@ from flexcfl.protocol import Flags, Ids
 from flexcfl.shifts.holdings import Holdings
 from flexcfl.shifts.slots import NOBODY, Slots, union
 
-__all__ = ["Held", "View", "changed"]
+__all__ = ["DataView", "HeldExamples", "changed"]
 
 
 @dataclass(frozen=True, eq=False)
-class Held(DerivedLists):
+class HeldExamples(DerivedLists):
     """The training or test examples of a round, as rows of ``variants``, or of the pool if None.
 
     Of training examples there are only those that are released.
@@ -51,15 +51,15 @@ class Held(DerivedLists):
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class DataView:
     """What the clients have in one round.
 
     ``shifted`` are the clients, ascending, whose data changed when the round began: each got a
     slot, lost one, or sees its own differently.
     """
 
-    train: Held
-    test: Held
+    train: HeldExamples
+    test: HeldExamples
     shifted: Ids
     y: NDArray[np.int64]
     classes: int
@@ -68,9 +68,9 @@ class View:
     @classmethod
     def of(
         cls, federation: Federation, now: Holdings, shifted: Ids, variants: Variants | None
-    ) -> "View":
+    ) -> "DataView":
         """Show what ``now`` says of a federation."""
-        halves = (Held(now, "train", variants), Held(now, "test", variants))
+        halves = (HeldExamples(now, "train", variants), HeldExamples(now, "test", variants))
         return cls(*halves, shifted, federation.y, federation.classes, variants)
 
     def label_counts_of(self, clients: Ids) -> NDArray[np.int64]:

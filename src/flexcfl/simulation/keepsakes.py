@@ -11,7 +11,7 @@ import numpy as np
 
 from flexcfl.protocol import Flags, Ids, Vector, Vectors
 
-__all__ = ["Belongings", "Keepsake", "Keepsakes"]
+__all__ = ["Keepsake", "Keepsakes", "KeepsakesMemory"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Keepsake:
 
 
 @dataclass(frozen=True, eq=False)
-class Belongings:
+class KeepsakesMemory:
     """What clients keep at some moment: ``clients[i]`` keeps ``sent[number_of[i]]``."""
 
     sent: tuple[Keepsake, ...]
@@ -44,15 +44,15 @@ class Keepsakes:
     sent: list[Keepsake] = field(default_factory=list)
     kept: dict[int, int] = field(default_factory=dict)
 
-    def memory(self) -> Belongings:
+    def memory(self) -> KeepsakesMemory:
         """Return what is kept now, which does not change with these keepsakes."""
         size = len(self.kept)
         clients = np.fromiter(self.kept.keys(), np.int64, size)
-        return Belongings(
+        return KeepsakesMemory(
             tuple(self.sent), clients, np.fromiter(self.kept.values(), np.int64, size)
         )
 
-    def recall(self, memory: Belongings) -> None:
+    def recall(self, memory: KeepsakesMemory) -> None:
         """Keep what was kept at some moment, and nothing else."""
         self.sent[:] = memory.sent
         self.kept.clear()

@@ -20,7 +20,7 @@ from flexcfl.protocol import (
     drive,
     state_type,
 )
-from flexcfl.record.checkpoints import flattened, misfit, rebuilt
+from flexcfl.record.checkpoints import flattened, rebuilt, unreadable_part
 from flexcfl.testing.check import demand, demand_options, demand_summary
 from flexcfl.testing.parabolas import Parabolas
 
@@ -233,7 +233,7 @@ def _nobody_is_asked_who_has_not_arrived(subject: AlgorithmSubject) -> None:
 def _the_state_can_be_written_down_between_any_two_rounds(subject: AlgorithmSubject) -> None:
     algorithm, federation, state = _begun(subject)
     for _ in range(ROUNDS + 1):
-        why = misfit(state_type(algorithm), state)
+        why = unreadable_part(state_type(algorithm), state)
         demand(why is None, f"The state cannot be read back from a checkpoint: {why}.")
         again = _written_and_read(algorithm, state)
         demand(same(again, state), "A state that was written down is another one when it is read.")

@@ -60,7 +60,7 @@ def lay(folder: Path, body: Any, arrays: Arrays | None = None) -> None:
     """Put a checkpoint into a folder in the place of the newest, with right checksums."""
     inside = folder / "checkpoints"
     if arrays is not None:
-        content = b"".join(layout.packed(arrays))
+        content = b"".join(layout.file_parts(arrays))
         (inside / FILE).write_bytes(content)
         file = layout.File(FILE, len(content), zlib.crc32(content))
         body = {**body, "files": [asdict(file)], "arrays": [[0, n] for n in range(len(arrays))]}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from flexcfl.record.checkpoints import misfit
+from flexcfl.record.checkpoints import unreadable_part
 
 MODELS = np.zeros((1, 3), dtype=np.float32)
 
@@ -53,7 +53,7 @@ def state(kind: Any) -> Any:
 )
 def test_what_comes_back_is_let_pass(kind: Any, value: Any) -> None:
     one = state(kind)
-    assert misfit(one, one(value)) is None
+    assert unreadable_part(one, one(value)) is None
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_what_comes_back_is_let_pass(kind: Any, value: Any) -> None:
 )
 def test_what_does_not_is_told_with_what_works(kind: Any, value: Any, sentence: str) -> None:
     one = state(kind)
-    why = misfit(one, one(value))
+    why = unreadable_part(one, one(value))
     assert why is not None
     assert why.startswith("its field 'inner' is annotated as ")
     assert sentence in why
@@ -84,11 +84,13 @@ def test_what_does_not_is_told_with_what_works(kind: Any, value: Any, sentence: 
 
 def test_a_field_is_named_by_its_path() -> None:
     one = state(Inner)
-    assert str(misfit(one, one(Inner(MODELS)))).startswith("its field 'inner.models' is annotated")
+    assert str(unreadable_part(one, one(Inner(MODELS)))).startswith(
+        "its field 'inner.models' is annotated"
+    )
 
 
 def test_a_state_that_is_another_or_cannot_be_made_is_told() -> None:
-    assert misfit(Inner, Made(MODELS)) == (
+    assert unreadable_part(Inner, Made(MODELS)) == (
         "it is annotated as Inner and holds a Made: annotate it as Made"
     )
-    assert misfit(Made, Made(MODELS)) == "Made cannot be made of its fields alone"
+    assert unreadable_part(Made, Made(MODELS)) == "Made cannot be made of its fields alone"

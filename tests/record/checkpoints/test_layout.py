@@ -17,9 +17,9 @@ from flexcfl.record.checkpoints.layout import (
     Manifest,
     UnreadableError,
     arrays_in,
-    packed,
-    parsed,
-    written,
+    file_parts,
+    manifest_bytes,
+    parse_manifest,
 )
 from tests.record.checkpoints.interrupted import check_values
 from tests.record.checkpoints.test_tree import DTYPES, arrays
@@ -36,7 +36,7 @@ def file_of(content: bytes) -> File:
 @settings(max_examples=40)
 @given(some_arrays)
 def test_any_reader_of_safetensors_reads_them(given_arrays: list[NDArray[Any]]) -> None:
-    content = b"".join(packed(given_arrays))
+    content = b"".join(file_parts(given_arrays))
     by_number = {int(name): array for name, array in load(content).items()}
     check_values([by_number[n] for n in range(len(given_arrays))], given_arrays)
 
@@ -47,7 +47,7 @@ def test_they_are_read_back_from_ours_and_from_any_writer(
     given_arrays: list[NDArray[Any]],
 ) -> None:
     named = {str(n): np.asarray(each, order="C") for n, each in enumerate(given_arrays)}
-    for content in (b"".join(packed(given_arrays)), save(named)):
+    for content in (b"".join(file_parts(given_arrays)), save(named)):
         found = arrays_in(content, file_of(content))
         check_values([found[n] for n in range(len(given_arrays))], given_arrays)
         assert all(each.flags.writeable and each.flags.aligned for each in found.values())
@@ -55,12 +55,12 @@ def test_they_are_read_back_from_ours_and_from_any_writer(
 
 def test_large_arrays_are_not_copied() -> None:
     large = np.zeros(2**16, np.float32)
-    (_, part) = packed([large])
+    (_, part) = file_parts([large])
     assert np.shares_memory(np.frombuffer(part, np.uint8), large)
 
 
 def test_every_bit_of_a_file_of_arrays_counts() -> None:
-    content = b"".join(packed([np.arange(3.0), np.array(True)]))
+    content = b"".join(file_parts([np.arange(3.0), np.array(True)]))
     file = file_of(content)
     for place in range(8 * len(content)):
         flipped = bytearray(content)
@@ -71,37 +71,37 @@ def test_every_bit_of_a_file_of_arrays_counts() -> None:
 
 @given(st.integers(0, 200))
 def test_a_file_of_arrays_that_was_cut_is_told(length: int) -> None:
-    content = b"".join(packed([np.arange(30.0)]))
+    content = b"".join(file_parts([np.arange(30.0)]))
     with pytest.raises(UnreadableError, match=f"it has {length} bytes, not {len(content)}"):
         arrays_in(content[:length], file_of(content))
 
 
 def test_the_manifest_reads_back() -> None:
-    assert parsed(written(MANIFEST)) == MANIFEST
+    assert parse_manifest(manifest_bytes(MANIFEST)) == MANIFEST
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), -0.0, 5e-324, 2**80])
 def test_unusual_numbers_read_back(value: float) -> None:
-    found = parsed(written(Manifest(1, (), (), value))).content
+    found = parse_manifest(manifest_bytes(Manifest(1, (), (), value))).content
     assert repr(found) == repr(value)
 
 
 def test_every_bit_of_a_manifest_counts() -> None:
-    text = written(MANIFEST)
+    text = manifest_bytes(MANIFEST)
     for place in range(8 * len(text)):
         flipped = bytearray(text)
         flipped[place // 8] ^= 1 << place % 8
         try:  # the blanks between may change, and names of which there are two
-            assert parsed(bytes(flipped)) == MANIFEST
+            assert parse_manifest(bytes(flipped)) == MANIFEST
         except UnreadableError:
             continue
     with pytest.raises(UnreadableError, match="it is not JSON"):
-        parsed(text[:-2])
+        parse_manifest(text[:-2])
 
 
 def sealed(**changes: object) -> bytes:
     """Return a manifest with other entries, whose checksum is right."""
-    body = {**json.loads(written(MANIFEST))["checkpoint"], **changes}
+    body = {**json.loads(manifest_bytes(MANIFEST))["checkpoint"], **changes}
     checksum = zlib.crc32(json.dumps(body).encode("ascii"))
     head = {"format": "flexcfl checkpoint", "version": 1, "checksum": checksum}
     return json.dumps({**head, "checkpoint": body}).encode("ascii")
@@ -118,7 +118,7 @@ NAMES = [
 def test_names_that_lead_elsewhere_are_refused(name: str) -> None:
     files = [{"name": name, "length": 1, "checksum": 1}]
     with pytest.raises(UnreadableError, match="none of a checkpoint's"):
-        parsed(sealed(files=files))
+        parse_manifest(sealed(files=files))
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_names_that_lead_elsewhere_are_refused(name: str) -> None:
 )
 def test_what_is_no_manifest_is_told(text: bytes, reason: str) -> None:
     with pytest.raises(UnreadableError, match=reason):
-        parsed(text)
+        parse_manifest(text)
 
 
 json_values = st.recursive(
@@ -157,10 +157,10 @@ json_values = st.recursive(
 @given(st.sampled_from(["round", "files", "arrays"]), json_values)
 def test_anything_in_the_place_of_anything(name: str, value: Any) -> None:
     try:
-        found = parsed(sealed(**{name: value}))
+        found = parse_manifest(sealed(**{name: value}))
     except UnreadableError:
         return
-    check_values(json.loads(written(found))["checkpoint"][name], value)
+    check_values(json.loads(manifest_bytes(found))["checkpoint"][name], value)
 
 
 @pytest.mark.parametrize("depth", [100, 500, 900, 960, 980, 990, 1000, 2000, 50_000])
@@ -168,7 +168,7 @@ def test_any_depth_is_read_or_told(depth: int) -> None:
     deep = "[" * depth + "]" * depth
     text = sealed(content="deep").decode().replace('"deep"', deep)
     with pytest.raises(UnreadableError, match=r"not JSON|checksum"):
-        parsed(text.encode())
+        parse_manifest(text.encode())
 
 
 def headed(header: object, data: bytes = b"") -> bytes:

@@ -70,7 +70,7 @@ def offered(saver: Saver, rounds: range, clock: Clock | None = None, step: float
     for number in rounds:
         if clock is not None:
             clock.time += step
-        saver.offer(number, taken(number))
+        saver.save_if_due(number, taken(number))
         waited(saver)
 
 
@@ -128,10 +128,10 @@ def test_those_by_time_do_not_wait(disk: Disk) -> None:
 def test_making_one_is_counted_as_well(disk: Disk) -> None:
     clock = Clock()
     with Saver(disk.save, 1, 0, share=0.5, now=clock) as saver:
-        saver.offer(1, lambda: worked(0.01) or Checkpoint(1, None, []))  # type: ignore[func-returns-value]
+        saver.save_if_due(1, lambda: worked(0.01) or Checkpoint(1, None, []))  # type: ignore[func-returns-value]
         waited(saver)
         clock.time += 0.01
-        saver.offer(2, not_taken)
+        saver.save_if_due(2, not_taken)
     assert disk.rounds == [1]
 
 
@@ -140,7 +140,7 @@ def test_none_turns_both_off(disk: Disk) -> None:
     with Saver(disk.save, 0, 0, now=clock) as saver:
         for number in range(1, 50):
             clock.time += 1000
-            saver.offer(number, not_taken)
+            saver.save_if_due(number, not_taken)
     assert disk.rounds == []
 
 
@@ -152,35 +152,35 @@ def test_rounds_are_counted_from_where_a_run_goes_on(disk: Disk) -> None:
 
 def test_the_start_is_saved_when_that_is_insisted_on(disk: Disk) -> None:
     with Saver(disk.save, 0, 0) as saver:
-        saver.insist(0, taken(0))
+        saver.save_now(0, taken(0))
         assert disk.rounds == [0]
 
 
 def test_to_insist_is_to_have_it_on_the_disk_once(disk: Disk) -> None:
     with Saver(disk.save, 5, 0) as saver:
         offered(saver, range(1, 6))
-        saver.insist(5, not_taken)
-        saver.insist(6, taken(6))
-        saver.insist(6, not_taken)
+        saver.save_now(5, not_taken)
+        saver.save_now(6, taken(6))
+        saver.save_now(6, not_taken)
         assert disk.rounds == [5, 6]
 
 
 def test_to_insist_waits_for_what_is_being_written(slow: Disk) -> None:
     with Saver(slow.save, 1, 0) as saver:
-        saver.offer(1, taken(1))
+        saver.save_if_due(1, taken(1))
         threading.Timer(0.05, slow.free.set).start()
-        saver.insist(1, not_taken)
+        saver.save_now(1, not_taken)
         assert slow.rounds == [1]
 
 
 def test_a_slow_disk_gets_no_second_one_meanwhile(slow: Disk) -> None:
     with Saver(slow.save, 1, 0) as saver:
-        saver.offer(1, taken(1))
+        saver.save_if_due(1, taken(1))
         for number in range(2, 9):
-            saver.offer(number, not_taken)
+            saver.save_if_due(number, not_taken)
         slow.free.set()
         waited(saver)
-        saver.offer(9, taken(9))
+        saver.save_if_due(9, taken(9))
     assert slow.rounds == [1, 9]
 
 
@@ -188,24 +188,24 @@ def test_a_slow_disk_gets_no_second_one_meanwhile(slow: Disk) -> None:
 def test_what_goes_wrong_is_raised_at_the_next_occasion(disk: Disk, way: str) -> None:
     disk.error = OSError(28, "No space left on device")
     with pytest.raises(OSError, match="No space"), Saver(disk.save, 1, 0) as saver:  # noqa: PT012
-        saver.offer(1, taken(1))
+        saver.save_if_due(1, taken(1))
         waited(saver)
         if way == "offer":
-            saver.offer(2, not_taken)
+            saver.save_if_due(2, not_taken)
         elif way == "insist":
-            saver.insist(1, not_taken)
+            saver.save_now(1, not_taken)
 
 
 def test_the_first_trouble_is_the_one_that_is_told(disk: Disk) -> None:
     disk.error = OSError(28, "No space left on device")
     with pytest.raises(KeyError, match="first"), Saver(disk.save, 1, 0) as saver:  # noqa: PT012
-        saver.offer(1, taken(1))
+        saver.save_if_due(1, taken(1))
         raise KeyError("first")
 
 
 def test_leaving_waits_for_what_is_being_written(slow: Disk) -> None:
     with Saver(slow.save, 1, 0) as saver:
-        saver.offer(1, taken(1))
+        saver.save_if_due(1, taken(1))
         threading.Timer(0.05, slow.free.set).start()
     assert slow.rounds == [1]
     assert not any(each.name.startswith("checkpoint") for each in threading.enumerate())

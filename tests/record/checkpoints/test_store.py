@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from flexcfl import disk
-from flexcfl.record.checkpoints import Checkpoint, Found, Store
+from flexcfl.record.checkpoints import Checkpoint, FoundCheckpoint, Store
 from tests.record.checkpoints.interrupted import check_values
 
 Arrays = Sequence[NDArray[Any]]
@@ -32,7 +32,7 @@ def saved(store: Store, number: int, arrays: Arrays) -> Checkpoint:
 def usable(folder: Path) -> list[Checkpoint]:
     """Return what another process finds, which must be whole."""
     found = list(Store(folder).found())
-    return [each.checkpoint for each in found if isinstance(each, Found)]
+    return [each.checkpoint for each in found if isinstance(each, FoundCheckpoint)]
 
 
 def check_checkpoints(found: Sequence[Checkpoint], expected: Sequence[Checkpoint]) -> None:
@@ -58,8 +58,8 @@ def test_as_many_are_kept_as_one_wants_also_by_who_goes_on_from_one(tmp_path: Pa
     check_checkpoints(usable(tmp_path), made[:1:-1])
     another = Store(tmp_path, keep=3)
     _, found, _ = another.found()
-    assert isinstance(found, Found)
-    another.go_on(found)
+    assert isinstance(found, FoundCheckpoint)
+    another.continue_from(found)
     new = saved(another, 9, [*found.checkpoint.arrays, *drawn(1, 9)])
     check_checkpoints(usable(tmp_path), [new, made[3], made[2]])  # and not the last of before
 
@@ -123,8 +123,8 @@ def test_two_are_whole_after_any_changes_and_going_on(
         if number == again and made:  # another process goes on
             store = Store(folder)
             found = next(store.found())
-            assert isinstance(found, Found)
-            store.go_on(found)
+            assert isinstance(found, FoundCheckpoint)
+            store.continue_from(found)
             arrays = list(found.checkpoint.arrays)
             made = made[-1:]  # and only vouches for what it has looked at
         arrays = [arrays[n] + 1 if n in changed else arrays[n] for n in range(10)]
@@ -222,7 +222,7 @@ def test_damage_is_noticed_and_named_and_the_one_before_is_found(
     if (name, damage) == ("round-2.json", "gone"):
         found = ["", *found]
     remark, good = found
-    assert isinstance(good, Found)
+    assert isinstance(good, FoundCheckpoint)
     check_checkpoints([good.checkpoint], [first])
     if remark:
         assert str(tmp_path / "round-2.json") in str(remark)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from typing_extensions import TypeAliasType
 
 from flexcfl.algorithms.cfl import CflState
-from flexcfl.record.checkpoints import UnfitError, flattened, misfit, rebuilt
+from flexcfl.record.checkpoints import UnfitError, flattened, rebuilt, unreadable_part
 from tests.record.checkpoints.interrupted import check_values
 
 DTYPES = (np.float32, np.float64, np.bool_, np.int64, np.int32, np.int16, np.int8)
@@ -181,6 +181,6 @@ def test_an_alias_is_what_it_stands_for() -> None:
     kind: Any = Aliased[np.float32]
     array = np.zeros(2, dtype=np.float32)
     assert rebuilt(kind, 0, [array]) is array
-    assert misfit(kind, array) is None
+    assert unreadable_part(kind, array) is None
     with pytest.raises(UnfitError, match="an array of float64 stands where float32 is wanted"):
         rebuilt(kind, 0, [array.astype(np.float64)])

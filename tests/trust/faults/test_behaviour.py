@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from flexcfl.protocol import Evaluate, Ids, Received, Trained
 from flexcfl.record.checkpoints import flattened, rebuilt
-from flexcfl.trust.faults import KINDS, Behaviour, Faults, Outdated
+from flexcfl.trust.faults import KINDS, Behaviour, Faults, StaleAnswers
 from tests.record.checkpoints.interrupted import check_values
 from tests.trust.faults.honest import (
     MODELS,
@@ -244,7 +244,7 @@ def test_a_behaviour_that_recalls_goes_on_as_the_one_that_remembers(until: int) 
     expected = later(one)
     check_values(arrays, copied)  # what is remembered does not change with the behaviour
     received(other, train(EVERYBODY), 9)  # wherever it has been before
-    other.recall(rebuilt(Outdated, content, copied))
+    other.recall(rebuilt(StaleAnswers, content, copied))
     check_values(later(other), expected)
 
 
@@ -259,4 +259,4 @@ def test_without_stale_clients_next_to_nothing_is_remembered() -> None:
 def test_a_memory_that_nobody_has_is_refused() -> None:
     none = ids()
     with pytest.raises(ValueError, match="as many"):
-        Outdated(ids(1), none, (), none, np.empty(0), none)
+        StaleAnswers(ids(1), none, (), none, np.empty(0), none)

@@ -1,18 +1,18 @@
 """Checkpoints: what a run knows between two rounds, kept such that no crash can spoil it."""
 
-from flexcfl.record.checkpoints.fitness import misfit
+from flexcfl.record.checkpoints.fitness import unreadable_part
 from flexcfl.record.checkpoints.saver import Saver
-from flexcfl.record.checkpoints.store import Checkpoint, Found, Store, files
+from flexcfl.record.checkpoints.store import Checkpoint, FoundCheckpoint, Store, checkpoint_files
 from flexcfl.record.checkpoints.tree import UnfitError, flattened, rebuilt
 
 __all__ = [
     "Checkpoint",
-    "Found",
+    "FoundCheckpoint",
     "Saver",
     "Store",
     "UnfitError",
-    "files",
+    "checkpoint_files",
     "flattened",
-    "misfit",
     "rebuilt",
+    "unreadable_part",
 ]

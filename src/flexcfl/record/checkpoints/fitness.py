@@ -7,18 +7,25 @@ from typing import Any, Union, get_args, get_origin
 
 import numpy as np
 
-from flexcfl.record.checkpoints.tree import PLAIN, UnfitError, flattened, hints, rebuilt, spelt_out
+from flexcfl.record.checkpoints.tree import (
+    PLAIN,
+    UnfitError,
+    flattened,
+    hints,
+    rebuilt,
+    resolved_alias,
+)
 
-__all__ = ["misfit"]
+__all__ = ["unreadable_part"]
 
 WORKS = "NDArray[np.float32], int, float, bool, str, None, tuples and frozen dataclasses of these"
 
 
-def misfit(kind: Any, value: Any) -> str | None:
+def unreadable_part(kind: Any, value: Any) -> str | None:
     """Return which part of a value cannot be read back as its type says, or None.
 
-    >>> misfit(tuple[int, ...], (1, 2))
-    >>> misfit(np.ndarray, np.zeros(2, dtype=np.float32))
+    >>> unreadable_part(tuple[int, ...], (1, 2))
+    >>> unreadable_part(np.ndarray, np.zeros(2, dtype=np.float32))
     'it is annotated as ndarray and holds an array of float32: annotate it as NDArray[np.float32]'
     """
     for path, hint, part in _parts("", kind, value):
@@ -58,7 +65,7 @@ def _comes_back(hint: Any, value: Any) -> bool:
 
 def _readable(kind: Any) -> bool:
     """Whether any value of a type can be read back, as the one that is there may be None."""
-    kind = spelt_out(kind)
+    kind = resolved_alias(kind)
     origin, inner = get_origin(kind), get_args(kind)
     if origin is np.ndarray:
         scalar = (*get_args(inner[1]), None)[0]

@@ -29,9 +29,9 @@ __all__ = [
     "Manifest",
     "UnreadableError",
     "arrays_in",
-    "packed",
-    "parsed",
-    "written",
+    "file_parts",
+    "manifest_bytes",
+    "parse_manifest",
 ]
 
 FORMAT, VERSION = "flexcfl checkpoint", 1
@@ -79,7 +79,7 @@ class Manifest(Index):
     content: Any = None
 
 
-def written(manifest: Manifest) -> bytes:
+def manifest_bytes(manifest: Manifest) -> bytes:
     """Return the JSON file of a checkpoint."""
     files = [asdict(file) for file in manifest.files]
     parts = (manifest.round, files, manifest.arrays, manifest.content)
@@ -89,7 +89,7 @@ def written(manifest: Manifest) -> bytes:
     return f'{json.dumps(head)[:-1]}, "checkpoint": {body}}}\n'.encode("ascii")
 
 
-def parsed(text: bytes) -> Manifest:
+def parse_manifest(text: bytes) -> Manifest:
     """Return what the JSON file of a checkpoint says, or raise ``UnreadableError``."""
     whole, checksum = _loaded(text)
     if not isinstance(whole, dict) or whole.get("format") != FORMAT:
@@ -132,7 +132,7 @@ def _checksum(body: str) -> int:
     return zlib.crc32(body.encode("ascii"))
 
 
-def packed(arrays: Sequence[NDArray[Any]]) -> Iterator[disk.Bytes]:
+def file_parts(arrays: Sequence[NDArray[Any]]) -> Iterator[disk.Bytes]:
     """Yield the parts of a safetensors file whose arrays are named by their numbers.
 
     As ``safetensors.numpy.save`` makes it, but without a copy of arrays that may be large.

@@ -55,7 +55,7 @@ class Saver:
         if error is None:
             self._settle()
 
-    def offer(self, number: int, taken: Callable[[], Checkpoint]) -> None:
+    def save_if_due(self, number: int, taken: Callable[[], Checkpoint]) -> None:
         """Save what ``taken`` returns, if it is time; it must not change afterwards."""
         if self._writing is not None and not self._writing.done():
             return
@@ -63,7 +63,7 @@ class Saver:
         if self._due(number):
             self._begin(number, taken)
 
-    def insist(self, number: int, taken: Callable[[], Checkpoint]) -> None:
+    def save_now(self, number: int, taken: Callable[[], Checkpoint]) -> None:
         """Save what ``taken`` returns, and wait until it is on the disk."""
         self._settle()
         if number != self.saved:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from flexcfl import disk
 from flexcfl.record.checkpoints import layout
 
-__all__ = ["Checkpoint", "Found", "Store", "files"]
+__all__ = ["Checkpoint", "FoundCheckpoint", "Store", "checkpoint_files"]
 
 KEPT = 2
 LIVE = 1 / 4  # of a file so much must be of use, or else what is of use is written again
@@ -30,7 +30,7 @@ class Checkpoint:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class FoundCheckpoint:
     """A checkpoint that was found in a folder, with where its arrays lie."""
 
     checkpoint: Checkpoint
@@ -70,7 +70,8 @@ class Store:
         )
         known = {**old, **new}
         manifest = _manifest(checkpoint, known)
-        files = {**parts, _name(manifest): list[disk.Bytes]([layout.written(manifest)])}
+        last: list[disk.Bytes] = [layout.manifest_bytes(manifest)]
+        files = {**parts, _name(manifest): last}
         disk.write_in_order({self.folder / name: content for name, content in files.items()})
         others = [each for each in self._kept if each.round != manifest.round]
         self._kept, self._known = [*others, manifest][-self.keep :], known
@@ -84,18 +85,18 @@ class Store:
             except (layout.UnreadableError, OSError) as error:
                 yield _unusable(path, error)
 
-    def found(self) -> Iterator[Found | str]:
+    def found(self) -> Iterator[FoundCheckpoint | str]:
         """Yield checkpoints, newest first, and why others cannot be used."""
         for manifest in self.manifests():
             if isinstance(manifest, str):
                 yield manifest
                 continue
             try:
-                yield Found(self._read(manifest), manifest)
+                yield FoundCheckpoint(self._read(manifest), manifest)
             except layout.UnreadableError as error:
                 yield _unusable(self.folder / _name(manifest), error)
 
-    def go_on(self, found: Found) -> None:
+    def continue_from(self, found: FoundCheckpoint) -> None:
         """Take a checkpoint that was found for the last that was saved; newer ones are dropped."""
         older = [
             each
@@ -128,7 +129,7 @@ class Store:
         return {key: place for key, place in used.items() if place.file.name in good}
 
     def _manifest_in(self, path: Path) -> layout.Manifest:
-        manifest = layout.parsed(disk.read(path))
+        manifest = layout.parse_manifest(disk.read(path))
         if manifest.round != _round(path):
             raise layout.UnreadableError(f"it is of round {manifest.round}")
         return manifest
@@ -167,14 +168,14 @@ class Store:
         return [path for path in self.folder.iterdir() if pattern.fullmatch(path.name)]
 
 
-def files(checkpoint: Checkpoint) -> Iterator[tuple[str, bytes]]:
+def checkpoint_files(checkpoint: Checkpoint) -> Iterator[tuple[str, bytes]]:
     """Yield the names and contents of the files of a checkpoint that stands for itself alone."""
     arrays = {id(array): array for array in checkpoint.arrays}
     parts, known = _packed(checkpoint.round, list(arrays.values()))
     for name, content in parts.items():
         yield name, b"".join(content)
     manifest = _manifest(checkpoint, known)
-    yield _name(manifest), layout.written(manifest)
+    yield _name(manifest), layout.manifest_bytes(manifest)
 
 
 def _packed(
@@ -183,7 +184,7 @@ def _packed(
     """Return the file of some arrays, by its name, and where each of them lies in it."""
     if not arrays:
         return {}, {}
-    name, parts = f"arrays-{number}.safetensors", list(layout.packed(arrays))
+    name, parts = f"arrays-{number}.safetensors", list(layout.file_parts(arrays))
     checksum = 0
     for part in parts:
         checksum = zlib.crc32(part, checksum)

@@ -12,7 +12,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["PLAIN", "UnfitError", "flattened", "hints", "rebuilt", "spelt_out"]
+__all__ = ["PLAIN", "UnfitError", "flattened", "hints", "rebuilt", "resolved_alias"]
 
 PLAIN = (bool, int, float, str)
 WHOLE = 2**53  # up to which floats know whole numbers
@@ -47,7 +47,7 @@ def rebuilt(kind: Any, plain: Any, arrays: Sequence[NDArray[Any]]) -> Any:
     >>> rebuilt(tuple[int | None, ...], [1, None], [])
     (1, None)
     """
-    kind = spelt_out(kind)
+    kind = resolved_alias(kind)
     origin, inner = get_origin(kind), get_args(kind)
     if origin is np.ndarray:
         return _array(np.dtype(get_args(inner[1])[0]), plain, arrays)
@@ -65,7 +65,7 @@ def rebuilt(kind: Any, plain: Any, arrays: Sequence[NDArray[Any]]) -> Any:
     raise UnfitError(f"{_what(plain)} stands where {getattr(kind, '__name__', kind)} is wanted")
 
 
-def spelt_out(kind: Any) -> Any:
+def resolved_alias(kind: Any) -> Any:
     """Return the type that an alias stands for, such as ``NDArray`` from NumPy 2.5 on."""
     while (meant := getattr(get_origin(kind) or kind, "__value__", None)) is not None:
         kind = meant[get_args(kind)] if get_args(kind) else meant

@@ -17,7 +17,7 @@ from flexcfl.report.history.list_view import GAP, UNKNOWN, labelled, table
 from flexcfl.report.history.rows import content_of
 from flexcfl.report.history.run_details import RunDetails
 from flexcfl.report.terminal.settings import named, plain
-from flexcfl.settings import shown
+from flexcfl.settings import short_repr
 
 __all__ = ["Curves", "DiffView", "Difference", "difference"]
 
@@ -84,7 +84,7 @@ def difference(runs: Sequence[RunDetails]) -> Difference:
     for run in runs:
         if not isinstance(run, RunDetails):
             raise SettingsError(
-                f"{shown(run)} is not a run that was read: name its folder to "
+                f"{short_repr(run)} is not a run that was read: name its folder to "
                 "flexcfl.report.history.details, and compare what that returns."
             )
     settings = _side_by_side([run.row.settings for run in runs])

@@ -23,7 +23,7 @@ from flexcfl.record.record import Record
 from flexcfl.record.summary import FIGURES, Summary, figures_in
 from flexcfl.record.tables import ROUNDS
 from flexcfl.report.terminal.settings import plain
-from flexcfl.settings import assignments, shown
+from flexcfl.settings import assignments, short_repr
 
 __all__ = [
     *("RunRow", "asked_for", "by_time", "content_of", "flat_settings", "key_of", "known_key"),
@@ -184,7 +184,8 @@ def _condition(word: str, rows: Sequence[RunRow]) -> _Condition:
     parts = CONDITION.fullmatch(word)
     if parts is None:
         raise SettingsError(
-            f"{shown(word)} is not of the form KEY=VALUE, such as algorithm=flexcfl or final>=0.9."
+            f"{short_repr(word)} is not of the form KEY=VALUE, such as algorithm=flexcfl or "
+            "final>=0.9."
         )
     key, sign, text = known_key(parts[1].strip(), rows), parts[2], parts[3].strip()
     asked = assignments([f"{key}={text}"])[key]
@@ -206,10 +207,10 @@ def _figure(key: str, sign: str, text: str, asked: Any) -> Any:
     if share and _numeric(asked) and not 0 <= asked <= 1:
         raise SettingsError(
             f"{key} is a share between 0 and 1: write {key}{sign}0.9 or {key}{sign}90%, "
-            f"not {shown(text)}."
+            f"not {short_repr(text)}."
         )
     if sign in COMPARED and not _numeric(asked):
-        raise SettingsError(f"{key}{sign} needs a number, not {shown(text)}.")
+        raise SettingsError(f"{key}{sign} needs a number, not {short_repr(text)}.")
     return asked
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flexcfl.extensions import Registry, entry_maker
-from flexcfl.shifts.detection.detector import Detector, Remembered, Samples, Watch
+from flexcfl.shifts.detection.detector import Detector, Samples, Watch, WatchMemory
 from flexcfl.shifts.detection.label_counts import LabelShare, Wasserstein, WassersteinCounts
 from flexcfl.shifts.detection.mmd import MMD
 
@@ -15,11 +15,11 @@ __all__ = [
     "Detector",
     "DetectorEntry",
     "LabelShare",
-    "Remembered",
     "Samples",
     "Wasserstein",
     "WassersteinCounts",
     "Watch",
+    "WatchMemory",
 ]
 
 

@@ -16,7 +16,7 @@ from flexcfl.protocol import Flags, Ids
 
 __all__ = [
     *("FORBID", "Detector", "Fraction", "Level", "Profiles"),
-    *("Remembered", "Samples", "Watch"),
+    *("WatchMemory", "Samples", "Watch"),
 ]
 
 FORBID = ConfigDict(extra="forbid")
@@ -60,7 +60,7 @@ class Detector(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Remembered:
+class WatchMemory:
     """All that a watch knows at some moment, as in ``Watch``; every profile belongs to a client."""
 
     kept: Profiles
@@ -93,12 +93,12 @@ class Watch:
         self.row_of = np.full(self.clients, NO_ROW, dtype=np.int32)
         self.stirred, self.standing = np.zeros((2, self.clients), dtype=np.bool_)
 
-    def memory(self) -> Remembered:
+    def memory(self) -> WatchMemory:
         """Return all that is known now, which does not change with the watch."""
         kept, row_of = self.kept[: self._used].copy(), self.row_of.copy()
-        return Remembered(kept, row_of, self.stirred.copy(), self.standing.copy())
+        return WatchMemory(kept, row_of, self.stirred.copy(), self.standing.copy())
 
-    def recall(self, memory: Remembered) -> None:
+    def recall(self, memory: WatchMemory) -> None:
         """Know what was known at some moment, and nothing else."""
         self.kept, self._used = memory.kept.copy(), len(memory.kept)
         self.row_of, self.stirred = memory.row_of.copy(), memory.stirred.copy()

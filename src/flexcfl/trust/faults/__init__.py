@@ -6,7 +6,7 @@ from flexcfl.extensions import Registry, entry_maker
 from flexcfl.trust.faults.attacks import Attack, Drag, LabelFlip, Noise, SignFlip
 from flexcfl.trust.faults.behaviour import Behaviour
 from flexcfl.trust.faults.failures import KINDS, Faults, Roles
-from flexcfl.trust.faults.updates import Outdated
+from flexcfl.trust.faults.faulty_updates import StaleAnswers
 
 __all__ = [
     "ATTACKS",
@@ -18,9 +18,9 @@ __all__ = [
     "Faults",
     "LabelFlip",
     "Noise",
-    "Outdated",
     "Roles",
     "SignFlip",
+    "StaleAnswers",
 ]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from flexcfl.protocol import Executor, Flags, Order, Received, among, of_those
 from flexcfl.trust.faults.attacks import Attack
 from flexcfl.trust.faults.failures import KINDS, Absence, Faults, Roles
-from flexcfl.trust.faults.updates import Answers, Outdated, corrupted
+from flexcfl.trust.faults.faulty_updates import LastAnswers, StaleAnswers, corrupted
 
 __all__ = ["Behaviour"]
 
@@ -28,7 +28,7 @@ class Behaviour:
     roles: Roles
     seed: int
     absence: Absence = field(init=False)
-    answers: Answers = field(init=False, default_factory=Answers)
+    answers: LastAnswers = field(init=False, default_factory=LastAnswers)
 
     def __post_init__(self) -> None:
         self.absence = Absence(self.faults, len(self.roles.hostile), self.seed)
@@ -40,11 +40,11 @@ class Behaviour:
         """
         return _Round(self, number, executor)
 
-    def memory(self) -> Outdated:
+    def memory(self) -> StaleAnswers:
         """Return a copy of all that is known after a round."""
         return self.answers.memory()
 
-    def recall(self, memory: Outdated) -> None:
+    def recall(self, memory: StaleAnswers) -> None:
         """Go back to what ``memory`` returned."""
         self.answers.recall(memory)
 

@@ -12,9 +12,9 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass as settings
 
 from flexcfl.protocol import Flags, Ids, Order, Received, Trained, Vectors, of_those
-from flexcfl.trust.guards.columns import lengths, matrix, taken
-from flexcfl.trust.guards.review import REASONS, Readings, Review, finite, readings
-from flexcfl.trust.guards.updates import Centre, copies, judged, longest, shortened
+from flexcfl.trust.guards.columns import lengths, matrix, take_rows
+from flexcfl.trust.guards.review import REASONS, Readings, Review, finite, read_columns
+from flexcfl.trust.guards.updates import Centre, copies, judge_founders, length_bound, shortened
 
 __all__ = ["REASONS", "Admission", "Guards", "admitted"]
 
@@ -70,13 +70,13 @@ def admitted(
         received = Received(received)
     reply, review = received.reply, Review.of(order, received, number)
     silent = review.silent(order.clients)
-    columns, shorter = readings(order, reply, review), np.zeros_like(review.stands)
+    columns, shorter = read_columns(order, reply, review), np.zeros_like(review.stands)
     if order.brings_updates:
         reply, shorter = _trained(order, reply, columns, review, guards)
         if order.founding:
             reply = _kept(reply, review, ~copies(reply.updates))
         if order.founding and guards.founder_cosine != "none":
-            kept, centre = judged(reply.updates, guards.founder_cosine, centre)
+            kept, centre = judge_founders(reply.updates, guards.founder_cosine, centre)
             reply = _kept(reply, review, kept)
     else:
         review.refuse(~finite(order, columns), "not_finite")
@@ -94,7 +94,7 @@ def _trained(
     review.refuse(~fits, "shape")
     review.refuse(~(np.isfinite(length) & finite(order, columns)), "not_finite")
     factor = None if guards.norm_bound == "none" else guards.norm_bound
-    bound = longest(length[review.stands], order.models, factor)
+    bound = length_bound(length[review.stands], order.models, factor)
     if guards.norm_action == "reject":
         review.refuse(length > bound, "norm")
     rows = review.rows()
@@ -115,7 +115,7 @@ def _kept(trained: Trained, review: Review, kept: Flags) -> Trained:
 
 def _answers(reply: ReplyT, columns: Readings, rows: Ids, **updates: Vectors) -> ReplyT:
     """Return the rows of a reply, which is the same object if that is all of it."""
-    parts = {name: taken(column, rows) for name, column in columns.items()} | updates
+    parts = {name: take_rows(column, rows) for name, column in columns.items()} | updates
     if all(part is getattr(reply, name) for name, part in parts.items()):
         return reply
     return type(reply)(**parts)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from flexcfl.aggregation import norms
 from flexcfl.protocol import Flags, Ids, Vectors
 
-__all__ = ["Column", "integers", "lengths", "matrix", "reals", "taken"]
+__all__ = ["Column", "integers", "lengths", "matrix", "reals", "take_rows"]
 
 Column: TypeAlias = NDArray[Any] | Sequence[Any]
 
@@ -72,14 +72,14 @@ def lengths(updates: Column, parameters: int) -> tuple[NDArray[np.float64], Flag
 def matrix(updates: Column, rows: Ids, parameters: int) -> Vectors:
     """Return some updates that fit as the rows of a matrix."""
     if _is_matrix(updates, parameters):
-        return taken(np.asarray(updates), rows)
+        return take_rows(np.asarray(updates), rows)
     chosen = np.empty((len(rows), parameters), dtype=np.float32)
     for place, row in enumerate(rows.tolist()):
         chosen[place] = updates[row]
     return chosen
 
 
-def taken(column: NDArray[Any], rows: Ids) -> NDArray[Any]:
+def take_rows(column: NDArray[Any], rows: Ids) -> NDArray[Any]:
     """Return some rows, or the column itself where these are all of them in its own order."""
     if len(rows) == len(column) and (rows[1:] > rows[:-1]).all():
         return column

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from flexcfl.protocol import NO_GROUP, Flags, Ids, Order, Received
 from flexcfl.trust.guards.columns import integers, reals
 
-__all__ = ["REASONS", "Readings", "Review", "finite", "readings"]
+__all__ = ["REASONS", "Readings", "Review", "finite", "read_columns"]
 
 Readings: TypeAlias = dict[str, NDArray[Any]]
 
@@ -101,7 +101,7 @@ def _repetition(clients: Ids) -> Ids:
     return repetition
 
 
-def readings(order: Order[Any], reply: Any, review: Review) -> Readings:
+def read_columns(order: Order[Any], reply: Any, review: Review) -> Readings:
     """Return all columns of a reply but its updates, and refuse answers that make no sense."""
     columns: Readings = {"clients": review.clients}
     for name, like in vars(order.empty()).items():

@@ -11,7 +11,7 @@ from flexcfl.clustering import cosines, gram
 from flexcfl.clustering.measures import Matrix
 from flexcfl.protocol import Flags, Vectors
 
-__all__ = ["Centre", "copies", "judged", "longest", "shortened"]
+__all__ = ["Centre", "copies", "judge_founders", "length_bound", "shortened"]
 
 Centre: TypeAlias = NDArray[np.float64]
 
@@ -20,7 +20,7 @@ FEWEST = 3  # two have no middle that says which of them is strange
 NOWHERE = 1e-6  # a centre of unit vectors that is shorter than this points nowhere
 
 
-def longest(lengths: NDArray[np.float64], models: Vectors, factor: float | None) -> float:
+def length_bound(lengths: NDArray[np.float64], models: Vectors, factor: float | None) -> float:
     """Return the bound on lengths: ``factor`` times their median, which no minority can move far.
 
     Of an even number it is the lower of the middle two. Of one or two it says nothing, and the
@@ -65,7 +65,7 @@ def copies(updates: Vectors) -> Flags:
     return found
 
 
-def judged(
+def judge_founders(
     updates: Vectors, least: float, centre: Centre | None = None
 ) -> tuple[Flags, Centre | None]:
     """Return which updates have at least this cosine to the centre of the others, and the centre.

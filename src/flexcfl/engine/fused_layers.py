@@ -15,14 +15,24 @@ from torch.nn import functional
 
 from flexcfl.protocol import Local
 
-__all__ = ["Dense", "Drop", "Flat", "Layer", "Parameter", "Pool", "Rectifier", "Zeros", "pair"]
+__all__ = [
+    "Dense",
+    "Drop",
+    "Flat",
+    "FusedLayer",
+    "MaxPool",
+    "Parameter",
+    "Rectifier",
+    "Zeros",
+    "pair",
+]
 
 BLOCK_BYTES = 2**20  # of a matrix: what a core's cache keeps between two products with it
 
 _aten = torch.ops.aten
 
 
-class Layer(Protocol):
+class FusedLayer(Protocol):
     """One layer of one client, which remembers what its backward pass needs."""
 
     def forward(self, x: Tensor, masks: Iterator[Tensor]) -> Tensor:
@@ -81,7 +91,7 @@ class Dense:
         return below
 
 
-class Pool:
+class MaxPool:
     """``nn.MaxPool2d``."""
 
     def __init__(self, layer: nn.MaxPool2d) -> None:

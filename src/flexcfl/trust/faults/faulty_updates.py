@@ -12,7 +12,7 @@ from flexcfl import seeds
 from flexcfl.protocol import Flags, Ids, Order, Trained, TrainingOrder, Vector, of_those
 from flexcfl.trust.faults.failures import KINDS
 
-__all__ = ["Answers", "Outdated", "corrupted"]
+__all__ = ["LastAnswers", "StaleAnswers", "corrupted"]
 
 HUGE = np.float32(1e6)
 
@@ -75,7 +75,7 @@ def corrupted(
 
 
 @dataclass(frozen=True, eq=False)
-class Outdated:
+class StaleAnswers:
     """The last training of each client whose answers are stale, and the round of it."""
 
     clients: Ids
@@ -91,7 +91,7 @@ class Outdated:
 
 
 class _Answer(NamedTuple):
-    """The last training of one client: a row of ``Outdated`` without the client."""
+    """The last training of one client: a row of ``StaleAnswers`` without the client."""
 
     round: int
     update: Vector
@@ -101,16 +101,16 @@ class _Answer(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class LastAnswers:
     """What clients with stale answers will say next, by client."""
 
     last: dict[int, _Answer] = field(default_factory=dict)
 
-    def memory(self) -> Outdated:
+    def memory(self) -> StaleAnswers:
         """Return a copy of all that is known."""
         clients = sorted(self.last)
         rows = [self.last[client] for client in clients]
-        return Outdated(
+        return StaleAnswers(
             np.array(clients, dtype=np.int64),
             np.array([each.round for each in rows], dtype=np.int64),
             tuple(each.update for each in rows),
@@ -119,7 +119,7 @@ class Answers:
             np.array([each.model_of for each in rows], dtype=np.int64),
         )
 
-    def recall(self, memory: Outdated) -> None:
+    def recall(self, memory: StaleAnswers) -> None:
         """Go back to what ``memory`` returned."""
         columns = (memory.rounds, memory.updates, memory.examples, memory.loss, memory.model_of)
         self.last.clear()

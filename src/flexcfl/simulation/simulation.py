@@ -33,11 +33,11 @@ from flexcfl.protocol import (
     among,
     lowest_finite,
 )
-from flexcfl.shifts import Timeline, View, World
-from flexcfl.shifts.detection import Remembered, Samples, Watch
+from flexcfl.shifts import DataView, Timeline, TimelineMemory
+from flexcfl.shifts.detection import Samples, Watch, WatchMemory
 from flexcfl.simulation.divergence import Divergence
-from flexcfl.simulation.keepsakes import Belongings, Keepsake, Keepsakes
-from flexcfl.trust.faults import Behaviour, Outdated
+from flexcfl.simulation.keepsakes import Keepsake, Keepsakes, KeepsakesMemory
+from flexcfl.trust.faults import Behaviour, StaleAnswers
 from flexcfl.trust.privacy import PrivacyGuard
 
 if TYPE_CHECKING:  # an engine is handed in; who only reads this module need not wait for torch
@@ -56,10 +56,10 @@ class Memory:
     the cohorts in a row all of whose training did.
     """
 
-    world: World
-    keepsakes: Belongings
-    watch: Remembered | None
-    outdated: Outdated | None = None
+    world: TimelineMemory
+    keepsakes: KeepsakesMemory
+    watch: WatchMemory | None
+    outdated: StaleAnswers | None = None
     released: Ids | None = None
     diverged: int = 0
 
@@ -158,7 +158,7 @@ class _Moment:
     """The clients of one round, with the data that they have in it."""
 
     simulation: Simulation
-    view: View
+    view: DataView
     number: int
 
     def __call__(self, order: Order[ReplyT]) -> ReplyT:

@@ -14,10 +14,10 @@ from torch import Tensor
 from flexcfl.data.variants import TURNS, Variants
 from flexcfl.protocol import Ids
 
-__all__ = ["Pool"]
+__all__ = ["ExamplePool"]
 
 
-class Pool:
+class ExamplePool:
     """Examples ``x`` and labels ``y``, on one device, seen through rows of any shape.
 
     Turned rows need examples whose last two axes are equally long.
