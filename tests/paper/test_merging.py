@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from rich.console import Console
 
-from flexcfl.comparison import pool
+from flexcfl.comparison import worker_pool
 from flexcfl.errors import SettingsError
 from flexcfl.paper.cells import Cell
 from flexcfl.paper.conduct import conduct, planned
@@ -73,7 +73,9 @@ def test_nothing_is_shown_of_a_row_until_all_of_it_is_there(
 def test_a_run_with_a_record_is_not_done_again(
     halves: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool, "Process", lambda *_, **__: pytest.fail("a run was begun"))
+    monkeypatch.setattr(
+        worker_pool, "WorkerProcess", lambda *_, **__: pytest.fail("a run was begun")
+    )
     merged(*halves, tmp_path / "all")
     conduct([TABLE], Console(quiet=True), jobs=1, folder=tmp_path / "all")
     merged(halves[0], tmp_path / "half")
