@@ -1,4 +1,4 @@
-"""A shift of one's own: all data go to the next client, again and again."""
+"""A custom shift: all data move to the next client, again and again."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from flexcfl.shifts import Holdings, Moment
 
 @dataclass(frozen=True)
 class Carousel:
-    """Every ``period`` rounds all data go to the next client."""
+    """Every ``period`` rounds, all data move to the next client."""
 
     period: int = 10
     variants = False  # it does not change how clients see their data
@@ -20,7 +20,7 @@ class Carousel:
 
     def check(self, federation: Federation) -> None:
         if federation.clients < 2:
-            raise SettingsError("A carousel takes two clients: bring more, or leave it out.")
+            raise SettingsError("A carousel needs two clients: add clients, or remove the shift.")
 
     def apply(self, holdings: Holdings, moment: Moment) -> Holdings:
         if not len(moment.visited) or moment.number % self.period:

@@ -1,4 +1,4 @@
-"""A detector of one's own: labels that would hardly be drawn like this from the ones before."""
+"""A custom drift detector: a chi-square test on the label counts of each client."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from flexcfl.shifts.detection.detector import Profiles
 class ChiSquare:
     """Pearson's test of whether label counts then and now come from one distribution.
 
-    ``level`` is the share of false alarms that is accepted.
+    ``level`` is the accepted rate of false alarms.
     """
 
     level: float = 0.001
@@ -23,7 +23,7 @@ class ChiSquare:
         return samples.counts.astype(np.float64)
 
     def drifted(self, kept: Profiles, now: Profiles) -> Flags:
-        both = np.stack([kept, now], axis=1)  # a table of two rows for each client
+        both = np.stack([kept, now], axis=1)  # for each client a table of two rows
         rows, columns = both.sum(axis=2, keepdims=True), both.sum(axis=1, keepdims=True)
         expected = rows * columns / np.maximum(both.sum(axis=(1, 2), keepdims=True), 1)
         statistic = ((both - expected) ** 2 / np.maximum(expected, 1e-9)).sum(axis=(1, 2))

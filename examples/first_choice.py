@@ -1,4 +1,4 @@
-"""An algorithm of one's own: a client takes the model that fits it best, once, and keeps to it."""
+"""A custom algorithm: each client chooses the best-fitting model once, and keeps it."""
 
 from dataclasses import dataclass, replace
 
@@ -11,7 +11,7 @@ from flexcfl.protocol import NO_GROUP, Choose, Conversation, Flags, Ids, Initial
 
 @dataclass(frozen=True)
 class Options:
-    """``groups`` is how many models there are to choose from."""
+    """``groups`` is the number of models to choose from."""
 
     groups: int = 5
 
@@ -21,20 +21,20 @@ class FirstChoice(FedAvg):
     groups: int = 5
 
     def start(self, initial: Initial, present: Flags, rng: Rng) -> Conversation[Serving]:
-        yield from ()  # nobody need be asked
+        yield from ()  # no client has to answer
         models = np.stack([initial(rng) for _ in range(self.groups)])
         return Serving(models, model_of=np.full(len(present), NO_GROUP))
 
     def round(self, state: Serving, cohort: Ids, present: Flags, rng: Rng) -> Conversation[Serving]:
         chosen = yield from ask(Choose(cohort[state.model_of[cohort] == NO_GROUP], state.models))
         model_of = state.model_of.copy()
-        model_of[chosen.clients] = chosen.model_of  # but for those that did not answer
+        model_of[chosen.clients] = chosen.model_of  # silent clients have no group yet
         placed = cohort[model_of[cohort] != NO_GROUP]
         return (yield from super().round(replace(state, model_of=model_of), placed, present, rng))
 
     def newcomer(self, state: Serving) -> Serving:
-        return replace(state, model_of=np.array([NO_GROUP]))  # to whom "flexcfl place" gives one
+        return replace(state, model_of=np.array([NO_GROUP]))  # "flexcfl place" finds a group
 
 
-what = "a client takes the model that fits it best, once, and keeps to it"
+what = "each client chooses the best-fitting model once, and keeps it"
 entry = AlgorithmEntry(what, lambda given, local: FirstChoice(local, groups=given.groups), Options)

@@ -1,4 +1,4 @@
-"""A network of one's own: a GRU that reads an image row by row, as any sequence of vectors."""
+"""A custom network: a GRU that reads an image row by row, as a sequence of vectors."""
 
 from torch import Tensor, nn
 

@@ -1,4 +1,4 @@
-"""Data of one's own: hospitals whose patients differ, from arrays and whose each example is."""
+"""Custom data: hospitals with different patients, from arrays and an owner for each example."""
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer

@@ -1,4 +1,4 @@
-"""A network of one's own: a small ResNet, with GroupNorm, for grey images."""
+"""A custom network: a small ResNet with GroupNorm, for grey images."""
 
 from torch import Tensor, nn
 from torch.nn.functional import relu
@@ -7,11 +7,11 @@ from torch.nn.functional import relu
 class Block(nn.Module):
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.one, self.two = (nn.Conv2d(width, width, 3, padding="same") for _ in range(2))
-        self.calm, self.quiet = nn.GroupNorm(4, width), nn.GroupNorm(4, width)
+        self.conv1, self.conv2 = (nn.Conv2d(width, width, 3, padding="same") for _ in range(2))
+        self.norm1, self.norm2 = nn.GroupNorm(4, width), nn.GroupNorm(4, width)
 
     def forward(self, x: Tensor) -> Tensor:
-        return relu(x + self.quiet(self.two(relu(self.calm(self.one(x))))))
+        return relu(x + self.norm2(self.conv2(relu(self.norm1(self.conv1(x))))))
 
 
 def resnet(width: int = 16, classes: int = 10) -> nn.Module:

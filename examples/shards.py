@@ -1,4 +1,4 @@
-"""A partition of one's own: shards of a pool in order of its labels (McMahan et al., 2017)."""
+"""A custom partition: shards of a pool that is sorted by label (McMahan et al., 2017)."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from flexcfl.data.partition import Indices
 
 @dataclass(frozen=True)
 class Shards:
-    """The pool is sorted by label and cut into shards, of which each client gets ``each``."""
+    """Sort the pool by label, cut it into shards, and give each client ``each`` of them."""
 
     each: int = 2
 
