@@ -1,11 +1,11 @@
-"""Set up and run, or set up and test, with nothing but Python and pip.
+"""Set up flexcfl and run it, or set it up and test it, with Python and pip alone.
 
-    python3 do.py run  [what `flexcfl compare` takes]  a comparison; without arguments a demo
-    python3 do.py test [what pytest takes]             format, lint, types and tests
+    python3 do.py run  [arguments of `flexcfl compare`]  a comparison; without arguments, a demo
+    python3 do.py test [arguments of pytest]             format, lint, types and tests
 
-Both make the virtual environment .venv beside this file, or use the one that is there. On Linux,
-PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu fetches the much smaller PyTorch without
-GPU support.
+Both install into the virtual environment .venv next to this file, and create it if necessary. On
+Linux, set PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu to get the much smaller PyTorch
+without GPU support.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ EXTRAS = {"run": "", "test": "test"}
 
 
 def refusal(version: tuple[int, int]) -> str | None:
-    """Return why this Python cannot be used, or nothing if it can."""
+    """Return why this Python is too old, or None if it is not."""
     if version >= OLDEST:
         return None
     found, needed = (".".join(map(str, each)) for each in (version, OLDEST))
@@ -33,57 +33,57 @@ def refusal(version: tuple[int, int]) -> str | None:
 
 
 def program(environment: Path, name: str, system: str = os.name) -> Path:
-    """Return where a virtual environment keeps a program."""
+    """Return the path of a program in a virtual environment."""
     folder, suffix = ("Scripts", ".exe") if system == "nt" else ("bin", "")
     return environment / folder / f"{name}{suffix}"
 
 
 def mark(root: Path, extra: str, python: str = PYTHON) -> str:
-    """Return what is true of an installation only while it need not be repeated."""
+    """Return a digest that changes when the installation has to be repeated."""
     parts = [(root / "pyproject.toml").read_bytes(), str(root).encode(), extra.encode()]
     digest = hashlib.sha256(b"\0".join(parts)).hexdigest()
     return f"{python} {digest}"
 
 
 def ready(root: Path, extra: str) -> bool:
-    """Whether .venv holds the last successful installation of what is needed now."""
+    """Whether the last successful installation into .venv is still valid."""
     stamp = root / ".venv" / "flexcfl-installed"
     here = stamp.exists() and program(root / ".venv", "python").exists()
     return here and mark(root, extra) in stamp.read_text().splitlines()
 
 
 def install(root: Path, extra: str, call: Callable[[list[str]], int]) -> int:
-    """Make or mend .venv, install the project into it, and remember that it went well."""
+    """Create or repair .venv, install the project into it, and record the success."""
     environment = root / ".venv"
     stamp = environment / "flexcfl-installed"
-    # Only an environment of ours is emptied, and only if it belongs to another Python.
+    # Empty only an environment that do.py made, and only if it belongs to another Python.
     stale = stamp.exists() and not stamp.read_text().startswith(f"{PYTHON} ")
     stamp.unlink(missing_ok=True)
     say(f"Making the virtual environment {environment}")
     code = call([sys.executable, "-m", "venv", *["--clear"] * stale, str(environment)])
     if code:
-        say("Python could not make it; on Debian and Ubuntu, install python3-venv first.")
+        say("Python could not create it; on Debian and Ubuntu, install python3-venv first.")
         return code
-    say("Installing flexcfl and what it needs; the first time this takes some minutes")
+    say("Installing flexcfl and its dependencies; the first time this takes some minutes")
     target = f"{root}[{extra}]" if extra else str(root)
     python = str(program(environment, "python"))
     code = call([python, "-m", "pip", "install", "--editable", target])
     if code:
-        say("The installation failed; mend what pip says above, then give the same command again.")
+        say("The installation failed; fix what pip reports above, then run the same command again.")
         return code
     stamp.write_text("\n".join(sorted({mark(root, ""), mark(root, extra)})))
     return 0
 
 
 def checks(arguments: list[str]) -> list[list[str]]:
-    """Return what the test command runs, in this order, until one fails."""
-    # Tests run in a process for each core, but no more than four: each takes a gigabyte.
+    """Return the commands of the test task, in order; the first failure ends it."""
+    # One process for each core, at most four: each takes a gigabyte.
     tests = ["pytest", "--numprocesses=auto", "--maxprocesses=4", "--dist=worksteal", *arguments]
     return [["ruff", "format", "--check"], ["ruff", "check"], ["mypy"], tests]
 
 
 def test(root: Path, arguments: list[str], call: Callable[[list[str]], int]) -> int:
-    """Run the checks, each announced and timed; return the first failure's exit code."""
+    """Run the checks, announce and time each, and return the first failure's exit code."""
     for command in checks(arguments):
         say(" ".join(command))
         start = time.perf_counter()
@@ -96,12 +96,12 @@ def test(root: Path, arguments: list[str], call: Callable[[list[str]], int]) -> 
 
 
 def say(line: str) -> None:
-    """Print a line at once, also where output is collected."""
+    """Print a line immediately, even if output is redirected."""
     print(f"==> {line}", flush=True)
 
 
 def main(arguments: list[str]) -> int:
-    """Do what the first argument says and pass the exit code on."""
+    """Run the task that the first argument names, and return its exit code."""
     why = refusal(sys.version_info[:2])
     if why:
         print(why, file=sys.stderr)
