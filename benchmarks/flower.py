@@ -23,12 +23,12 @@ from typing import Any
 from flower_faults import table
 
 import flexcfl
-from flexcfl.flower.local import Federation, Plan
+from flexcfl.flower.local import FederationPlan, LocalFederation
 
 NODES = 4
 EMPTY = Path(__file__).parent / "flower_empty"
 # And whether programs are forks, where they can be.
-WAYS = {"`flexcfl federate`": Plan.warm, "each program by itself": False}
+WAYS = {"`flexcfl federate`": FederationPlan.forked, "each program by itself": False}
 HEAD = (
     *("", "a round, s", "its evaluation, s", "messages to a node", "so many empty ones, s"),
     *("start and first round, s", "framing"),
@@ -63,17 +63,18 @@ def settings(clients: int, rounds: int) -> dict[str, Any]:
     }
 
 
-def held(plan: Plan) -> None:
+def held(plan: FederationPlan) -> None:
     """Hold the run of a plan on nodes of this machine."""
-    with Federation(plan, _complain) as federation:
+    with LocalFederation(plan, _complain) as federation:
         federation.run()
 
 
-def on_flower(given: Mapping[str, Any], folder: Path, data: str | None, warm: bool) -> Measured:
+def on_flower(given: Mapping[str, Any], folder: Path, data: str | None, forked: bool) -> Measured:
     """Run an experiment over nodes."""
     words = " ".join(f"{key}={value}" for key, value in given.items())
     config = {"set": f"{words} network.nodes={NODES}", "out": str(folder)}
-    held(Plan(folder, config, NODES, settings={"data": data} if data else {}, warm=warm))
+    own = {"data": data} if data else {}
+    held(FederationPlan(folder, config, NODES, settings=own, forked=forked))
     return read(folder)
 
 
@@ -99,9 +100,9 @@ def read(folder: Path) -> Measured:
     )
 
 
-def empty(folder: Path, warm: bool) -> float:
+def empty(folder: Path, forked: bool) -> float:
     """Return the seconds of a message to all nodes without anything in it."""
-    held(Plan(folder, {"out": str(folder)}, NODES, app=EMPTY, warm=warm))
+    held(FederationPlan(folder, {"out": str(folder)}, NODES, app=EMPTY, forked=forked))
     seconds: list[float] = json.loads((folder / "seconds.json").read_text())
     return statistics.median(seconds[1:])
 
@@ -119,12 +120,12 @@ def main() -> None:
     print("| " + " | ".join(HEAD) + " |\n" + "|---" * len(HEAD) + "|", flush=True)
     with tempfile.TemporaryDirectory() as scratch:
         folder = partial(tempfile.mkdtemp, dir=scratch)
-        nothing = {way: empty(Path(folder()), warm) for way, warm in WAYS.items()}
+        nothing = {way: empty(Path(folder()), forked) for way, forked in WAYS.items()}
         for name, clients in CASES.items():
             given = settings(clients, asked.rounds)
             _tell(f"{name}, simulator", at_home(given, Path(folder()), asked.data), 0.0)
-            for way, warm in WAYS.items():
-                measured = on_flower(given, Path(folder()), asked.data, warm)
+            for way, forked in WAYS.items():
+                measured = on_flower(given, Path(folder()), asked.data, forked)
                 _tell(f"{name}, {way}", measured, nothing[way])
 
 

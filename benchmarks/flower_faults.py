@@ -24,9 +24,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flexcfl.flower import APP
-from flexcfl.flower.local import Federation, Plan
-from flexcfl.flower.local.commands import WARM
+from flexcfl.flower.local import FederationPlan, LocalFederation
 from flexcfl.flower.local.federation import SUPERLINK
+from flexcfl.flower.local.programs import FORK_SERVER
 from flexcfl.protocol import numbers
 from flexcfl.record.places import CHECKPOINTS
 from flexcfl.record.tables import ROUNDS
@@ -83,7 +83,7 @@ app.evaluate()(honest)
 app.query("hello")(honest)
 '''
 
-Moment = Callable[[Federation], int | None]
+Moment = Callable[[LocalFederation], int | None]
 
 
 def misbehaving(folder: Path, behaviour: Mapping[int, str]) -> Path:
@@ -135,7 +135,7 @@ def turned_away(row: Mapping[str, str]) -> int:
     return sum(int(row[name]) for name in reasons)
 
 
-def at_work(federation: Federation, node: int) -> int | None:
+def at_work(federation: LocalFederation, node: int) -> int | None:
     """Return the process in which a node trains in the first round, or None before and after."""
     run = federation.plan.folder
     if node not in federation.nodes or not (run / CHECKPOINTS).exists() or done(run):
@@ -161,45 +161,45 @@ class Trouble:
     moments: Mapping[str, Moment]
     made: dict[str, int] = field(default_factory=dict)
 
-    def __call__(self, federation: Federation) -> None:
+    def __call__(self, federation: LocalFederation) -> None:
         """Make those whose time has come."""
         for name, moment in self.moments.items():
             if name not in self.made and (made := moment(federation)):
                 self.made[name] = made
 
 
-def kill_node(federation: Federation) -> int | None:
+def kill_node(federation: LocalFederation) -> int | None:
     """Kill the SuperNode 0 while it trains."""
     return killed(federation.nodes[0].pid) if at_work(federation, 0) else None
 
 
-def kill_client_app(federation: Federation) -> int | None:
+def kill_client_app(federation: LocalFederation) -> int | None:
     """Kill the process in which node 1 trains."""
     victim = at_work(federation, 1)
     return killed(victim) if victim else None
 
 
-def kill_superlink(federation: Federation) -> int | None:
+def kill_superlink(federation: LocalFederation) -> int | None:
     """Kill the SuperLink while the second round goes on."""
     return _kill_service(federation, SUPERLINK)
 
 
-def kill_warm(federation: Federation) -> int | None:
+def kill_warm(federation: LocalFederation) -> int | None:
     """Kill the process of which all but the SuperLink are forks while the second round goes on."""
-    return _kill_service(federation, WARM)
+    return _kill_service(federation, FORK_SERVER)
 
 
-def _kill_service(federation: Federation, name: str) -> int | None:
+def _kill_service(federation: LocalFederation, name: str) -> int | None:
     return killed(federation.services[name].pid) if done(federation.plan.folder) == 1 else None
 
 
-def kill_server(federation: Federation) -> int | None:
+def kill_server(federation: LocalFederation) -> int | None:
     """Kill the ServerApp while the second round goes on."""
     there = federation.server if done(federation.plan.folder) == 1 else None
     return killed(there) if there else None
 
 
-def join(federation: Federation, node: int = 3) -> int | None:
+def join(federation: LocalFederation, node: int = 3) -> int | None:
     """Start one more node in the first round: in the second it is found, in the third it trains."""
     if not (federation.plan.folder / CHECKPOINTS).exists():
         return None
@@ -222,7 +222,7 @@ FAULTS: Mapping[str, Fault] = {
     "ClientApp killed": Fault(kill_client_app, {1: "pause"}),
     "SuperLink killed": Fault(kill_superlink),
     "ServerApp killed": Fault(kill_server),
-    **({"process behind all programs killed": Fault(kill_warm)} if Plan.warm else {}),
+    **({"process behind all programs killed": Fault(kill_warm)} if FederationPlan.forked else {}),
     "node sleeps past the limit": Fault(behaviour={2: "sleep"}),
     "node sends NaN": Fault(behaviour={2: "nan"}),
     "node joins later": Fault(join, nodes=3),
@@ -234,10 +234,10 @@ def tried(fault: Fault, folder: Path) -> list[str]:
     run, again = folder / "run", list[str]()
     app = misbehaving(folder / "app", fault.behaviour)
     config = {"set": f"{SETTINGS} network.nodes={fault.nodes}", "out": str(run)}
-    plan = Plan(run, config, fault.nodes, settings={"num-partitions": 4}, app=app)
+    plan = FederationPlan(run, config, fault.nodes, settings={"num-partitions": 4}, app=app)
     trouble = Trouble({} if fault.moment is None else {"fault": fault.moment})
     start = time.monotonic()
-    with Federation(plan, again.append) as federation:
+    with LocalFederation(plan, again.append) as federation:
         federation.run(trouble)
         groups = set(federation.groups)
     seconds = time.monotonic() - start

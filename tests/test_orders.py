@@ -14,14 +14,14 @@ import flexcfl
 from flexcfl.flower import messages
 from flexcfl.flower.messages import (
     MESSAGES,
-    Heading,
-    order_in,
+    OrderHeading,
     order_record,
-    reply_in,
+    read_order,
+    read_reply,
     reply_record,
 )
-from flexcfl.flower.shares import Share, merged, translated, up_bytes
-from flexcfl.flower.vetting import check_order
+from flexcfl.flower.order_checks import check_order
+from flexcfl.flower.shares import Share, merged_replies, translated, up_bytes
 from flexcfl.protocol import (
     Evaluate,
     Local,
@@ -39,7 +39,7 @@ from tests.trust.faults.honest import GROUPS, MODELS, Honest, behaviour, ids, or
 
 ROUND = 3
 CLIENTS = ids(7, 2, 5)
-HEADING = Heading("0" * 16, "1" * 16, ROUND, 'name = "é"\n', "float16")
+HEADING = OrderHeading("0" * 16, "1" * 16, ROUND, 'name = "é"\n', "float16")
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +125,7 @@ def test_its_empty_reply_has_no_client_and_is_otherwise_like_any(order: Order[An
     admission = admitted(order, order.empty(), ROUND, Guards())
     check_equal(admission.reply, order.empty())
     assert admission.silent.tolist() == sorted(CLIENTS.tolist())
-    check_equal(merged(order, []).reply, order.empty())
+    check_equal(merged_replies(order, []).reply, order.empty())
 
 
 @every_order
@@ -141,20 +141,20 @@ def test_guards_hand_on_what_is_in_order_and_know_who_was_not_asked(order: Order
 
 @every_order
 def test_a_letter_and_its_answer_are_read_as_they_were_written(order: Order[Any]) -> None:
-    heading, arrived = order_in(over_the_wire(order_record(HEADING, order)))
+    heading, arrived = read_order(over_the_wire(order_record(HEADING, order)))
     assert heading == HEADING
     check_equal(arrived, order)
     reply = answer(order)
     for updates in ("float16", "float32"):
-        returned = reply_in(order, over_the_wire(reply_record(reply, updates)))
+        returned = read_reply(order, over_the_wire(reply_record(reply, updates)))
         size = sum(column.nbytes for column in returned.columns.values())
         assert size == up_bytes(order, len(order.clients), updates)
-    check_equal(merged(order, [translated(Share(order), returned, ROUND)]).reply, reply)
+    check_equal(merged_replies(order, [translated(Share(order), returned, ROUND)]).reply, reply)
 
 
 def test_a_letter_may_only_ask_who_is_there() -> None:
     content = over_the_wire(order_record(HEADING, None))
-    assert order_in(content) == (HEADING, None)
+    assert read_order(content) == (HEADING, None)
 
 
 @every_order

@@ -15,10 +15,10 @@ pytestmark = pytest.mark.usefixtures("here")
 
 @pytest.fixture(autouse=True)
 def _nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    def start(_: federation.Federation) -> None:
+    def start(_: federation.LocalFederation) -> None:
         raise AssertionError("a mistake, and processes are started")
 
-    monkeypatch.setattr(federation.Federation, "__enter__", start)
+    monkeypatch.setattr(federation.LocalFederation, "__enter__", start)
 
 
 def refusal(capsys: pytest.CaptureFixture[str], *words: str) -> str:
@@ -74,7 +74,7 @@ def test_without_flower_it_says_what_to_install(
     def missing(name: str) -> str:
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr("flexcfl.flower.local.conduct.version", missing)
+    monkeypatch.setattr("flexcfl.flower.local.federate.version", missing)
     assert "pip install 'flexcfl[flower]'" in refusal(capsys)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from flwr.app import RecordDict
 
 from flexcfl.flower.client import answer
-from flexcfl.flower.messages import Heading, order_record, reply_in
+from flexcfl.flower.messages import OrderHeading, order_record, read_reply
 from flexcfl.protocol import Order
 
 SHAPE, CLASSES, CLIENTS = (4,), 4, 8
@@ -66,13 +66,13 @@ def owners(files: Path, memory: Path) -> dict[int, Mapping[str, Any]]:
     return {7: {**common, "clients": "0-1 4-5"}, 8: {**common, "clients": "2-3 6-7"}}
 
 
-def heading(experiment: str = OWN, number: int = 1, **changes: Any) -> Heading:
+def heading(experiment: str = OWN, number: int = 1, **changes: Any) -> OrderHeading:
     values: dict[str, Any] = {"run": RUN, "session": SESSION, "round": number, **changes}
-    return Heading(experiment=experiment, **values)
+    return OrderHeading(experiment=experiment, **values)
 
 
 def asked(
-    order: Order[Any] | None, config: Mapping[str, Any], head: Heading | None = None
+    order: Order[Any] | None, config: Mapping[str, Any], head: OrderHeading | None = None
 ) -> tuple[RecordDict, list[str]]:
     """Return what a node answers, and its remarks."""
     remarks: list[str] = []
@@ -81,7 +81,7 @@ def asked(
 
 
 def columns(
-    order: Order[Any], config: Mapping[str, Any], head: Heading | None = None
+    order: Order[Any], config: Mapping[str, Any], head: OrderHeading | None = None
 ) -> Mapping[str, Any]:
     """Return the columns of the reply of a node."""
-    return reply_in(order, asked(order, config, head)[0]).columns
+    return read_reply(order, asked(order, config, head)[0]).columns

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from flexcfl.flower.local.commands import environment
+from flexcfl.flower.local.programs import environment
 from tests.waiting import PATIENCE
 
 MARK = "FLEXCFL_TEST_PROGRAMS"

@@ -17,7 +17,13 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import load_ssh_private_key, load_ssh_public_key
 
 from flexcfl.errors import DiskError, SettingsError
-from flexcfl.flower.certificates import ServerCertificate, for_node, for_server, main, make
+from flexcfl.flower.certificates import (
+    ServerCertificate,
+    main,
+    make_certificates,
+    make_node_key,
+    make_server_certificate,
+)
 
 
 def shaken(files: ServerCertificate, name: str, ca: Path) -> str | None:
@@ -50,25 +56,25 @@ def shaken(files: ServerCertificate, name: str, ca: Path) -> str | None:
 def test_a_server_is_trusted_under_each_of_its_names_and_on_its_own_machine(
     tmp_path: Path, name: str
 ) -> None:
-    files = for_server(tmp_path, ["server.example.org", "192.0.2.7", "2001:db8::7"])
+    files = make_server_certificate(tmp_path, ["server.example.org", "192.0.2.7", "2001:db8::7"])
     assert shaken(files, name, files.ca) is None
 
 
 def test_a_server_is_not_trusted_under_another_name_or_by_those_who_trust_another(
     tmp_path: Path,
 ) -> None:
-    files, other = (for_server(tmp_path / each, ["localhost"]) for each in "ab")
+    files, other = (make_server_certificate(tmp_path / each, ["localhost"]) for each in "ab")
     assert "mismatch" in str(shaken(files, "server.example.org", files.ca))
     assert shaken(files, "localhost", other.ca) is not None
 
 
 def test_a_certificate_is_valid_for_so_long_and_no_longer(tmp_path: Path) -> None:
-    files = for_server(tmp_path, ["localhost"], timedelta(minutes=-1))
+    files = make_server_certificate(tmp_path, ["localhost"], timedelta(minutes=-1))
     assert shaken(files, "localhost", files.ca) == "certificate has expired"
 
 
 def test_nodes_have_keys_as_flower_reads_them(tmp_path: Path) -> None:
-    made = make(tmp_path, ["localhost"], 2)
+    made = make_certificates(tmp_path, ["localhost"], 2)
     assert len(set(made.nodes)) == 2
     for node in made.nodes:
         key = load_ssh_private_key(node.key.read_bytes(), None)
@@ -80,19 +86,19 @@ def test_nodes_have_keys_as_flower_reads_them(tmp_path: Path) -> None:
 def test_nobody_else_can_read_a_private_key_and_that_of_the_authority_is_not_kept(
     tmp_path: Path,
 ) -> None:
-    made = make(tmp_path, ["localhost"], 2)
+    made = make_certificates(tmp_path, ["localhost"], 2)
     private = [path for path in tmp_path.iterdir() if b"PRIVATE" in path.read_bytes()]
     assert sorted(private) == sorted([made.server.key, *(node.key for node in made.nodes)])
     assert {stat.S_IMODE(path.stat().st_mode) for path in private} == {0o600}
 
 
 def test_a_key_is_never_replaced(tmp_path: Path) -> None:
-    made = make(tmp_path, ["localhost"], 1)
+    made = make_certificates(tmp_path, ["localhost"], 1)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(SettingsError, match=r"'.*server.key' is there already"):
-        make(tmp_path, ["localhost"], 1)
+        make_certificates(tmp_path, ["localhost"], 1)
     with pytest.raises(SettingsError, match="name another folder"):
-        for_node(tmp_path, "node-0")
+        make_node_key(tmp_path, "node-0")
     assert before == {path: path.read_bytes() for path in tmp_path.iterdir()}
     assert made.server.key in before
 
@@ -100,19 +106,19 @@ def test_a_key_is_never_replaced(tmp_path: Path) -> None:
 @pytest.mark.parametrize("host", ["", "server:8000", "https://server", "-x", "a b", "dömäne"])
 def test_what_is_no_host_is_refused_before_anything_is_written(tmp_path: Path, host: str) -> None:
     with pytest.raises(SettingsError, match="neither the name nor the address of a host"):
-        for_server(tmp_path / "new", ["localhost", host])
+        make_server_certificate(tmp_path / "new", ["localhost", host])
     assert not (tmp_path / "new").exists()
 
 
 def test_a_server_without_a_name_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="under which names"):
-        for_server(tmp_path, [])
+        make_server_certificate(tmp_path, [])
 
 
 def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(DiskError, match="cannot be written"):
-        for_node(tmp_path / "file" / "keys")
+        make_node_key(tmp_path / "file" / "keys")
 
 
 def test_the_command_makes_the_files_of_a_server_and_of_a_node(tmp_path: Path) -> None:

@@ -4,11 +4,17 @@ import numpy as np
 import pytest
 from flwr.app import Context, Error, Message
 
-from flexcfl.flower.channel import MessageChannel, size
-from flexcfl.flower.messages import HELLO, MalformedError, NodeInfo, node_info_record, refusal
+from flexcfl.flower.channel import MessageChannel, message_bytes
+from flexcfl.flower.messages import (
+    HELLO,
+    MalformedError,
+    NodeInfo,
+    node_info_record,
+    refusal_record,
+)
 from tests.flower.inprocess import InProcessGrid
 
-CONTENT = refusal("a question")
+CONTENT = refusal_record("a question")
 
 
 def echo(message: Message, context: Context) -> Message:
@@ -30,10 +36,11 @@ def test_everybody_answers_and_nobody_waits() -> None:
     assert [answer.node for answer in answers] == [1, 2]
     assert there.clock.now == 0
     questions, replies = there.heard[::2], there.heard[1::2]
-    assert [answer.down_bytes for answer in answers] == [size(each) for each in questions]
-    assert [answer.up_bytes for answer in answers] == [size(each) for each in replies]
+    assert [answer.down_bytes for answer in answers] == [message_bytes(each) for each in questions]
+    assert [answer.up_bytes for answer in answers] == [message_bytes(each) for each in replies]
     assert all(
-        answer.opened() is reply.content for answer, reply in zip(answers, replies, strict=True)
+        answer.checked_content() is reply.content
+        for answer, reply in zip(answers, replies, strict=True)
     )
 
 
@@ -45,7 +52,7 @@ def test_who_is_too_late_is_not_waited_for() -> None:
     assert 5 <= there.clock.now < 6
     assert answers[3].down_bytes > 0 == answers[3].up_bytes
     with pytest.raises(MalformedError, match="it did not answer within 5 s"):
-        answers[3].opened()
+        answers[3].checked_content()
 
 
 def test_a_late_answer_is_no_answer_to_the_next_question() -> None:
@@ -91,7 +98,7 @@ def test_an_error_is_an_answer_with_its_reason() -> None:
     (answer,) = _asked(there, limit=5.0)
     assert answer.content is None
     with pytest.raises(MalformedError, match=r"^x{1000}$"):
-        answer.opened()
+        answer.checked_content()
 
 
 def test_nobody_is_asked_nothing() -> None:

@@ -18,7 +18,7 @@ pytest.importorskip("flwr")
 from flexcfl.data.federation import stand_in
 from flexcfl.errors import DataError, SettingsError
 from flexcfl.flower import certificates
-from flexcfl.flower.local.commands import free_port
+from flexcfl.flower.local.programs import free_port
 from flexcfl.flower.node_clients import NodeSettings
 from flexcfl.flower.own_data import own_federation
 from flexcfl.flower.server import serve
@@ -122,7 +122,9 @@ class Uninvited:
         self.programs, self.folder, self.server, self.port = programs, folder, server, port
         self.commands: dict[str, list[object]] = {}
         self.says: dict[str, tuple[str, ...]] = {}
-        self.made = certificates.make(folder / "old", ["127.0.0.1"], 1, timedelta(minutes=-1))
+        self.made = certificates.make_certificates(
+            folder / "old", ["127.0.0.1"], 1, timedelta(minutes=-1)
+        )
 
     def superlink(self, port: int) -> list[object]:
         made = self.made.server

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from flexcfl.algorithms import ALGORITHMS
-from flexcfl.flower.messages import order_in
+from flexcfl.flower.messages import read_order
 from flexcfl.protocol import Train
 from flexcfl.protocol.cohorts import Cohorts
 from flexcfl.runner.result import Run
@@ -144,7 +144,7 @@ def test_the_same_cohorts(tmp_path: Path) -> None:
     run = served(grid, {"algorithm.name": "fedavg", "run.seed": 3}, tmp_path / "run", nodes=2)
     asked: dict[int, list[int]] = {}
     for message in grid.sent("train"):
-        heading, order = order_in(message.content)
+        heading, order = read_order(message.content)
         assert isinstance(order, Train)
         asked.setdefault(heading.round, []).extend(order.clients.tolist())
     cohorts = Cohorts(3, np.zeros(40, dtype=np.int64), 10)

@@ -30,7 +30,7 @@ from flower_faults import (
 from safetensors.numpy import load_file
 
 import flexcfl
-from flexcfl.flower.local import Federation, Plan
+from flexcfl.flower.local import FederationPlan, LocalFederation
 
 pytest.importorskip("flwr")
 
@@ -174,10 +174,10 @@ def test_a_run_goes_on_through_all_kinds_of_faults(tmp_path: Path) -> None:
     behaviour = {0: "pause", 1: "pause", 2: "sleep", 3: "nan"}
     run, app = tmp_path / "run", misbehaving(tmp_path / "app", behaviour)
     parts = {"num-partitions": 5}  # of which one comes later
-    plan = Plan(run, {"set": SETTINGS, "out": str(run)}, nodes=4, settings=parts, app=app)
+    plan = FederationPlan(run, {"set": SETTINGS, "out": str(run)}, nodes=4, settings=parts, app=app)
     remarks: list[str] = []
     trouble = Trouble(TROUBLE)
-    with Federation(plan, remarks.append) as federation:
+    with LocalFederation(plan, remarks.append) as federation:
         federation.run(trouble)
         started = set(federation.groups)
     assert len(started) >= 7  # the SuperLink, the SuperExec of the server and five nodes

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from flwr.app import Context, Message
 
-from flexcfl.flower.messages import NodeInfo, node_info_record, order_in, reply_record
+from flexcfl.flower.messages import NodeInfo, node_info_record, read_order, reply_record
 from flexcfl.protocol import (
     CheckDrift,
     Checked,
@@ -52,7 +52,7 @@ def answer(order: Any) -> Any:
 
 
 def node(message: Message, context: Context) -> Message:
-    _, order = order_in(message.content)
+    _, order = read_order(message.content)
     if order is None:
         mine = np.arange(context.node_id, CLIENTS, 2)
         content = node_info_record(NodeInfo(mine, CLIENTS, (FEATURES,), CLASSES))

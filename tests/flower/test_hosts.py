@@ -82,7 +82,7 @@ def passed(host: str) -> dict[str, int]:
 class Federation:
     def __init__(self, programs: Programs, folder: Path) -> None:
         self.programs, self.folder = programs, folder
-        self.files = certificates.for_server(folder / "keys", [HOSTS["server"]])
+        self.files = certificates.make_server_certificate(folder / "keys", [HOSTS["server"]])
 
     def on(self, host: str, *command: object) -> Program:
         home = self.folder / host

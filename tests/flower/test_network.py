@@ -13,7 +13,7 @@ from flwr.app import Array, Context, Error, Message, RecordDict
 
 from flexcfl.errors import TrainingError
 from flexcfl.flower import client
-from flexcfl.flower.messages import ARRAYS, refusal
+from flexcfl.flower.messages import ARRAYS, refusal_record
 from flexcfl.protocol import numbers
 from flexcfl.runner.result import Run
 from tests.flower.inprocess import InProcessGrid, records, served, shards, slow_but
@@ -140,7 +140,10 @@ LEFT_OUT: Mapping[str, tuple[Spoil, str]] = {
         lambda columns: packed({name: np.repeat(own, 2, 0) for name, own in columns.items()}),
         "more answers than the 4",
     ),
-    "a refusal": (lambda columns: refusal("This node is on holiday."), "This node is on holiday."),
+    "a refusal": (
+        lambda columns: refusal_record("This node is on holiday."),
+        "This node is on holiday.",
+    ),
     "an error": (lambda columns: Error(code=2, reason="It fell over."), "It fell over."),
     "lies": (lambda columns: packed(columns, '{"late": 99999}'), "more answers than the 4"),
 }
@@ -208,7 +211,7 @@ def test_one_node_that_sends_nan_does_not_end_a_run_though_it_is_alone(tmp_path:
 
     def silenced(message: Message, context: Context) -> Message:
         if context.node_id != BAD and message.metadata.message_type == "train":
-            return Message(refusal("busy"), reply_to=message)
+            return Message(refusal_record("busy"), reply_to=message)
         return spoiling(message, context)
 
     grid.handler = silenced

@@ -18,8 +18,8 @@ from flexcfl.flower.messages import (
     ABOUT,
     ARRAYS,
     MalformedError,
-    node_info_in,
     order_record,
+    read_node_info,
 )
 from flexcfl.protocol import (
     LOWEST_LOSS,
@@ -47,7 +47,7 @@ def test_an_order_is_fulfilled(config: dict[str, Any]) -> None:
     assert reply["clients"].tolist() == [1, 5]
     assert reply["updates"].shape == MODELS.shape
     assert reply["examples"].tolist() == [21, 25]
-    assert node_info_in(asked(None, config)[0]).clients.tolist() == [1, 5]
+    assert read_node_info(asked(None, config)[0]).clients.tolist() == [1, 5]
 
 
 @pytest.mark.parametrize(

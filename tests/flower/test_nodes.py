@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from flexcfl.errors import SettingsError
 from flexcfl.flower.channel import MessageChannel
-from flexcfl.flower.messages import Heading, NodeInfo, node_info_record, refusal
+from flexcfl.flower.messages import NodeInfo, OrderHeading, node_info_record, refusal_record
 from flexcfl.flower.nodes import AGAIN, LIMIT, NodeDiscovery, Roster
 from flexcfl.protocol.cohorts import NEVER, Cohorts
 from tests.flower.inprocess import InProcessGrid
 
-HEADING = Heading("0" * 16, "1" * 16, 0, "")
+HEADING = OrderHeading("0" * 16, "1" * 16, 0, "")
 HOSTS = NodeInfo(np.array([0, 1]), 9, (2, 2), 3)
 
 
@@ -91,7 +91,7 @@ def test_a_slow_node_is_heard_later_and_a_silent_one_asked_again() -> None:
         (hosts(total=10**15), "stands where a number is wanted"),
         (hosts(classes=0), "cannot be like that"),
         (hosts(classes=None), "None stands where"),
-        (refusal("This node has no data."), "This node has no data."),
+        (refusal_record("This node has no data."), "This node has no data."),
         (Error(code=1, reason="it fell over"), "it fell over"),
         (RecordDict(), "no message of flexcfl"),
     ],
@@ -119,7 +119,7 @@ def test_a_node_that_is_there_twice_counts_once() -> None:
 
 
 def test_who_could_not_take_part_is_asked_again_after_a_while_and_told_of_once() -> None:
-    meeting = Meeting(n1=hosts(), n2=refusal("A file is half written."))
+    meeting = Meeting(n1=hosts(), n2=refusal_record("A file is half written."))
     for _ in range(3):
         meeting.look()
         meeting.grid.clock.sleep(AGAIN + 1)
@@ -139,7 +139,7 @@ def test_nodes_are_waited_for() -> None:
 
 
 def test_too_few_nodes_are_one_sentence_with_a_reason() -> None:
-    meeting = Meeting(n1=hosts(), n2=refusal("This node has no data."))
+    meeting = Meeting(n1=hosts(), n2=refusal_record("This node has no data."))
     with pytest.raises(SettingsError) as raised:
         meeting.discovery.wait(HEADING, 2, 5.0)
     assert str(raised.value) == (

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from flexcfl.errors import SettingsError
 from flexcfl.flower import client
-from flexcfl.flower.messages import order_in
+from flexcfl.flower.messages import read_order
 from flexcfl.flower.server import serve
 from flexcfl.protocol import CheckDrift, Keep, Migrate, Order, Place
 from flexcfl.runner import load
@@ -30,7 +30,7 @@ def handler(meanwhile: Meanwhile, orders: list[Order[Any]]) -> Handler:
     seen: set[int] = set()
 
     def handle(message: Message, context: Context) -> Message:
-        heading, order = order_in(message.content)
+        heading, order = read_order(message.content)
         if order is not None:
             orders.append(order)
         if order is not None and heading.round not in seen:

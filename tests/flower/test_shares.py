@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from flexcfl.flower.messages import ABOUT, ARRAYS, MalformedError, reply_in, reply_record
-from flexcfl.flower.shares import Share, down_bytes, merged, translated, trimmed
+from flexcfl.flower.messages import ABOUT, ARRAYS, MalformedError, read_reply, reply_record
+from flexcfl.flower.shares import Share, down_bytes, merged_replies, translated, trimmed
 from flexcfl.protocol import (
     LOWEST_LOSS,
     CheckDrift,
@@ -84,8 +84,8 @@ def received(order: Any, *contents: tuple[NDArray[np.bool_], RecordDict]) -> Adm
     parts = []
     for mine, content in contents:
         share = share_of(order, mine)
-        parts.append(translated(share, reply_in(share.order, content), ROUND))
-    return admitted(order, merged(order, parts), ROUND, Guards())
+        parts.append(translated(share, read_reply(share.order, content), ROUND))
+    return admitted(order, merged_replies(order, parts), ROUND, Guards())
 
 
 def honest(order: Any, mine: NDArray[np.bool_], updates: str = "float32") -> RecordDict:

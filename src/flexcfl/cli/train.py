@@ -91,9 +91,9 @@ def federate(
     """
     from rich.console import Console
 
-    from flexcfl.flower.local.conduct import federate as conduct
+    from flexcfl.flower.local.federate import federate as run_local
 
-    conduct(
+    run_local(
         experiment,
         settings,
         Console(quiet=quiet),
@@ -158,8 +158,7 @@ def _go_on_with_run(
 ) -> None:
     from flexcfl.errors import SettingsError
     from flexcfl.experiment.layers import spoken
-    from flexcfl.flower.local.conduct import forget, is_local
-    from flexcfl.flower.local.conduct import resume as go_on_over_nodes
+    from flexcfl.flower.local.federate import forget, is_local, resume_local
     from flexcfl.record.lifecycle import is_finished, tidy
     from flexcfl.runner.conduct import resume as go_on
     from flexcfl.runner.tracking import trackers
@@ -173,6 +172,6 @@ def _go_on_with_run(
         return
     layers = [spoken({"data": data})] if data else []
     if is_local(folder):
-        go_on_over_nodes(folder, console, layers=layers, track=track)
+        resume_local(folder, console, layers=layers, track=track)
         return
     go_on(folder, console, layers=layers, stoppable=True, callbacks=trackers(track))

@@ -26,7 +26,15 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from flexcfl.errors import DiskError, FlexcflError, SettingsError
 
-__all__ = ["Certificates", "NodeKey", "ServerCertificate", "for_node", "for_server", "main", "make"]
+__all__ = [
+    "Certificates",
+    "NodeKey",
+    "ServerCertificate",
+    "main",
+    "make_certificates",
+    "make_node_key",
+    "make_server_certificate",
+]
 
 AUTHORITY, SERVER = (
     x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
@@ -69,19 +77,19 @@ class Certificates:
     nodes: tuple[NodeKey, ...]
 
 
-def make(
+def make_certificates(
     folder: Path, hosts: Sequence[str], nodes: int, valid: datetime.timedelta = MONTH
 ) -> Certificates:
     """Make all that a server under the names or addresses ``hosts`` and its nodes need.
 
     The certificate is valid for so long from now on, so one that has expired has a negative time.
     """
-    server = for_server(folder, hosts, valid)
-    keys = [for_node(folder, f"node-{number}") for number in range(nodes)]
+    server = make_server_certificate(folder, hosts, valid)
+    keys = [make_node_key(folder, f"node-{number}") for number in range(nodes)]
     return Certificates(server, tuple(keys))
 
 
-def for_server(
+def make_server_certificate(
     folder: Path, hosts: Sequence[str], valid: datetime.timedelta = MONTH
 ) -> ServerCertificate:
     """Make a certificate for a server that is reached under ``hosts``, and its authority."""
@@ -98,7 +106,7 @@ def for_server(
     return files
 
 
-def for_node(folder: Path, name: str = "node") -> NodeKey:
+def make_node_key(folder: Path, name: str = "node") -> NodeKey:
     """Make the key by which a server knows a node, as ``ssh-keygen -t ecdsa`` would."""
     key = _new_key()
     files = NodeKey(folder / f"{name}.key", folder / f"{name}.key.pub")
@@ -193,9 +201,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         if given.what == "server":
-            for_server(given.folder, given.hosts, datetime.timedelta(days=given.days))
+            make_server_certificate(given.folder, given.hosts, datetime.timedelta(days=given.days))
         else:
-            for_node(given.folder, given.name)
+            make_node_key(given.folder, given.name)
     except FlexcflError as error:
         print(f"Error: {error}", file=sys.stderr)  # noqa: T201  (this module is a command)
         return 2

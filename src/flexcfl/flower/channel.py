@@ -10,7 +10,7 @@ from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects
 
 from flexcfl.flower.messages import LONGEST, MalformedError
 
-__all__ = ["Answer", "MessageChannel", "size"]
+__all__ = ["Answer", "MessageChannel", "message_bytes"]
 
 PAUSE = 0.2  # seconds between two looks for answers
 AFTERWARDS = 5.0  # seconds that a message is valid beyond the limit, so that it is not cut short
@@ -30,7 +30,7 @@ class Answer:
     down_bytes: int = 0
     up_bytes: int = 0
 
-    def opened(self) -> RecordDict:
+    def checked_content(self) -> RecordDict:
         """Return the content, or raise ``MalformedError`` with the reason where there is none."""
         if self.content is None:
             raise MalformedError(self.problem)
@@ -78,14 +78,14 @@ class MessageChannel:
             if message.has_error():
                 yield Answer(node, None, (message.error.reason or "it failed")[:LONGEST])
             else:
-                yield Answer(node, message.content, up_bytes=size(message))
+                yield Answer(node, message.content, up_bytes=message_bytes(message))
 
     def exchange(
         self, kind: str, contents: Mapping[int, RecordDict], number: int, limit: float
     ) -> Iterator[Answer]:
         """Yield an answer for each node as it comes in; one that does not come in time is late."""
         messages = self._messages(kind, contents, number, limit)
-        sizes = {each.metadata.dst_node_id: size(each) for each in messages}
+        sizes = {each.metadata.dst_node_id: message_bytes(each) for each in messages}
         due, end = self._pushed(messages), self.clock() + limit
         for node in contents.keys() - set(due.values()):
             yield Answer(node, None, "it cannot be reached")
@@ -100,6 +100,6 @@ class MessageChannel:
             yield Answer(node, None, why, late=True, down_bytes=sizes[node])
 
 
-def size(message: Message) -> int:
+def message_bytes(message: Message) -> int:
     """Return the bytes of a message as it is handed over: of all objects of which it is made."""
     return sum(len(each.deflate()) for each in get_all_nested_objects(message).values())

@@ -15,15 +15,15 @@ from flexcfl.flower.memory import NodeMemory
 from flexcfl.flower.messages import (
     HELLO,
     MESSAGES,
-    Heading,
     MalformedError,
+    OrderHeading,
     node_info_record,
-    order_in,
-    refusal,
+    read_order,
+    refusal_record,
     reply_record,
 )
 from flexcfl.flower.node_clients import NodeClients, NodeSettings, clients_of
-from flexcfl.flower.vetting import check_heading, check_order, check_width
+from flexcfl.flower.order_checks import check_heading, check_order, check_width
 from flexcfl.protocol import Order
 from flexcfl.runner.hosting import simulation
 from flexcfl.simulation import Simulation
@@ -39,7 +39,7 @@ def _answer(message: Message, context: Context) -> Message:
         content = answer(message.content, context.node_config, partial(log, WARNING, "%s"))
     except (FlexcflError, MalformedError) as error:
         log(ERROR, "%s", error)
-        content = refusal(str(error))
+        content = refusal_record(str(error))
     return Message(content, reply_to=message)
 
 
@@ -55,7 +55,7 @@ def answer(
 
     ``remark`` is given what the node's owner should know.
     """
-    heading, order = order_in(content)
+    heading, order = read_order(content)
     check_heading(heading)
     clients = clients_of(heading, NodeSettings.of(config))
     total = clients.prepared.federation.clients
@@ -66,13 +66,13 @@ def answer(
     check_order(order, clients.numbers)
     if order.computes:
         check_width(order, clients.prepared.engine.parameters)
-    with memory.held():
+    with memory.locked():
         reply = _fulfilled(order, heading, clients, memory)
     return reply_record(reply, heading.updates)
 
 
 def _fulfilled(
-    order: Order[Any], heading: Heading, clients: NodeClients, memory: NodeMemory
+    order: Order[Any], heading: OrderHeading, clients: NodeClients, memory: NodeMemory
 ) -> Any:
     # Divergence is for the server to see, which knows of all clients.
     world = simulation(clients.prepared, clients.secret, computes=order.computes)

@@ -15,7 +15,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from flexcfl.errors import DiskError
-from flexcfl.flower.messages import NAME, Heading, MalformedError
+from flexcfl.flower.messages import NAME, MalformedError, OrderHeading
 from flexcfl.protocol import Ids
 from flexcfl.record.checkpoints import (
     Checkpoint,
@@ -45,7 +45,7 @@ class NodeMemory:
     """
 
     folder: Path
-    heading: Heading
+    heading: OrderHeading
     total: int
     remark: Callable[[str], None]
     released: Ids | None = field(init=False, default=None)
@@ -63,7 +63,7 @@ class NodeMemory:
         if not os.access(root, os.W_OK | os.X_OK):
             raise DiskError.of(root, "Permission denied")
 
-    def held(self) -> AbstractContextManager[None]:
+    def locked(self) -> AbstractContextManager[None]:
         """Hold the memory for one order, or raise an error if an earlier one is still under way."""
         run = self.folder.parent
         with as_disk_error(self.folder):

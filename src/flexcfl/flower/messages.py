@@ -29,9 +29,9 @@ from flexcfl.protocol import (
 )
 
 __all__ = [
-    *("HELLO", "LONGEST", "MESSAGES", "NAME", "Heading", "MalformedError", "NodeInfo", "NodeReply"),
-    *("node_info_in", "node_info_record", "order_in", "order_record", "refusal"),
-    *("reply_in", "reply_record", "updates_as"),
+    *("HELLO", "LONGEST", "MESSAGES", "NAME", "MalformedError", "NodeInfo", "NodeReply"),
+    *("OrderHeading", "cast_updates", "node_info_record", "order_record", "read_node_info"),
+    *("read_order", "read_reply", "refusal_record", "reply_record"),
 ]
 
 ABOUT, ARRAYS = "flexcfl", "arrays"
@@ -60,7 +60,7 @@ class MalformedError(ValueError):
 
 
 @dataclass(frozen=True)
-class Heading:
+class OrderHeading:
     """What stands above every order.
 
     ``run`` names the run, whose clients' memory goes by it, and ``session`` one process of its
@@ -98,7 +98,7 @@ class NodeReply:
     late: int
 
 
-def order_record(heading: Heading, order: Order[Any] | None) -> RecordDict:
+def order_record(heading: OrderHeading, order: Order[Any] | None) -> RecordDict:
     """Return an order, or None for the question which clients a node hosts, as records."""
     plain: dict[str, Any] = {"heading": asdict(heading)}
     arrays: dict[str, NDArray[Any]] = {}
@@ -113,14 +113,14 @@ def order_record(heading: Heading, order: Order[Any] | None) -> RecordDict:
     return _record(plain, arrays)
 
 
-def order_in(content: RecordDict) -> tuple[Heading, Order[Any] | None]:
+def read_order(content: RecordDict) -> tuple[OrderHeading, Order[Any] | None]:
     """Return the heading and the order of a message, or raise ``MalformedError``.
 
     The values of their fields are not checked yet.
     """
     plain, arrays = _opened(content)
     try:
-        heading, kind = Heading(**plain.pop("heading")), plain.pop("kind", None)
+        heading, kind = OrderHeading(**plain.pop("heading")), plain.pop("kind", None)
         if kind is None:
             return heading, None
         if "local" in plain:
@@ -136,7 +136,7 @@ def node_info_record(info: NodeInfo) -> RecordDict:
     return _record(plain, {"clients": info.clients})
 
 
-def node_info_in(content: RecordDict) -> NodeInfo:
+def read_node_info(content: RecordDict) -> NodeInfo:
     """Return what describes a node, or raise ``MalformedError``."""
     plain, arrays = _opened(content)
     clients = arrays.get("clients")
@@ -155,10 +155,10 @@ def node_info_in(content: RecordDict) -> NodeInfo:
     return NodeInfo(np.unique(clients), total, shape, classes)
 
 
-def updates_as(updates: Any, dtype: str) -> Any:
+def cast_updates(updates: Any, dtype: str) -> Any:
     """Return updates as they travel; what one sends in place of them stays as it is."""
     if not isinstance(updates, np.ndarray):
-        return [updates_as(each, dtype) for each in updates]
+        return [cast_updates(each, dtype) for each in updates]
     with np.errstate(over="ignore"):  # the server sees infinity, and turns it away
         return updates.astype(dtype)
 
@@ -171,7 +171,7 @@ def reply_record(reply: Any, updates: str) -> RecordDict:
     for each in fields(received.reply):
         column = getattr(received.reply, each.name)
         if each.name == "updates":
-            column = updates_as(column, updates)
+            column = cast_updates(column, updates)
         if isinstance(column, np.ndarray):
             arrays[each.name] = column
         else:  # where clients sent different things, each has an array of its own
@@ -182,7 +182,7 @@ def reply_record(reply: Any, updates: str) -> RecordDict:
     return _record(plain, arrays)
 
 
-def reply_in(order: Order[Any], content: RecordDict) -> NodeReply:
+def read_reply(order: Order[Any], content: RecordDict) -> NodeReply:
     """Return what a node sent in answer to an order, or raise ``MalformedError``.
 
     Every column that the reply has is there, with one entry for each answer, of which there are no
@@ -216,7 +216,7 @@ def _column(name: str, lists: Mapping[str, Any], arrays: Mapping[str, NDArray[An
     return column
 
 
-def refusal(sentence: str) -> RecordDict:
+def refusal_record(sentence: str) -> RecordDict:
     """Return why a node does not answer, as records."""
     return _record({"refusal": sentence}, {})
 

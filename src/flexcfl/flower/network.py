@@ -11,19 +11,19 @@ from flexcfl.experiment.experiment import Network as Settings
 from flexcfl.flower.channel import Answer
 from flexcfl.flower.messages import (
     MESSAGES,
-    Heading,
     MalformedError,
     NodeReply,
+    OrderHeading,
     order_record,
-    reply_in,
+    read_reply,
 )
 from flexcfl.flower.nodes import NodeDiscovery, Roster
-from flexcfl.flower.shares import Share, down_bytes, merged, translated, trimmed, up_bytes
+from flexcfl.flower.shares import Share, down_bytes, merged_replies, translated, trimmed, up_bytes
 from flexcfl.protocol import DistinctDraws, Executor, Ids, Order, Traffic, among, spans
 from flexcfl.simulation import Divergence
 from flexcfl.trust.privacy import PrivacyGuard
 
-__all__ = ["Memory", "Network"]
+__all__ = ["FlowerNetwork", "ServerMemory"]
 
 ReplyT = TypeVar("ReplyT")
 
@@ -32,7 +32,7 @@ LOST = 8  # updates that a client may have released in rounds that a crashed ser
 
 
 @dataclass(frozen=True, eq=False)
-class Memory:
+class ServerMemory:
     """What the server knows between two rounds beside the algorithm's state.
 
     ``run`` is the name by which nodes know the run, ``sessions`` those of the processes that held
@@ -51,7 +51,7 @@ class Memory:
 
 
 @dataclass(eq=False)
-class Network:
+class FlowerNetwork:
     """A federation whose clients are on nodes: ``at(round)`` fulfils the orders of that round.
 
     ``privacy_guard`` is that of the clients, where they have any: a client that has spent its
@@ -60,7 +60,7 @@ class Network:
 
     discovery: NodeDiscovery
     roster: Roster
-    heading: Heading
+    heading: OrderHeading
     settings: Settings
     privacy_guard: PrivacyGuard | None = None
     divergence: Divergence = field(default_factory=Divergence)
@@ -109,11 +109,11 @@ class Network:
         """How many updates left the client of which most did."""
         return int(self.released.max(initial=0))
 
-    def memory(self) -> Memory:
+    def memory(self) -> ServerMemory:
         """Return all that is known after a round, which does not change with the network."""
         heading = self.heading
         counted = {**heading.lineage, heading.session: heading.round}
-        return Memory(
+        return ServerMemory(
             *(heading.round, heading.run, tuple(counted)),
             np.fromiter(counted.values(), np.int64, len(counted)),
             self.roster.arrival.copy(),
@@ -121,7 +121,7 @@ class Network:
             self.divergence.times,
         )
 
-    def recall(self, memory: Memory) -> None:
+    def recall(self, memory: ServerMemory) -> None:
         """Be as after the round of which this was remembered."""
         lineage = dict(zip(memory.sessions, memory.until.tolist(), strict=True))
         self.heading = replace(self.heading, round=memory.number, run=memory.run, lineage=lineage)
@@ -136,7 +136,7 @@ class Network:
 class _Round:
     """The nodes of one round; ``absent`` are those that did not answer in it."""
 
-    network: Network
+    network: FlowerNetwork
     number: int
     absent: set[int] = field(default_factory=set)
 
@@ -152,7 +152,7 @@ class _Round:
             traffic += _traffic(share.order, answer, reply, updates)
             late += len(share.order.clients) if answer.late else 0
             replies += [] if reply is None else [reply]
-        received = merged(order, replies)
+        received = merged_replies(order, replies)
         self._check_divergence(order, received.reply)
         complete = replace(
             received,
@@ -180,7 +180,7 @@ class _Round:
         """Return the reply of a node, or None, with a remark, where it cannot be used."""
         order = share.order
         try:
-            return translated(share, reply_in(order, answer.opened()), self.number)
+            return translated(share, read_reply(order, answer.checked_content()), self.number)
         except MalformedError as error:
             self.absent.add(answer.node)
             node = f"node {answer.node} (clients {spans(order.clients)})"

@@ -18,7 +18,7 @@ from flexcfl.experiment.experiment import Data, Experiment
 from flexcfl.experiment.layers import Layer, named_code
 from flexcfl.experiment.objects import NO_OBJECTS, UserObjects
 from flexcfl.experiment.resolve import resolve
-from flexcfl.flower.messages import Heading, NodeInfo
+from flexcfl.flower.messages import NodeInfo, OrderHeading
 from flexcfl.flower.own_data import check_not_simulated, own_federation, stand_in_objects
 from flexcfl.protocol import Ids, numbers, spans
 from flexcfl.runner.prepare import Prepared, prepare
@@ -110,7 +110,7 @@ class NodeClients:
         )
 
 
-def clients_of(heading: Heading, node: NodeSettings) -> NodeClients:
+def clients_of(heading: OrderHeading, node: NodeSettings) -> NodeClients:
     """Return the clients of a node in the run of a heading.
 
     In a trial noise comes from the run's seed, as in simulation. Over files of their own nobody may

@@ -11,11 +11,11 @@ from flexcfl.errors import SettingsError
 from flexcfl.flower.channel import Answer, MessageChannel
 from flexcfl.flower.messages import (
     HELLO,
-    Heading,
     MalformedError,
     NodeInfo,
-    node_info_in,
+    OrderHeading,
     order_record,
+    read_node_info,
 )
 from flexcfl.protocol import Flags, Ids
 from flexcfl.protocol.cohorts import NEVER, Cohorts, Policy
@@ -46,7 +46,7 @@ class NodeDiscovery:
     _due: dict[str, int] = field(default_factory=dict)
     _again: dict[int, float] = field(default_factory=dict)  # when to ask a node again
 
-    def look(self, heading: Heading) -> list[tuple[int, NodeInfo]]:
+    def look(self, heading: OrderHeading) -> list[tuple[int, NodeInfo]]:
         """Ask nodes that are new, and return those that have answered since the last look."""
         there = self.channel.nodes()
         # One that went away and came back is asked again.
@@ -61,7 +61,9 @@ class NodeDiscovery:
         self._forget()
         return [each for each in found if each is not None]
 
-    def wait(self, heading: Heading, number: int, patience: float) -> list[tuple[int, NodeInfo]]:
+    def wait(
+        self, heading: OrderHeading, number: int, patience: float
+    ) -> list[tuple[int, NodeInfo]]:
         """Return so many nodes once they are there, or raise ``SettingsError``."""
         found: dict[int, NodeInfo] = {}
         end = self.channel.clock() + patience
@@ -83,7 +85,7 @@ class NodeDiscovery:
 
     def _found(self, answer: Answer) -> tuple[int, NodeInfo] | None:
         try:
-            info = node_info_in(answer.opened())
+            info = read_node_info(answer.checked_content())
             self._check_alike(info)
         except MalformedError as error:
             self._again[answer.node] = self.channel.clock() + AGAIN

@@ -21,8 +21,8 @@ from flexcfl.experiment.layers import Layer, spoken
 from flexcfl.experiment.objects import UserObjects
 from flexcfl.flower import EVERY_ROUND
 from flexcfl.flower.channel import MessageChannel
-from flexcfl.flower.messages import Heading
-from flexcfl.flower.network import Memory, Network
+from flexcfl.flower.messages import OrderHeading
+from flexcfl.flower.network import FlowerNetwork, ServerMemory
 from flexcfl.flower.nodes import NodeDiscovery, Roster
 from flexcfl.flower.own_data import check_not_simulated, stand_in_objects
 from flexcfl.flower.pipe import reporting
@@ -94,7 +94,7 @@ class FlowerHosting:
 
     grid: Grid
     remark: Callable[[str], None]
-    memory: type[Any] = Memory
+    memory: type[Any] = ServerMemory
     waiting: str = "Waiting for the nodes"
     beside: Collection[str] = (LOGS, NODES)
     _discovery: NodeDiscovery = field(init=False)
@@ -121,13 +121,13 @@ class FlowerHosting:
         _check_offered(run.cohort, roster)
         return replace(prepared, cohorts=roster)
 
-    def world(self, prepared: Prepared) -> Network:
+    def world(self, prepared: Prepared) -> FlowerNetwork:
         """Return the clients on the nodes at the start of a run."""
         roster, experiment = prepared.cohorts, prepared.experiment
         assert isinstance(roster, Roster)  # of ``prepare``
         privacy, clients = experiment.privacy, prepared.federation.clients
         private = privacy.level != "none"
-        return Network(
+        return FlowerNetwork(
             self._discovery,
             roster,
             _heading(experiment),
@@ -144,11 +144,13 @@ class FlowerHosting:
         return UNKNOWN
 
 
-def _heading(experiment: Experiment) -> Heading:
+def _heading(experiment: Experiment) -> OrderHeading:
     """Return the heading of the orders of this process, in which every run has a new name."""
     run = replace(experiment.run, data=None, device="cpu")
     text = toml.written(replace(experiment, run=run))
-    return Heading(secrets.token_hex(8), secrets.token_hex(8), 0, text, experiment.network.updates)
+    return OrderHeading(
+        secrets.token_hex(8), secrets.token_hex(8), 0, text, experiment.network.updates
+    )
 
 
 def _check_offered(cohort: int, roster: Roster) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from flexcfl.flower.messages import NodeReply
 from flexcfl.protocol import Ids, Order, Received
 
-__all__ = ["Share", "down_bytes", "merged", "translated", "trimmed", "up_bytes"]
+__all__ = ["Share", "down_bytes", "merged_replies", "translated", "trimmed", "up_bytes"]
 
 NOBODY = -1
 
@@ -71,7 +71,7 @@ def translated(share: Share, reply: NodeReply, number: int) -> NodeReply:
     return NodeReply(columns, rounds, reply.late)
 
 
-def merged(order: Order[Any], replies: Sequence[NodeReply]) -> Received:
+def merged_replies(order: Order[Any], replies: Sequence[NodeReply]) -> Received:
     """Return the translated replies to an order as one, node after node."""
     reply = order.empty()
     columns = {

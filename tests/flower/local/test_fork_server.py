@@ -14,7 +14,7 @@ from flower_faults import processes
 
 pytest.importorskip("flwr")
 
-from flexcfl.flower.local.commands import FORKED, WARM, Programs, free_port
+from flexcfl.flower.local.programs import FORK_SERVER, FORKED, Programs, free_port
 from tests.waiting import PATIENCE, until
 
 pytestmark = [
@@ -44,8 +44,8 @@ class Warm:
     """A process of which programs are forks, and where these programs are."""
 
     def __init__(self, home: Path) -> None:
-        self.folder = home / WARM
-        self.process = subprocess.Popen(Programs(home, 0).warm(), start_new_session=True)
+        self.folder = home / FORK_SERVER
+        self.process = subprocess.Popen(Programs(home, 0).fork_server(), start_new_session=True)
 
     def forks(self) -> list[int]:
         """Return all that are forks now."""
@@ -114,14 +114,14 @@ def test_a_fork_ends_with_who_has_started_the_program(warm: Warm) -> None:
 
 def test_it_ends_with_all_forks_when_who_has_started_it_is_gone(tmp: Path) -> None:
     programs = Programs(tmp, 0)
-    door, command = str(programs.door), programs.warm()
+    door, command = str(programs.door), programs.fork_server()
     with started("sh", "-c", 'setsid "$@" & wait', "sh", *command) as starter:
         until(programs.door.exists)
         heads = [
             pid for pid, (group, words) in processes().items() if group == pid and door in words
         ]
         (group,) = set(heads) - {starter.pid}
-        with started(*lasting(tmp / WARM)) as asker:
+        with started(*lasting(tmp / FORK_SERVER)) as asker:
             until(lambda: members(group) == 2)
             starter.kill()
             until(lambda: members(group) == 0)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flexcfl.flower.local.processes import Processes
+from flexcfl.flower.local.processes import LocalProcesses
 from tests.waiting import until
 
 # What is started starts something itself, as a SuperNode does.
@@ -16,9 +16,9 @@ FAMILY = ["sh", "-c", "sleep 600 & echo $! >&2; wait"]
 PROGRAM = """
 import os, sys, time
 from pathlib import Path
-from flexcfl.flower.local.processes import Processes
+from flexcfl.flower.local.processes import LocalProcesses
 logs, folder = Path(sys.argv[1]), Path(sys.argv[2])
-with Processes(dict(os.environ), logs, folder) as processes:
+with LocalProcesses(dict(os.environ), logs, folder) as processes:
     print(processes.start("family", sys.argv[3:]).pid, flush=True)
     time.sleep(600)
 """
@@ -45,7 +45,7 @@ def logs(tmp_path: Path) -> Path:
 
 
 def test_a_process_ends_with_all_that_it_started(logs: Path, tmp_path: Path) -> None:
-    with Processes(dict(os.environ), logs, tmp_path / "none") as processes:
+    with LocalProcesses(dict(os.environ), logs, tmp_path / "none") as processes:
         family = processes.start("family", FAMILY)
         below = child(logs)
         assert family.end is None
@@ -56,7 +56,7 @@ def test_a_process_ends_with_all_that_it_started(logs: Path, tmp_path: Path) -> 
 
 
 def test_what_a_process_left_behind_that_was_killed_is_ended(logs: Path, tmp_path: Path) -> None:
-    with Processes(dict(os.environ), logs, tmp_path / "none") as processes:
+    with LocalProcesses(dict(os.environ), logs, tmp_path / "none") as processes:
         family = processes.start("family", FAMILY)
         below = child(logs)
         os.kill(family.pid, signal.SIGKILL)
@@ -70,7 +70,7 @@ def test_all_end_with_the_block_also_by_an_error(logs: Path, tmp_path: Path) -> 
     started: list[int] = []
 
     def work() -> None:
-        with Processes(dict(os.environ), logs, tmp_path / "none") as processes:
+        with LocalProcesses(dict(os.environ), logs, tmp_path / "none") as processes:
             started.extend([processes.start("family", FAMILY).pid, child(logs)])
             raise KeyboardInterrupt
 

@@ -4,6 +4,6 @@ It runs Flower's own programs, so that what is tried here is what runs on many m
 they are forks of one process, which saves their start-up (docs/decisions/0015).
 """
 
-from flexcfl.flower.local.federation import Federation, Plan
+from flexcfl.flower.local.federation import FederationPlan, LocalFederation
 
-__all__ = ["Federation", "Plan"]
+__all__ = ["FederationPlan", "LocalFederation"]

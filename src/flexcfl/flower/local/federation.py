@@ -13,15 +13,22 @@ from typing import Any
 
 from flexcfl.errors import FlexcflError, TrainingError
 from flexcfl.flower import APP
-from flexcfl.flower.local.commands import HOST, WARM, Programs, environment, free_port, is_open
-from flexcfl.flower.local.processes import Process, Processes
-from flexcfl.flower.local.progress import REGISTER, RunProgress
+from flexcfl.flower.local.processes import LocalProcess, LocalProcesses
+from flexcfl.flower.local.programs import (
+    FORK_SERVER,
+    HOST,
+    Programs,
+    environment,
+    free_port,
+    is_open,
+)
+from flexcfl.flower.local.run_progress import REGISTER, RunProgress
 from flexcfl.flower.pipe import VARIABLE, Event, PipeReader
 from flexcfl.record import places
 from flexcfl.record.lifecycle import is_finished
 from flexcfl.record.tables import RoundFigures
 
-__all__ = ["SUPERLINK", "Federation", "Plan"]
+__all__ = ["SUPERLINK", "FederationPlan", "LocalFederation"]
 
 TICK = 0.2  # seconds between two looks at all processes
 STARTING = 120.0  # seconds within which a program has started, on whatever machine
@@ -31,15 +38,15 @@ FORKS = sys.platform == "linux"  # elsewhere libraries of the system may not be 
 SUPERLINK, SERVER = "superlink", "server"  # what passes messages on and starts the ServerApp
 LEASE = 62.0  # seconds after which the SuperLink lets a node that had a key come back
 
-Tick = Callable[["Federation"], None]
+Tick = Callable[["LocalFederation"], None]
 
 
 @dataclass(frozen=True)
-class Plan:
+class FederationPlan:
     """Which federation is started: so many ``nodes``, each with a part of the clients.
 
     ``config`` is that of the app, and ``settings`` are those of every node beside its part.
-    ``warm`` is whether programs are forks of one process that has imported everything.
+    ``forked`` is whether programs are forks of one process that has imported everything.
     """
 
     folder: Path
@@ -49,21 +56,21 @@ class Plan:
     app: Path = APP
     port: int | None = None
     tls: bool = False
-    warm: bool = FORKS
+    forked: bool = FORKS
 
 
 @dataclass(eq=False)
-class Federation:
+class LocalFederation:
     """The processes of a plan; ``remark`` is given what a person should know.
 
     ``nodes`` are those that run, ``services`` by name the processes that they cannot run without.
     ``server`` is the number of the process of the ``ServerApp``, None until it is there.
     """
 
-    plan: Plan
+    plan: FederationPlan
     remark: Callable[[str], None]
-    nodes: dict[int, Process] = field(init=False, default_factory=dict)
-    services: dict[str, Process] = field(init=False, default_factory=dict)
+    nodes: dict[int, LocalProcess] = field(init=False, default_factory=dict)
+    services: dict[str, LocalProcess] = field(init=False, default_factory=dict)
     server: int | None = field(init=False, default=None)
     _progress: RunProgress = field(init=False)
     _stack: ExitStack = field(init=False, default_factory=ExitStack)
@@ -73,7 +80,7 @@ class Federation:
     _before: int | None = field(init=False, default=None)
     _over: bool = field(init=False, default=False)
 
-    def __enter__(self) -> "Federation":
+    def __enter__(self) -> "LocalFederation":
         self._progress = RunProgress(self.plan.folder)
         logs = self._progress.logs
         with places.as_folder_error(logs):
@@ -83,7 +90,7 @@ class Federation:
             pipe = self._home / "pipe"
             self._pipe = stack.enter_context(closing(PipeReader(pipe)))
             variables = environment(self._home, {VARIABLE: str(pipe)})
-            self._processes = stack.enter_context(Processes(variables, logs, self._home))
+            self._processes = stack.enter_context(LocalProcesses(variables, logs, self._home))
             self._certificates = self._certified() if self.plan.tls else None
             self._stack = stack.pop_all()
         return self
@@ -118,7 +125,7 @@ class Federation:
             self._look()
             if tick is not None:
                 tick(self)
-            for done in self._further():
+            for done in self._new_rounds():
                 self._restarts.clear()
                 yield done
 
@@ -129,9 +136,9 @@ class Federation:
         command = self._programs.supernode(node, free_port(), config)
         self.nodes[node] = self._processes.start(f"node-{node}", command)
 
-    def _further(self) -> Sequence[RoundFigures]:
+    def _new_rounds(self) -> Sequence[RoundFigures]:
         # Before the run goes on there may be a round that it has to do again.
-        return [] if self._before is None else self._progress.further()
+        return [] if self._before is None else self._progress.new_rounds()
 
     def _look(self) -> None:
         """Handle what the ``ServerApp`` has reported, and start again what has ended."""
@@ -183,12 +190,12 @@ class Federation:
             self.start_node(node)
 
     def _start_again(self, name: str, why: str) -> None:
-        then = "goes on from its checkpoint" if self._progress.begun else "begins anew"
+        then = "goes on from its checkpoint" if self._progress.can_resume else "begins anew"
         self._report_end(name, why, f"all is started again, and the run {then}")
         there = {*self.nodes, *self._due}
         self._processes.end_all()
         self._pipe.reset()
-        self._progress.tidy()
+        self._progress.clean_up()
         self._start(there)
 
     def _report_end(self, name: str, why: str, then: str) -> None:
@@ -206,11 +213,11 @@ class Federation:
         self._programs = Programs(self._home, port, self._certificates)
         self.server, self._before, self._due, self.nodes, self.services = None, None, {}, {}, {}
         self._programs.connect()
-        if self.plan.warm:
-            self._start_service(WARM, self._programs.warm())
+        if self.plan.forked:
+            self._start_service(FORK_SERVER, self._programs.fork_server())
         self._start_service(SUPERLINK, self._programs.superlink())
         self._wait(lambda: is_open(port))
-        self._wait(lambda: not self.plan.warm or self._programs.door.exists())
+        self._wait(lambda: not self.plan.forked or self._programs.door.exists())
         self._start_service(SERVER, self._programs.superexec())
         if self._certificates is not None:
             self._register()
@@ -229,7 +236,7 @@ class Federation:
 
     def _submit(self) -> None:
         config = self.plan.config
-        if self._progress.begun:
+        if self._progress.can_resume:
             folder = str(self.plan.folder)
             config = {"out": folder, "resume": True, "track": config.get("track", "")}
         self._finish("submit", [self._programs.submit(self.plan.app, config)])
@@ -261,7 +268,7 @@ class Federation:
         from flexcfl.flower import certificates
 
         folder = self._home / "certificates"
-        return certificates.make(folder, [HOST, "localhost"], self.plan.nodes)
+        return certificates.make_certificates(folder, [HOST, "localhost"], self.plan.nodes)
 
 
 def _private() -> "tempfile.TemporaryDirectory[str]":
@@ -272,5 +279,9 @@ def _private() -> "tempfile.TemporaryDirectory[str]":
 
 
 def _shown(name: str) -> str:
-    words = {SUPERLINK: "SuperLink", SERVER: "ServerApp", WARM: "process behind all programs"}
+    words = {
+        SUPERLINK: "SuperLink",
+        SERVER: "ServerApp",
+        FORK_SERVER: "process behind all programs",
+    }
     return words.get(name, name.replace("-", " "))

@@ -17,14 +17,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["Process", "Processes", "guard"]
+__all__ = ["LocalProcess", "LocalProcesses", "guard"]
 
 PATIENCE = 10.0  # seconds for a process that was killed to be gone
 LINGERING = 1.0  # and for what it had started, of which only the system can tell
 
 
 @dataclass(frozen=True, eq=False)
-class Process:
+class LocalProcess:
     """One that was started, with all that it starts; ``name`` is that of its log."""
 
     name: str
@@ -45,7 +45,7 @@ class Process:
 
 
 @dataclass(eq=False)
-class Processes:
+class LocalProcesses:
     """All processes of a federation; what is left of them ends with the block.
 
     What each prints goes into a file of its name in ``logs``. ``folder`` is removed by the guard if
@@ -55,10 +55,10 @@ class Processes:
     environment: Mapping[str, str]
     logs: Path
     folder: Path
-    _running: list[Process] = field(default_factory=list)
+    _running: list[LocalProcess] = field(default_factory=list)
     _guard: "subprocess.Popen[bytes]" = field(init=False)
 
-    def __enter__(self) -> "Processes":
+    def __enter__(self) -> "LocalProcesses":
         # Isolated and without site-packages: nothing that is installed can disturb it.
         command = [sys.executable, "-I", "-S", __file__]
         self._guard = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
@@ -77,7 +77,7 @@ class Processes:
         """The numbers of the groups of all that were started and not ended here."""
         return [each.pid for each in self._running]
 
-    def start(self, name: str, command: Sequence[str]) -> Process:
+    def start(self, name: str, command: Sequence[str]) -> LocalProcess:
         """Start a process, in a group of its own."""
         with (self.logs / f"{name}.log").open("ab") as log:
             popen = subprocess.Popen(
@@ -88,7 +88,7 @@ class Processes:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        process = Process(name, popen)
+        process = LocalProcess(name, popen)
         self._running.append(process)
         self._tell(f"add {process.pid}")
         return process
@@ -97,7 +97,7 @@ class Processes:
         """End all processes at once."""
         self.end(*self._running)
 
-    def end(self, *processes: Process) -> None:
+    def end(self, *processes: LocalProcess) -> None:
         """End processes at once, with all that they started."""
         for each in processes:
             _kill_group(each.pid)

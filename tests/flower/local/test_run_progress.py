@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import flexcfl
-from flexcfl.flower.local.progress import RunProgress
+from flexcfl.flower.local.run_progress import RunProgress
 from flexcfl.record.places import made
 
 
@@ -18,8 +18,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_of_a_finished_run_there_is_nothing_to_go_on_with(finished: Path) -> None:
     progress = RunProgress(finished)
-    assert progress.any_round
-    assert not progress.begun  # of which there would be a checkpoint
+    assert progress.has_rounds
+    assert not progress.can_resume  # of which there would be a checkpoint
 
 
 def test_rounds_are_seen_as_they_are_written_each_once(tmp_path: Path, finished: Path) -> None:
@@ -27,7 +27,7 @@ def test_rounds_are_seen_as_they_are_written_each_once(tmp_path: Path, finished:
     table, progress = tmp_path / "rounds.csv", RunProgress(tmp_path)
 
     def seen() -> list[int]:
-        return [each.round for each in progress.further()]
+        return [each.round for each in progress.new_rounds()]
 
     assert seen() == []
     table.write_bytes(head + first[:10])
@@ -47,7 +47,7 @@ def test_rounds_are_seen_as_they_are_written_each_once(tmp_path: Path, finished:
 def test_rounds_that_were_done_before_are_left_out(finished: Path) -> None:
     progress = RunProgress(finished)
     progress.skip(1)
-    assert [each.round for each in progress.further()] == [2]
+    assert [each.round for each in progress.new_rounds()] == [2]
 
 
 def test_a_run_that_was_killed_before_its_beginning_makes_room(tmp_path: Path) -> None:
@@ -58,17 +58,17 @@ def test_a_run_that_was_killed_before_its_beginning_makes_room(tmp_path: Path) -
     (path / "experiment.toml").touch()
     (path / ".lock").touch()
     progress = RunProgress(path)
-    progress.tidy()
+    progress.clean_up()
     assert {each.name for each in path.iterdir()} == {"logs"}
     made(path, tmp_path, ["logs"])  # for a run can begin here
-    progress.give_up(folders)
+    progress.discard(folders)
     assert not path.exists()
 
 
 def test_rounds_are_never_taken_away(tmp_path: Path, finished: Path) -> None:
     before = (finished / "rounds.csv").read_bytes()
     (finished / "summary.json").rename(tmp_path / "summary.json")
-    RunProgress(finished).tidy()
+    RunProgress(finished).clean_up()
     (tmp_path / "summary.json").rename(finished / "summary.json")
     assert (finished / "rounds.csv").read_bytes() == before
 
@@ -76,5 +76,5 @@ def test_rounds_are_never_taken_away(tmp_path: Path, finished: Path) -> None:
 def test_what_others_put_into_the_folder_stays(tmp_path: Path) -> None:
     path, folders = made(tmp_path / "run", tmp_path)
     (path / "notes.txt").touch()
-    RunProgress(path).give_up(folders)
+    RunProgress(path).discard(folders)
     assert {each.name for each in path.iterdir()} == {"notes.txt"}

@@ -10,9 +10,9 @@ from rich.console import Console
 
 from flexcfl.errors import FlexcflError, TrainingError
 from flexcfl.experiment.layers import spoken
-from flexcfl.flower.local import conduct
-from flexcfl.flower.local.federation import Plan
-from flexcfl.flower.local.progress import RunProgress
+from flexcfl.flower.local import federate as local_run
+from flexcfl.flower.local.federation import FederationPlan
+from flexcfl.flower.local.run_progress import RunProgress
 from flexcfl.record.tables import RoundFigures
 from flexcfl.runner.conduct import conduct as conduct_here
 
@@ -39,7 +39,7 @@ class Acted:
     before = 0
     error: BaseException | None = None  # after the first round
 
-    def __init__(self, plan: Plan, _: object) -> None:
+    def __init__(self, plan: FederationPlan, _: object) -> None:
         self.folder, self.progress = plan.folder, RunProgress(plan.folder)
 
     def __enter__(self) -> "Acted":
@@ -56,7 +56,7 @@ class Acted:
         head, *lines = (self.model / "rounds.csv").read_text().splitlines(keepends=True)
         for number in range(1, len(lines) + 1):
             (self.folder / "rounds.csv").write_text("".join([head, *lines[:number]]))
-            yield from self.progress.further()
+            yield from self.progress.new_rounds()
             if self.error:
                 raise self.error
         shutil.copytree(self.model, self.folder, dirs_exist_ok=True)
@@ -75,7 +75,7 @@ def acted(monkeypatch: pytest.MonkeyPatch, here: tuple[Path, list[str]]) -> type
     class Mine(Acted):
         model = here[0]
 
-    monkeypatch.setattr(conduct, "Federation", Mine)
+    monkeypatch.setattr(local_run, "LocalFederation", Mine)
     return Mine
 
 
@@ -87,7 +87,7 @@ def test_it_is_what_is_shown_of_a_run_in_this_process(
     tmp_path: Path, here: tuple[Path, list[str]]
 ) -> None:
     console = screen()
-    conduct.federate(None, WORDS, console, out=tmp_path / "run")
+    local_run.federate(None, WORDS, console, out=tmp_path / "run")
     lines, expected = written(console).splitlines(), here[1]
     assert f"folder       {tmp_path / 'run'}" == lines[-1]
     assert "sizes        10 clients, 2 nodes, 650 parameters" in "\n".join(lines)
@@ -99,14 +99,14 @@ def test_it_is_what_is_shown_of_a_run_in_this_process(
 
 def test_on_a_terminal_it_is_a_bar(tmp_path: Path) -> None:
     console = screen(terminal=True)
-    conduct.federate(None, WORDS, console, out=tmp_path / "run")
+    local_run.federate(None, WORDS, console, out=tmp_path / "run")
     assert "round 0/3" in written(console)
     assert "round 3/3" in written(console)
 
 
 def test_a_quiet_console_stays_quiet(tmp_path: Path) -> None:
     console = screen(quiet=True)
-    conduct.federate(None, WORDS, console, out=tmp_path / "run")
+    local_run.federate(None, WORDS, console, out=tmp_path / "run")
     assert written(console) == ""
 
 
@@ -114,13 +114,13 @@ def test_who_goes_on_is_told_from_where(tmp_path: Path, acted: type[Acted]) -> N
     run, console = tmp_path / "run", screen()
     acted.error = KeyboardInterrupt()
     with pytest.raises(KeyboardInterrupt):
-        conduct.federate(None, WORDS, console, out=run)
+        local_run.federate(None, WORDS, console, out=run)
     assert written(console).endswith(
         f"The rounds so far are in '{run}'. To go on: flexcfl resume {run}\n"
     )
     shutil.copy(acted.model / "experiment.toml", run)
     acted.error, acted.before, console = None, 1, screen()
-    conduct.resume(run, console)
+    local_run.resume_local(run, console)
     lines = written(console).splitlines()
     assert "resumed      after round 1 of 3" in lines
     assert [line[:9] for line in lines if line.startswith("round ")] == ["round 2/3", "round 3/3"]
@@ -139,6 +139,6 @@ def test_a_run_that_fails_says_where_its_rounds_are(
     run, console = tmp_path / "run", screen()
     acted.error = error
     with pytest.raises(type(error), match=str(error)):
-        conduct.federate(None, WORDS, console, out=run)
+        local_run.federate(None, WORDS, console, out=run)
     last = f"The rounds so far are in '{run}'.{further.format(run=run)}"
     assert written(console).splitlines()[-1] == last

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from flexcfl.flower.certificates import Certificates
 
 __all__ = [
-    *("FORKED", "HOST", "WARM", "Programs", "check_free_port", "environment", "free_port"),
+    *("FORKED", "HOST", "FORK_SERVER", "Programs", "check_free_port", "environment", "free_port"),
     "is_open",
 ]
 
@@ -29,7 +29,7 @@ NAME = "here"  # of the connection that ``flwr`` finds in its folder
 CONNECTION = "config.toml"
 FORKED = ("flower-supernode", "flower-superexec", "flwr", "flwr-clientapp", "flwr-serverapp")
 FORK_CLIENT = Path(__file__).with_name("fork_client.py")
-WARM = "warm"  # the fork server, and the folder of the scripts that ask it
+FORK_SERVER = "warm"  # the fork server, and the folder of the scripts that ask it
 # Not with -m, which Flower would take for the name of its programs; and as those are started, the
 # current folder is none to import from.
 START = (
@@ -70,7 +70,7 @@ class Programs:
     @property
     def door(self) -> Path:
         """The socket of the fork server, as soon as it is there."""
-        return self.home / WARM / "door"
+        return self.home / FORK_SERVER / "door"
 
     def superlink(self) -> list[str]:
         """Return the command of the SuperLink; its apps are started by a SuperExec of ours."""
@@ -98,9 +98,9 @@ class Programs:
         file = self._written(f"node-{node}.toml", config)
         return [*command, "--host", HOST, "--port", str(port), "--node-config", file]
 
-    def warm(self) -> list[str]:
+    def fork_server(self) -> list[str]:
         """Return the command of the fork server, and write the scripts that ask it."""
-        folder = self.home / WARM
+        folder = self.home / FORK_SERVER
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         door = str(self.door)
@@ -151,7 +151,7 @@ class Programs:
 
 def _path(home: Path) -> str:
     """Return the PATH: the scripts that ask the fork server, beside this Python, then all."""
-    own = [str(home / WARM), sysconfig.get_path("scripts")]
+    own = [str(home / FORK_SERVER), sysconfig.get_path("scripts")]
     return os.pathsep.join([*own, os.environ.get("PATH", os.defpath)])
 
 

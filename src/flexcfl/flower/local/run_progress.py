@@ -43,14 +43,14 @@ class RunProgress:
         return self.logs / f"{REGISTER}.log"
 
     @property
-    def begun(self) -> bool:
+    def can_resume(self) -> bool:
         """Whether there is something to go on with."""
         file, checkpoints = self.folder / EXPERIMENT, self.folder / CHECKPOINTS
         written = file.is_file() and file.stat().st_size > 0
         return written and checkpoints.is_dir() and any(checkpoints.iterdir())
 
     @property
-    def any_round(self) -> bool:
+    def has_rounds(self) -> bool:
         """Whether a round is written down."""
         return (self.folder / ROUNDS).exists()
 
@@ -58,16 +58,16 @@ class RunProgress:
         """Leave out so many rounds, which were done before."""
         self._known = max(self._known, rounds)
 
-    def further(self) -> Sequence[RoundFigures]:
+    def new_rounds(self) -> Sequence[RoundFigures]:
         """Return the rounds that are written down and were not returned before."""
         table = self.folder / ROUNDS
         size = table.stat().st_size if table.exists() else 0
         if size == self._size:
             return []
         self._size = size
-        further = so_far(self.folder / ROUNDS)[self._known :]
-        self._known += len(further)
-        return further
+        added = so_far(self.folder / ROUNDS)[self._known :]
+        self._known += len(added)
+        return added
 
     def unlock(self) -> None:
         """Take away the lock of a process that was killed."""
@@ -75,17 +75,17 @@ class RunProgress:
             with suppress(FlexcflError), locked(self.folder):
                 pass
 
-    def tidy(self) -> None:
+    def clean_up(self) -> None:
         """Take away what a process that was killed could not, so that another may begin."""
         self.unlock()
-        if not self.begun and not self.any_round:
+        if not self.can_resume and not self.has_rounds:
             self._empty()
 
     def forget(self) -> None:
         """Remove the memory of the nodes of a run that is done."""
         shutil.rmtree(self.nodes, ignore_errors=True)
 
-    def give_up(self, made: Sequence[Path]) -> None:
+    def discard(self, made: Sequence[Path]) -> None:
         """Remove a run of which nothing came, and the folders that were ``made`` for it."""
         self._empty()
         shutil.rmtree(self.logs, ignore_errors=True)

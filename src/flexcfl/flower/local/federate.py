@@ -19,9 +19,9 @@ from flexcfl.experiment.experiment import Experiment
 from flexcfl.experiment.layers import Layer, named_code
 from flexcfl.experiment.resolve import Resolved, resolve
 from flexcfl.flower import EVERY_ROUND
-from flexcfl.flower.local.commands import check_free_port
-from flexcfl.flower.local.federation import Federation, Plan
-from flexcfl.flower.local.progress import RunProgress
+from flexcfl.flower.local.federation import FederationPlan, LocalFederation
+from flexcfl.flower.local.programs import check_free_port
+from flexcfl.flower.local.run_progress import RunProgress
 from flexcfl.lines import tell
 from flexcfl.protocol.cohorts import Attendance
 from flexcfl.record import lifecycle, places
@@ -37,7 +37,7 @@ from flexcfl.runner.loading import load
 from flexcfl.runner.prepare import Prepared, prepare
 from flexcfl.runner.tracking import trackers
 
-__all__ = ["federate", "forget", "is_local", "resume"]
+__all__ = ["federate", "forget", "is_local", "resume_local"]
 
 NODES = 2
 CLEAR = "\r\x1b[2K"  # the line on which a bar may stand
@@ -73,7 +73,7 @@ def federate(
     return path
 
 
-def resume(
+def resume_local(
     path: Path,
     console: Console,
     *,
@@ -126,11 +126,11 @@ def _hold(
     experiment = prepared.experiment
     config, total = {**config, "out": str(path)}, experiment.run.rounds
     nodes, each = _nodes(experiment), _node_settings(experiment)
-    plan = Plan(path, config, nodes, each, port=port, tls=tls)
+    plan = FederationPlan(path, config, nodes, each, port=port, tls=tls)
     what = f"Starting a SuperLink and {nodes} SuperNode{'' if nodes == 1 else 's'}"
     if not console.is_terminal:  # where nothing turns while they start
         tell(what, console)
-    with _going_on(path, console, made), Federation(plan, _remark) as federation:
+    with _going_on(path, console, made), LocalFederation(plan, _remark) as federation:
         with loading(console, what):
             before = federation.begin()
         if config.get("resume"):
@@ -218,13 +218,13 @@ def _going_on(path: Path, console: Console, made: Sequence[Path] | None) -> Iter
         yield
     except BaseException as error:
         progress.unlock()
-        if progress.any_round:
+        if progress.has_rounds:
             # Where the run itself has failed, it would fail again.
             own = isinstance(error, FlexcflError) and not isinstance(error, TrainingError)
             further = "" if own else f" To go on: {places.command(path)}"
             tell(f"The rounds so far are in '{path}'.{further}", console)
         elif made is not None and not isinstance(error, TrainingError):  # which speaks of logs
-            progress.give_up(made)
+            progress.discard(made)
         raise
 
 

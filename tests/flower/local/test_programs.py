@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from flexcfl.errors import SettingsError
-from flexcfl.flower.local.commands import HOST, check_free_port, free_port, is_open
+from flexcfl.flower.local.programs import HOST, check_free_port, free_port, is_open
 
 
 def test_a_free_port_can_be_had() -> None:

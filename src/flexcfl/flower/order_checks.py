@@ -6,7 +6,7 @@ from typing import Any, get_args
 import numpy as np
 
 from flexcfl.errors import SettingsError
-from flexcfl.flower.messages import NAME, Heading, MalformedError
+from flexcfl.flower.messages import NAME, MalformedError, OrderHeading
 from flexcfl.protocol import LOWEST_LOSS, Ids, Order, Purpose
 
 __all__ = ["check_heading", "check_order", "check_width"]
@@ -23,7 +23,7 @@ VECTORS = {"models": 2, "directions": 2, "origin": 1}
 ONE = {number: np.zeros((1,) * number, dtype=np.float32) for number in VECTORS.values()}
 
 
-def check_heading(heading: Heading) -> None:
+def check_heading(heading: OrderHeading) -> None:
     """Refuse a heading that no server of flexcfl writes."""
     for name in (heading.run, heading.session):
         if not isinstance(name, str) or not NAME.fullmatch(name):
