@@ -122,7 +122,7 @@ checksums = [1, 2, 3, 4]
         ),
         ("compare --out it", "seeds = 3", "'it/comparison.toml' needs the setting 'algorithms'"),
         ("resume it", "seeds", "'it/comparison.toml' is not TOML"),
-        ("resume it", OWN, "go on with flexcfl.compare, and give it the same arguments again."),
+        ("resume it", OWN, "resume it there with flexcfl.compare and the same arguments."),
         ("resume it --jobs 0", BEGUN, "jobs must be a whole number from 1 to 1000, not 0"),
         ("resume it/x --jobs 2", BEGUN, "'it/x' holds no comparison but one run: leave --jobs out"),
     ],

@@ -100,7 +100,7 @@ def test_a_script_needs_no_guard_and_may_have_a_network_beside_it(tmp_path: Path
     [
         ({"algorithms": "fedavg"}, "algorithms must be a list such as"),
         ({"algorithms": ["fedavg", object()]}, "must be a list of names .* and has <object"),
-        ({"algorithms": [{"a": 1}]}, "has {'a': 1} in it: name one of your own as 'package"),
+        ({"algorithms": [{"a": 1}]}, "has {'a': 1} in it: name your own algorithm as 'package"),
         (
             {"learning_rate": 0.1},
             r"compare\(\) has no argument 'learning_rate': did you mean 'rate'",
@@ -110,7 +110,7 @@ def test_a_script_needs_no_guard_and_may_have_a_network_beside_it(tmp_path: Path
         ({"set": 5}, "set must be a mapping"),
         ({"jobs": 0}, "jobs must be a whole number from 1 to 1000, not 0"),
         ({"seeds": "3"}, "seeds must be a whole number"),
-        ({"model": lambda: None}, "cannot be found by other processes"),
+        ({"model": lambda: None}, "Worker processes cannot import the model"),
         ({"model": SHORT.get}, "name it as package.module:factory"),
         ({"callbacks": [flexcfl.Callback]}, "callbacks must be a list of objects such as"),
         ({"callbacks": [TensorBoard()], "jobs": 2}, "leave jobs out, or name trackers with track"),

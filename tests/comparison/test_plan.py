@@ -84,7 +84,7 @@ def test_without_fedprox_its_term_can_be_given_to_all() -> None:
         ("fedavg flexcfl", {"algorithm__eta": 1}, "'eta': did you mean 'eta_g'?"),
         ("fedavg ifca", {"algorithm__groups": "auto"}, "'ifca': [algorithm] groups must be a whol"),
         ("fedavg ifca", {"algorithm__name": "cfl"}, "name the algorithms as its arguments"),
-        ("fedavg ifca", {"run__seed": 3}, "say with --seeds how many there are"),
+        ("fedavg ifca", {"run__seed": 3}, "set their number with --seeds"),
         ("fedavg ifca", {"local__rte": 3}, "[local] has no setting 'rte': did you mean 'rate'?"),
         ("fedavg ifca", {"data__name": "minst"}, "There is no dataset 'minst'"),
     ],

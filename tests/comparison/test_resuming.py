@@ -184,7 +184,7 @@ def test_with_data_of_ones_own_the_same_call_goes_on(
     with pytest.raises(SettingsError, match="holds another comparison, of other data"):
         api.compare(["fedavg"], dataset=federation(1), out=tmp_path / "out", **settings)
     assert main(["resume", str(tmp_path / "out")]) == 2
-    assert "go on with flexcfl.compare" in capsys.readouterr().err
+    assert "resume it there with flexcfl.compare" in capsys.readouterr().err
     found = api.compare(["fedavg"], dataset=federation(), out=tmp_path / "out", **settings)
     assert times(tmp_path / "out" / "fedavg-seed0") == before
     other = api.compare(["fedavg"], dataset=federation(), out=tmp_path / "other", **settings)

@@ -90,7 +90,7 @@ def test_data_of_ones_own_are_known_again(tmp_path: Path) -> None:
     assert again.difference(asked, federation()) is None
     assert again.difference(other, federation()) == "of other data"
     assert b"flexcfl.compare" in asked.to_toml()
-    with pytest.raises(SettingsError, match=r"go on with flexcfl\.compare, and give it the same"):
+    with pytest.raises(SettingsError, match=r"resume it there with flexcfl\.compare and the same"):
         again.runs()
 
 
@@ -132,5 +132,5 @@ def test_no_damage_of_the_file_leads_to_another_error(
 
 
 def test_what_cannot_be_written_down_is_refused() -> None:
-    with pytest.raises(SettingsError, match=r"^b'cnn' cannot be written down with the comparison"):
+    with pytest.raises(SettingsError, match=r"^b'cnn' cannot be written to comparison.toml"):
         ask("fedavg", model__name=b"cnn")

@@ -46,7 +46,7 @@ def test_a_process_that_dies_is_told_about_by_algorithm_and_seed(
     runs: tuple[PlannedRun, ...], children: Children, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker_pool, "PROGRAM", "import sys; sys.exit(7)")
-    with pytest.raises(TrainingError, match=r"of 'fedavg' with seed 0 has ended .*exit code 7"):
+    with pytest.raises(TrainingError, match=r"of 'fedavg' with seed 0 ended .*exit code 7"):
         list(run_in_processes(runs, 1, pickled(None), None))
     assert len(children) == 1
 
@@ -135,7 +135,7 @@ def test_what_only_the_parent_knows_is_told_and_leaves_nothing_behind(
     runs: tuple[PlannedRun, ...], children: Children
 ) -> None:
     unknown = pickle.dumps(pickled).replace(b"pickled", b"pickeld")
-    with pytest.raises(SettingsError, match=r"cannot be read there .*pickeld.*can be imported"):
+    with pytest.raises(SettingsError, match=r"cannot read .*pickeld.*can be imported"):
         list(run_in_processes(runs, 1, unknown, None))
     assert len(children) == 1
 

@@ -1,4 +1,4 @@
-"""Several algorithms on the same clients, cohorts and shifts: runs in parallel, held together."""
+"""Compare several algorithms on the same clients, cohorts and shifts, in parallel runs."""
 
 from flexcfl.comparison.api import compare
 from flexcfl.comparison.result import Comparison

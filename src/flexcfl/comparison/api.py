@@ -1,4 +1,4 @@
-"""``flexcfl.compare``: what the command does, from Python."""
+"""``flexcfl.compare``: the command ``flexcfl compare`` from Python."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -39,19 +39,25 @@ def compare(
 
     Args:
         algorithms: Names such as ``["fedavg", "flexcfl"]``.
-        options: Those of the command, by the same names.
-        seeds: How many seeds, counted from 0.
-        jobs: How many runs at once, each in a process of its own on one core; by default as many as
-            there are cores.
-        set: Any other setting, as for ``flexcfl.run``. One that only some of the algorithms have
-            is given to those.
-        out: The folder to write; without one, nothing is written. If it holds this very comparison,
-            begun earlier, that goes on: finished runs are not done again, others are resumed.
+        options: The options of the command, by the same names.
+        seeds: Number of seeds, counted from 0.
+        jobs: Number of runs at once, each in its own process on one core. The default is one per
+            core.
+        set: Any other setting, as for ``flexcfl.run``. A setting that only some of the algorithms
+            have applies to those.
+        out: The folder to write; by default nothing is written. If an earlier call has begun the
+            same comparison there, it is resumed: finished runs are not done again.
         progress: Whether to show what the command shows: settings, rounds and results.
         callbacks: Objects that follow every run, as for ``flexcfl.run``; ``begin`` gets the
-            experiment and the folder of the next run. As they are objects of this process, all runs
-            are done in it, one after the other, instead of in worker processes: leave ``jobs`` out.
+            experiment and the folder of the next run. Callbacks live in this process, so all runs
+            are done here, one after the other, instead of in worker processes: leave ``jobs`` out.
             Runs that an earlier call has finished are not followed.
+
+    Returns:
+        The comparison: ``table`` has one result per algorithm, in the order of ``algorithms``.
+
+    Raises:
+        flexcfl.errors.FlexcflError: If the settings are wrong, or if a run fails.
 
     Example:
         >>> import flexcfl
@@ -89,21 +95,21 @@ def _names(algorithms: object) -> list[str]:
         if not isinstance(each, str):
             raise SettingsError(
                 f"algorithms must be a list of names such as ['fedavg', 'flexcfl'], and has "
-                f"{short_repr(each)} in it: name one of your own as 'package.module:entry'."
+                f"{short_repr(each)} in it: name your own algorithm as 'package.module:entry'."
             )
     return list(algorithms)
 
 
 def _check_importable(own: UserObjects) -> None:
-    """Refuse objects that other processes cannot find by their names."""
+    """Refuse objects that other processes cannot import."""
     for what, object_ in (("shift", own.shifts), ("drift", own.detector)):
         if object_ is not None:
             raise SettingsError(
-                f"A comparison runs in other processes, which do not have your {what}: define its "
-                "class as a dataclass at the top of a module that can be imported."
+                f"A comparison runs in worker processes, which cannot import your {what}: define "
+                "its class as a dataclass at the top level of a module that can be imported."
             )
     if own.factory is not None:
         raise SettingsError(
-            f"The model {label_of(own.factory)} cannot be found by other processes: define it at "
-            "the top of a module that can be imported, and name it as package.module:factory."
+            f"Worker processes cannot import the model {label_of(own.factory)}: define it at the "
+            "top level of a module that can be imported, and name it as package.module:factory."
         )

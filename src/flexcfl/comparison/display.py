@@ -1,4 +1,4 @@
-"""What a person sees before and after a comparison: its settings and its table."""
+"""What the terminal shows before and after a comparison: its settings and its table."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,13 +20,13 @@ from flexcfl.report.terminal.summary import advice, diverged
 
 __all__ = ["settings_rows", "show_results"]
 
-NARROW = 80  # below so many columns a terminal has room for accuracy and traffic only
+NARROW = 80  # columns: a narrower terminal has room for accuracy and traffic only
 
 
 def settings_rows(runs: Sequence[PlannedRun], jobs: int, before: int = 0) -> Rows:
-    """Return what all runs have in common, and then what each algorithm has of its own.
+    """Return the settings that all runs share, and then those of each algorithm.
 
-    ``before`` is how many runs an earlier call has completed.
+    ``before`` is the number of runs that an earlier call has completed.
     """
     common = shared_settings([run.experiment for run in runs])
     seeds = sorted({run.seed for run in runs})
@@ -37,7 +37,7 @@ def settings_rows(runs: Sequence[PlannedRun], jobs: int, before: int = 0) -> Row
         rows["resumed"] = Text(f"{before} of {len(runs)} runs were complete already")
     for run in runs if "name" not in common["algorithm"] else ():
         tables = own_settings(run.experiment, common)
-        del tables["algorithm"]["name"]  # with which the row begins
+        del tables["algorithm"]["name"]  # the row begins with it
         parts = [
             Text(f"{table} " if "name" in keys else "") + _listed(keys)
             for table, keys in tables.items()
@@ -52,7 +52,7 @@ def _listed(keys: Mapping[str, Any]) -> Text:
 
 
 def show_results(comparison: Comparison, console: Console, seconds: float) -> None:
-    """Print the table, how to read it, and where everything is."""
+    """Print the table, its legend, and the paths of the files."""
     if console.quiet:
         return
     sign = "+-" if console.options.ascii_only else PLUS_MINUS
@@ -76,7 +76,7 @@ def _paths(folder: Path | None) -> Rows:
 
 
 def _unmeasured(comparison: Comparison) -> str:
-    """Say of algorithms that were not measured in a run why they were not."""
+    """Say which algorithms have no accuracy, and why."""
     never = {
         name: [run for run in runs if run["accuracy"]["best"] is None]
         for name, runs in comparison.runs.items()
@@ -93,7 +93,7 @@ def _unmeasured(comparison: Comparison) -> str:
 
 
 def _warning(comparison: Comparison) -> str:
-    """Say of which algorithms training diverged in most rounds of a run, or nothing."""
+    """Name the algorithms whose training diverged in most rounds of a run, if any."""
     diverging, attacked = [], False
     for name, runs in comparison.runs.items():
         wrong = [run for run in runs if diverged(run)]

@@ -1,4 +1,4 @@
-"""The folder that a comparison leaves: those of its runs, and what they show together."""
+"""The folder of a comparison, which holds the folders of its runs."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 ROOT = Path("comparisons")
-# What is there before there is a comparison, also if a process was killed in that moment.
+# Files that may be there before the comparison is, for example if a process was killed.
 REMAINS = {LOCK, f".{FILE}{disk.PART}"}
 
 
@@ -37,13 +37,13 @@ def is_comparison(path: Path) -> bool:
 
 @contextmanager
 def locked_folder(out: Path | None, experiment: Experiment) -> Iterator[Path]:
-    """Hold the folder ``out``, or by default a new one under ``comparisons``.
+    """Lock the folder ``out``, or by default a new one under ``comparisons``.
 
-    It may hold a comparison already. What was made is removed again if the block fails and no run
+    It may hold a comparison already. New folders are removed again if the block fails before a run
     has begun, unless the comparison was stopped.
     """
-    path, folders = _made(out, experiment)
-    old = True  # until it is known to be free
+    path, folders = _find_or_create(out, experiment)
+    old = True  # until the lock is held
     try:
         with locked(path):
             old = is_comparison(path)
@@ -52,7 +52,7 @@ def locked_folder(out: Path | None, experiment: Experiment) -> Iterator[Path]:
         raise
     except BaseException:
         if not old:
-            _give_back(path, folders)
+            _remove_if_unused(path, folders)
         raise
 
 
@@ -63,9 +63,9 @@ def comparison_folder(
     runs: Sequence[PlannedRun],
     federation: Federation | None,
 ) -> Iterator[Path]:
-    """Hold the folder of a comparison, with its ``comparison.toml``.
+    """Lock the folder of a comparison, and write its ``comparison.toml``.
 
-    If it holds one already, that must be the same.
+    If the folder holds a comparison already, it must be the same.
     """
     with locked_folder(out, runs[0].experiment) as path:
         if not is_comparison(path):
@@ -80,9 +80,9 @@ def comparison_folder(
 
 
 def with_old_names(folder: Path, runs: Sequence[PlannedRun]) -> tuple[PlannedRun, ...]:
-    """Return the runs by the names of their folders there.
+    """Return the runs with the folder names that they have in ``folder``.
 
-    Earlier versions had ``package.module:entry`` in the names of folders, too.
+    Earlier versions wrote ``package.module:entry`` into folder names.
     """
     earlier = (replace(run, label=run.algorithm) for run in runs)
     return tuple(
@@ -92,11 +92,11 @@ def with_old_names(folder: Path, runs: Sequence[PlannedRun]) -> tuple[PlannedRun
 
 
 def count_finished(folder: Path, runs: Sequence[PlannedRun]) -> int:
-    """Return how many of the runs are complete."""
+    """Return the number of complete runs."""
     return sum(is_finished(folder / run.folder) for run in runs)
 
 
-def _made(out: Path | None, experiment: Experiment) -> tuple[Path, list[Path]]:
+def _find_or_create(out: Path | None, experiment: Experiment) -> tuple[Path, list[Path]]:
     if out is not None:
         with places.as_folder_error(out):
             there, old = out.is_dir(), is_comparison(out)
@@ -115,7 +115,7 @@ def _check_free(path: Path) -> None:
         raise SettingsError(places.taken(path))
 
 
-def _give_back(path: Path, folders: list[Path]) -> None:
+def _remove_if_unused(path: Path, folders: list[Path]) -> None:
     with suppress(OSError):
         if {each.name for each in path.iterdir()} <= {FILE, *REMAINS}:
             disk.remove(path / FILE)

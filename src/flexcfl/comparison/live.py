@@ -1,4 +1,4 @@
-"""What is shown while runs go on: a live table on a terminal, plain lines elsewhere."""
+"""The view while runs go on: a live table on a terminal, plain lines elsewhere."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,15 +20,15 @@ from flexcfl.lines import tell
 
 __all__ = ["ProgressView", "Take", "live_display", "progress_view", "with_live_display"]
 
-SILENCE = 10.0  # without a terminal, seconds after which there is a line at the latest
+SILENCE = 10.0  # without a terminal, print a line at least this often, in seconds
 BAR = 20  # columns
 
-Take: TypeAlias = Callable[[Event | None], None]  # None comes from time to time
+Take: TypeAlias = Callable[[Event | None], None]  # None is a tick without an event
 
 
 @dataclass
 class ProgressView:
-    """What is shown: ``take`` takes note of an event, the others show all that was noted."""
+    """A view of the progress: ``take`` records an event, ``drawn`` and ``line`` show the state."""
 
     take: Callable[[Event], None]
     drawn: Callable[[], RenderableType]
@@ -39,7 +39,7 @@ class ProgressView:
         self._last = self.now()
 
     def print_line(self, event: Event | None, console: Console) -> None:
-        """Print a line when a run is done, or when there was none for a while."""
+        """Print a line when a run is done, or if there was none for a while."""
         over = event is not None and isinstance(event[1], Done) and not event[1].before
         if over or self.now() - self._last > SILENCE:
             self._last = self.now()
@@ -48,9 +48,9 @@ class ProgressView:
 
 @contextmanager
 def live_display(view: ProgressView, console: Console) -> Iterator[Take]:
-    """Show the events that are handed to the function that this yields.
+    """Yield a function that takes events, and show them.
 
-    A quiet console shows nothing, and leaves even the standard output alone.
+    With a quiet console nothing is written, not even to the standard output.
     """
 
     def take(event: Event | None) -> None:
@@ -62,7 +62,7 @@ def live_display(view: ProgressView, console: Console) -> Iterator[Take]:
     if console.quiet or not console.is_terminal:
         yield take
         return
-    # It is drawn four times a second, and makes room for the results in the end.
+    # Drawn four times a second, and cleared at the end to make room for the results.
     with Live(console=console, get_renderable=view.drawn, transient=True):
         yield take
 
@@ -70,7 +70,7 @@ def live_display(view: ProgressView, console: Console) -> Iterator[Take]:
 def with_live_display(
     events: Iterator[Event | None], view: ProgressView, console: Console
 ) -> Iterator[Event]:
-    """Yield the events, each once it is shown."""
+    """Yield each event after it is shown."""
     with live_display(view, console) as take:
         for event in events:
             take(event)
@@ -101,7 +101,7 @@ def _table(progress: ComparisonProgress) -> Group:
 
 
 def _line(progress: ComparisonProgress) -> str:
-    """Return one line: how far all is, and for each algorithm its rounds and its accuracy."""
+    """Return one line: the overall progress, then each algorithm's rounds and accuracy."""
     parts = []
     for name in progress.algorithms:
         done, rounds = progress.rounds_of(name)

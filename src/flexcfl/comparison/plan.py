@@ -1,6 +1,6 @@
-"""Which runs a comparison consists of: every algorithm with every seed, all else alike.
+"""The runs of a comparison: every algorithm with every seed, all else equal.
 
-All mistakes that can be found without loading data are found here, before a process is started.
+Mistakes that can be found without the data are found here, before a process starts.
 """
 
 from collections.abc import Sequence
@@ -19,14 +19,14 @@ from flexcfl.record.places import apart
 __all__ = ["DEFAULT", "PlannedRun", "check_number", "own_settings", "plan_runs", "shared_settings"]
 
 DEFAULT = ("fedavg", "ifca", "flexcfl")
-# Clustered algorithms want to see everybody once, so those that they are compared with do, too.
+# Clustered algorithms have to see every client once; the same cohorts keep the comparison fair.
 COHORTS = "round-robin-then-uniform"
-MOST = 1000  # of seeds and of processes: more is a slip of the hand
+MOST = 1000  # seeds or processes: a larger number is a typing error
 
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One run of a comparison; ``label`` is the algorithm in the name of its folder."""
+    """One run of a comparison; ``label`` names the algorithm in the name of its folder."""
 
     algorithm: str
     experiment: Experiment
@@ -39,37 +39,37 @@ class PlannedRun:
 
     @property
     def folder(self) -> str:
-        """The name of the run's folder within that of the comparison."""
+        """The name of the run's folder within the folder of the comparison."""
         return f"{self.label}-seed{self.seed}"
 
     @property
     def title(self) -> str:
-        """What the run is called where it fails."""
+        """The name of the run in error messages."""
         return f"'{self.algorithm}' with seed {self.seed}"
 
 
 def plan_runs(
     algorithms: Sequence[str], seeds: int, given: Layer, federation: Federation | None = None
 ) -> tuple[PlannedRun, ...]:
-    """Return the runs, seed by seed, so that all algorithms go ahead side by side.
+    """Return the runs, seed by seed, so that all algorithms progress side by side.
 
-    A setting that only some of the algorithms have is given to those.
+    A setting that only some of the algorithms have applies to those.
     """
     _check_names(algorithms)
     check_number("seeds", seeds)
     _check_free_of_names_and_seeds(given.values)
     _check_known(algorithms, given.values)
     values = {"run.cohorts": COHORTS, **given.values}
-    fitting = {name: _fitting(name, algorithms, values) for name in algorithms}
+    applying = {name: _settings_for(name, algorithms, values) for name in algorithms}
     return tuple(
-        PlannedRun(name, _experiment(name, seed, fitting[name], federation), label)
+        PlannedRun(name, _experiment(name, seed, applying[name], federation), label)
         for seed in range(seeds)
         for name, label in apart(algorithms).items()
     )
 
 
 def shared_settings(experiments: Sequence[Experiment]) -> Tables:
-    """Return the settings that all experiments have in common."""
+    """Return the settings that all experiments share."""
     first, *others = [experiment.tables() for experiment in experiments]
     return {
         table: {
@@ -82,7 +82,7 @@ def shared_settings(experiments: Sequence[Experiment]) -> Tables:
 
 
 def own_settings(experiment: Experiment, common: Tables) -> Tables:
-    """Return the settings of an experiment that are not among the common ones, but for its seed."""
+    """Return the settings of an experiment that are not in ``common``, except its seed."""
     own_keys = {
         table: {key: value for key, value in keys.items() if key not in common.get(table, {})}
         for table, keys in experiment.tables().items()
@@ -92,7 +92,7 @@ def own_settings(experiment: Experiment, common: Tables) -> Tables:
 
 
 def check_number(name: str, number: object) -> None:
-    """Refuse what is no number of seeds or processes."""
+    """Raise if ``number`` cannot be a number of seeds, rounds or processes."""
     if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MOST:
         raise SettingsError(
             f"{name} must be a whole number from 1 to {MOST}, not {number!r:.60}: "
@@ -121,12 +121,12 @@ def _check_free_of_names_and_seeds(given: Flat) -> None:
     if "run.seed" in given:
         raise SettingsError(
             "run.seed cannot be set for a comparison, whose seeds count from 0: "
-            "say with --seeds how many there are."
+            "set their number with --seeds."
         )
 
 
 def _check_known(algorithms: Sequence[str], given: Flat) -> None:
-    """Refuse a slip in the name of an option; what resembles none is left to the resolver."""
+    """Refuse a misspelled option; the resolver refuses names that resemble no option."""
     known = {option for name in algorithms for option in _options(name)}
     options = {
         setting.removeprefix("algorithm.") for setting in given if setting.startswith("algorithm.")
@@ -145,7 +145,7 @@ def _options(algorithm: str) -> set[str]:
 
 
 def _takes_auto(algorithm: str) -> bool:
-    """Whether an algorithm can find the number of its groups by itself."""
+    """Whether the algorithm can find the number of its groups itself."""
     kind = ALGORITHMS[algorithm].options
     try:
         return "groups" in _options(algorithm) and bool(kind(groups="auto"))
@@ -153,18 +153,18 @@ def _takes_auto(algorithm: str) -> bool:
         return False
 
 
-def _fitting(name: str, algorithms: Sequence[str], given: Flat) -> Flat:
-    """Return the settings for one algorithm, without those that only others of them have."""
+def _settings_for(name: str, algorithms: Sequence[str], given: Flat) -> Flat:
+    """Return the settings for one algorithm, without those that only the others have."""
     entry, entries = ALGORITHMS[name], [ALGORITHMS[each] for each in algorithms]
     known = {option for each in algorithms for option in _options(each)}
     others = {f"algorithm.{option}" for option in known - _options(name)}
     some = [each for each in algorithms if _takes_auto(each)]
     if given.get("algorithm.groups") == "auto" and some and name not in some:
-        others.add("algorithm.groups")  # those that cannot find the number take the dataset's
+        others.add("algorithm.groups")  # an algorithm that cannot find the number uses the default
     # The weight of FedProx's term would turn every other algorithm into its own proximal variant.
     if any(each.proximal for each in entries) and not entry.proximal:
         others.add("local.prox")
-    # Where some migrate, how clients notice drift is for those; where none does, it is a mistake.
+    # If some algorithms migrate, drift settings apply to those; if none does, they are a mistake.
     if any(each.migrates for each in entries) and not entry.migrates:
         others |= {setting for setting in given if setting.startswith("drift.")}
     return {setting: value for setting, value in given.items() if setting not in others}
@@ -175,6 +175,6 @@ def _experiment(name: str, seed: int, values: Flat, federation: Federation | Non
     try:
         return resolve([layer], UserObjects(federation)).experiment
     except SettingsError as error:
-        # Other algorithms may well take what this one refuses.
+        # Other algorithms may accept what this one refuses.
         about = f"'{name}': " if str(error).startswith("[algorithm]") else ""
         raise SettingsError(f"{about}{error}") from None

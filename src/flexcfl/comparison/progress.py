@@ -1,4 +1,4 @@
-"""How far runs are and how long they will take, from what they report."""
+"""How far runs are and how long they will take, computed from their messages."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from flexcfl.comparison.worker_messages import Done, Event, Resumed, RoundDone, 
 
 __all__ = ["ComparisonProgress", "Progress", "clock"]
 
-ENOUGH = 20  # rounds from which on the time that is left can be estimated
+ENOUGH = 20  # rounds needed to estimate the time that is left
 
 
 def _alike(_: RunSpec) -> float:
@@ -20,10 +20,10 @@ def _alike(_: RunSpec) -> float:
 
 @dataclass
 class Progress:
-    """What the runs have reported so far; ``now`` is a clock.
+    """The progress that the runs have reported so far; ``now`` is a clock.
 
-    ``cost`` is about what a round of a run takes, in any unit. By the names of their folders,
-    ``rounds`` has how many rounds runs have done, and ``accuracy`` their last accuracy.
+    ``cost`` is the approximate cost of a round of a run, in any unit. By folder name, ``rounds``
+    has the number of rounds that each run has done, and ``accuracy`` its last accuracy.
     """
 
     runs: Sequence[RunSpec]
@@ -39,7 +39,7 @@ class Progress:
         self.start = self.now()
 
     def take(self, event: Event) -> None:
-        """Take note of an event."""
+        """Record an event."""
         run, message = event
         if isinstance(message, RoundDone):
             self._first = self.now() if self._first is None else self._first
@@ -56,18 +56,18 @@ class Progress:
 
     def _reach(self, run: RunSpec, number: int, accuracy: float | None) -> None:
         self.rounds[run.folder] = number
-        if accuracy is not None:  # otherwise the last one stays
+        if accuracy is not None:  # otherwise keep the last one
             self.accuracy[run.folder] = accuracy
 
     def text(self) -> str:
-        """Return how many runs are done, after how long, and how long the others will take."""
+        """Return the number of runs done, the time so far, and an estimate of the time left."""
         passed = clock(self.now() - self.start)
         return f"{self.done} of {len(self.runs)} runs done after {passed}{self._left()}"
 
     def _left(self) -> str:
-        """Return about how long it will take, once there are enough rounds to estimate it.
+        """Return an estimate of the time left, once there are enough rounds for one.
 
-        Neither the start of processes nor the rounds of an earlier call count as work.
+        It leaves out the start of processes and the rounds of an earlier call.
         """
         new = sum(self.rounds.values()) - sum(self._before.values())
         total = sum(self.cost(run) * run.experiment.run.rounds for run in self.runs)
@@ -83,13 +83,13 @@ class Progress:
 
 @dataclass
 class ComparisonProgress(Progress):
-    """The progress of a comparison, by algorithm."""
+    """The progress of a comparison by algorithm."""
 
     _began: dict[str, float] = field(default_factory=dict)
     _ended: dict[str, float] = field(default_factory=dict)
 
     def take(self, event: Event) -> None:
-        """Take note of an event."""
+        """Record an event."""
         super().take(event)
         run, message = event
         if isinstance(message, Started):
@@ -99,23 +99,23 @@ class ComparisonProgress(Progress):
 
     @property
     def algorithms(self) -> list[str]:
-        """The algorithms, in the order asked for."""
+        """The algorithms in the order of the runs."""
         return list(dict.fromkeys(map(_algorithm, self.runs)))
 
     def rounds_of(self, algorithm: str) -> tuple[int, int]:
-        """Return how many rounds of an algorithm are done and how many there are."""
+        """Return the number of rounds done and the number of all rounds of an algorithm."""
         runs = self._runs_of(algorithm)
         done = sum(self.rounds.get(run.folder, 0) for run in runs)
         return done, sum(run.experiment.run.rounds for run in runs)
 
     def accuracy_of(self, algorithm: str) -> float | None:
-        """Return the accuracy now, the mean over the seeds that have one."""
+        """Return the current accuracy: the mean over the seeds that have one."""
         runs = self._runs_of(algorithm)
         known = [self.accuracy[run.folder] for run in runs if run.folder in self.accuracy]
         return fmean(known) if known else None
 
     def seconds_of(self, algorithm: str) -> float | None:
-        """Return the time from when its first run began until its last one ended, or until now."""
+        """Return the time from the start of its first run to the end of its last, or to now."""
         if algorithm not in self._began:
             return None
         done, rounds = self.rounds_of(algorithm)
@@ -131,7 +131,7 @@ def _algorithm(run: RunSpec) -> str:
 
 
 def clock(seconds: float) -> str:
-    """Return a time in minutes and seconds, and hours where there are any.
+    """Return a time in minutes and seconds, with hours if there are any.
 
     >>> clock(75.2), clock(3675)
     ('1:15', '1:01:15')

@@ -1,4 +1,4 @@
-"""What a comparison gives back."""
+"""The result of a comparison."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,13 +29,24 @@ __all__ = ["Comparison"]
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """A finished comparison.
+    """A finished comparison, which a notebook shows as a table.
 
-    ``table`` has a row for each algorithm, in the order asked for, whose accuracies are over the
-    rounds in which every run is measured. By algorithm, ``runs`` has the ``summary.json`` of each
-    seed, with its own figures; ``compared`` the same with ``accuracy`` and ``honest`` over the
-    rounds of the table; and ``curves`` the accuracies, seeds by rounds, NaN where there is none.
-    ``folder`` is None where nothing was written.
+    Attributes:
+        table: One result per algorithm, in the order in which they were named. Its accuracies are
+            over the rounds in which every run is measured.
+        runs: By algorithm, the ``summary.json`` of each seed, with its own figures.
+        compared: The same, with ``accuracy`` and ``honest`` over the rounds of the table.
+        curves: By algorithm, the accuracies: seeds by rounds, NaN if not measured.
+        folder: The folder of the comparison, or None if nothing was written.
+
+    Example:
+        >>> import flexcfl
+        >>> comparison = flexcfl.compare(["fedavg", "flexcfl"], seeds=1, rounds=10)
+        >>> comparison.algorithms, comparison.seeds
+        (('fedavg', 'flexcfl'), 1)
+        >>> comparison.curves["flexcfl"].shape
+        (1, 10)
+
     """
 
     table: Sequence[AlgorithmResult]
@@ -52,7 +63,7 @@ class Comparison:
         folder: Path | None = None,
         paths: tuple[Path, ...] = (),
     ) -> "Comparison":
-        """Return the comparison of runs, those of each algorithm by seed, with their folders."""
+        """Return the comparison of finished runs: by algorithm, and within it by seed."""
         rounds = measured_by_all(each.accuracy for found in done.values() for each in found)
         compared = {
             name: [table.over_rounds(each, rounds) for each in found]
@@ -71,25 +82,25 @@ class Comparison:
 
     @property
     def algorithms(self) -> tuple[str, ...]:
-        """The algorithms that were compared."""
+        """The names of the algorithms, in the order of the table."""
         return tuple(row.algorithm for row in self.table)
 
     @property
     def seeds(self) -> int:
-        """How many seeds there are, counted from 0."""
+        """The number of seeds, counted from 0."""
         return len(next(iter(self.runs.values())))
 
     @property
     def measured(self) -> Flags:
-        """For each round whether every run is measured; one that never is does not count."""
+        """Whether every run is measured in each round; a run that never is does not count."""
         return measured_by_all(curve for curves in self.curves.values() for curve in curves)
 
     def plot(self, chart: str = "accuracy") -> "Figure":
-        """Return a chart of all methods as a Plotly figure.
+        """Return a chart of all algorithms as a Plotly figure.
 
         Args:
-            chart: ``"accuracy"``; where the comparison has a folder also ``"traffic"``, ``"loss"``
-                or ``"discrepancy"``.
+            chart: ``"accuracy"``; also ``"traffic"``, ``"loss"`` or ``"discrepancy"`` if the
+                comparison has a folder.
 
         """
         if chart not in OF_METHODS:
@@ -115,7 +126,7 @@ class Comparison:
         ]
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows of the comparison."""
+        """Return the table that a notebook shows."""
         return table.html(self)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""A whole comparison, from its runs to its files: for the command and for ``flexcfl.compare``."""
+"""Run a whole comparison, from its runs to its files, for the command and ``flexcfl.compare``."""
 
 import json
 import sys
@@ -38,8 +38,8 @@ from flexcfl.runner.tracking import trackers
 __all__ = ["CSV", "JSON", "Folder", "run_comparison"]
 
 CSV, JSON = "comparison.csv", "comparison.json"
-Folder: TypeAlias = Path | Literal["new"] | None  # "new" is one under comparisons; None for nothing
-CarryOut: TypeAlias = Callable[[Sequence[PlannedRun], Path | None, Stop, Take], None]
+Folder: TypeAlias = Path | Literal["new"] | None  # "new": one under comparisons; None: no files
+Execute: TypeAlias = Callable[[Sequence[PlannedRun], Path | None, Stop, Take], None]
 
 
 def run_comparison(
@@ -55,16 +55,16 @@ def run_comparison(
 ) -> Comparison:
     """Do all runs, ``jobs`` at once (by default one for each core), and compare them.
 
-    The results are written into ``folder``. If this very comparison is in it already, it goes on. A
-    ``stoppable`` one listens to signals. ``track`` are the names of trackers for every run. With
-    ``callbacks``, which follow every run, all are done in this process.
+    The results are written into ``folder``. If the same comparison is there already, it is resumed.
+    A ``stoppable`` comparison listens to signals. ``track`` names the trackers of every run. With
+    ``callbacks``, which follow every run, all runs are done in this process.
     """
     if jobs is not None:
         check_number("jobs", jobs)
-    trackers(track)  # what they lack is reported here, and once
+    trackers(track)  # a missing package is reported here, once
     runs, started = spec.runs(federation), monotonic()
     jobs = 1 if callbacks else min(jobs or core_count(), len(runs))
-    carry_out = _carrier(federation, jobs, track, callbacks)
+    execute = _executor(federation, jobs, track, callbacks)
     out = folder if isinstance(folder, Path) else None
     with (
         nullcontext() if folder is None else comparison_folder(out, spec, runs, federation) as path
@@ -73,12 +73,12 @@ def run_comparison(
         before = count_finished(path, runs) if path else 0
         show(display.settings_rows(runs, jobs, before), console)
         with (
-            _say_where(path, spec, runs, console),
+            _report_kept_runs(path, spec, runs, console),
             listening() if stoppable and path else nullcontext(Stop()) as stop,
             live_display(progress_view(runs), console) as show_progress,
         ):
             results = _Results(show_progress)
-            carry_out(runs, path, stop, results.take)
+            execute(runs, path, stop, results.take)
         if path and len(results.done) < len(runs):
             how_far = f"with {len(results.done)} of {len(runs)} runs complete"
             raise StoppedError(how_far, path, stop)
@@ -91,10 +91,10 @@ def run_comparison(
     return comparison
 
 
-def _carrier(
+def _executor(
     federation: Federation | None, jobs: int, track: Sequence[str], callbacks: Sequence[Callback]
-) -> CarryOut:
-    """Return what carries out runs: worker processes, or this one if there are callbacks."""
+) -> Execute:
+    """Return the function that does runs: in worker processes, or here if there are callbacks."""
     if callbacks:
         worker = RunWorker(federation, callbacks=callbacks, stoppable=False)
         return lambda runs, path, _stop, take: run_in_this_process(runs, worker, path, track, take)
@@ -110,14 +110,14 @@ def _carrier(
 
 @dataclass
 class _Results:
-    """The finished runs by the names of their folders, and the remarks of all workers."""
+    """The finished runs by folder name, and the remarks of all workers."""
 
     show_progress: Take
     done: dict[str, Done] = field(default_factory=dict)
     remarks: set[str] = field(default_factory=set)
 
     def take(self, event: Event | None) -> None:
-        """Take in the end of a run, and print a remark, unless another worker has made it."""
+        """Keep the result of a finished run, and print each remark once for all workers."""
         self.show_progress(event)
         if event is None:
             return
@@ -126,7 +126,7 @@ class _Results:
             self.done[run.folder] = message
         elif isinstance(message, Remark) and message.sentence not in self.remarks:
             self.remarks.add(message.sentence)
-            # Also where nothing else is to be shown; a live table makes room for it.
+            # Also if the console is quiet; a live table makes room for it.
             sys.stderr.write(f"{message.sentence}\n")
 
 
@@ -141,10 +141,10 @@ def _compared(
 
 
 @contextmanager
-def _say_where(
+def _report_kept_runs(
     path: Path | None, spec: ComparisonSpec, runs: Sequence[PlannedRun], console: Console
 ) -> Iterator[None]:
-    """Say what was kept if a comparison does not come to its end."""
+    """If a comparison fails, say which runs are kept and how to resume."""
     try:
         yield
     except StoppedError:
@@ -163,7 +163,7 @@ def _say_where(
 def _files(
     runs: Sequence[PlannedRun], comparison: Comparison, folder: Path
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield the names and contents of the files; what comes last says that all are there."""
+    """Yield the names and contents of the files; the last one marks the folder as complete."""
     summaries = [summary for each in comparison.compared.values() for summary in each]
     described = json.dumps(_described(runs, comparison), indent=2, allow_nan=False)
     yield CSV, table.csv(summaries).encode()
@@ -173,9 +173,9 @@ def _files(
 
 
 def _described(runs: Sequence[PlannedRun], comparison: Comparison) -> dict[str, Any]:
-    """Return the settings that all runs share, and for each algorithm its own and its figures.
+    """Return the shared settings, and for each algorithm its own settings and its figures.
 
-    ``compared`` has the number of rounds over which accuracies are, the first and the last.
+    ``compared`` describes the rounds that the accuracies cover: their number, first and last.
     """
     common = shared_settings([run.experiment for run in runs])
     experiments = {run.algorithm: run.experiment for run in runs}

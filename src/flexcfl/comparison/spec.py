@@ -1,4 +1,4 @@
-"""What is compared with which settings, as ``comparison.toml`` has it, to resume from."""
+"""The algorithms and settings of a comparison, stored in ``comparison.toml`` to resume it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -27,9 +27,9 @@ FILE = "comparison.toml"
 
 @dataclass(frozen=True)
 class ComparisonSpec:
-    """Algorithms, how many seeds, and the settings that were given, as TOML values.
+    """The algorithms, the number of seeds, and the given settings as TOML values.
 
-    ``own_data`` is the fingerprint of a federation that only the caller has.
+    ``own_data`` is the fingerprint of the caller's own federation, if any.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -47,7 +47,7 @@ class ComparisonSpec:
         given: Layer,
         federation: Federation | None = None,
     ) -> "ComparisonSpec":
-        """Return the specification for these arguments, once they are known to make sense."""
+        """Return the specification for these arguments, after checking them."""
         first, *_ = plan_runs(algorithms, seeds, given, federation)
         tables = _plain_tables(given.tables, first.experiment)
         own = Fingerprint.of(federation) if federation is not None else None
@@ -59,7 +59,7 @@ class ComparisonSpec:
         return validated(cls, toml.read(folder / FILE), f"'{folder / FILE}'")
 
     def to_toml(self) -> bytes:
-        """Return it as TOML, with a comment on how to resume."""
+        """Return the specification as TOML, with a comment on how to resume."""
         how = "flexcfl resume, with the name of this folder"
         if self.own_data is not None:
             how = "flexcfl.compare, with the same arguments, for only they have its data"
@@ -68,21 +68,21 @@ class ComparisonSpec:
         return (remark + tomli_w.dumps(tables)).encode()
 
     def runs(self, federation: Federation | None = None) -> tuple[PlannedRun, ...]:
-        """Return the runs of which the comparison consists."""
+        """Return the runs of the comparison."""
         if self.own_data is not None and federation is None:
             raise SettingsError(
-                "This comparison has data of its own, which only Python has: go on with "
-                "flexcfl.compare, and give it the same arguments again."
+                "This comparison uses data from a Python program: resume it there with "
+                "flexcfl.compare and the same arguments."
             )
         return plan_runs(self.algorithms, self.seeds, Layer("given", self.settings), federation)
 
     def with_data_in(self, folder: Path) -> "ComparisonSpec":
-        """Return the same specification with the files of its dataset in another folder."""
+        """Return the same specification with another folder for the files of its dataset."""
         run = {**self.settings.get("run", {}), "data": str(folder.absolute())}
         return replace(self, settings={**self.settings, "run": run})
 
     def difference(self, other: "ComparisonSpec", federation: Federation | None) -> str | None:
-        """Return the first difference to another specification in words, or None."""
+        """Return the first difference to another specification as text, or None."""
         if self.algorithms != other.algorithms:
             return f"of {', '.join(self.algorithms)}"
         if self.seeds != other.seeds:
@@ -96,9 +96,9 @@ class ComparisonSpec:
 
 
 def _plain_tables(tables: Mapping[str, Mapping[str, Any]], experiment: Experiment) -> Tables:
-    """Return settings as TOML values, with absolute paths.
+    """Return settings as TOML values, with absolute paths and without those that are None.
 
-    None stands for the default, and is left out as TOML has no word for it.
+    None means the default, and TOML has no such value.
     """
     anchored = {"data": experiment.data.options, "run": experiment.run}
 
@@ -121,7 +121,7 @@ def _plain(value: Any) -> Any:
         return value.item()
     if not isinstance(value, bool | int | float | str):
         raise SettingsError(
-            f"{value!r:.60} cannot be written down with the comparison: give a number, a text or a "
-            "list of them."
+            f"{value!r:.60} cannot be written to comparison.toml: give a number, a text or a list "
+            "of them."
         )
     return value

@@ -1,6 +1,6 @@
-"""The table of a comparison: mean and spread over seeds, a row for each algorithm.
+"""The table of a comparison: one row per algorithm, with mean and spread over the seeds.
 
-It is ranked by final accuracy, on a terminal, in a pipe and in a notebook.
+On a terminal, in a pipe and in a notebook, rows are ranked by final accuracy.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,21 +21,11 @@ if TYPE_CHECKING:
     from flexcfl.comparison.result import Comparison
 
 __all__ = [
-    *(
-        "CSV_COLUMNS",
-        "PLUS_MINUS",
-        "AlgorithmResult",
-        "over_rounds",
-        "csv",
-        "html",
-        "legend",
-        "ranked",
-        "algorithm_result",
-    ),
-    "terminal_table",
+    *("CSV_COLUMNS", "PLUS_MINUS", "AlgorithmResult", "algorithm_result", "csv", "html"),
+    *("legend", "over_rounds", "ranked", "terminal_table"),
 ]
 
-# What a line of comparison.csv holds of a summary, by where it stands there.
+# The columns of comparison.csv, with the keys of their values in a run's summary.
 CSV_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "algorithm": ("algorithm",),
     "seed": ("seed",),
@@ -56,18 +46,26 @@ CSV_COLUMNS: Mapping[str, tuple[str, ...]] = {
 }
 
 COLUMNS = ("final", "best", "traffic", "MB", "migrations", "seconds")
-NARROW = 3  # so many of them on a narrow terminal
+NARROW = 3  # columns on a narrow terminal
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
 
 
 @dataclass(frozen=True)
 class AlgorithmResult:
-    """What a comparison shows of one algorithm.
+    """The result of one algorithm in a comparison, a row of ``Comparison.table``.
 
-    ``best`` and ``final`` are accuracies over the rounds in which every run is measured: the best
-    of these rounds, and the mean of the last ten. ``relative_to_fedavg`` is the traffic, in model
-    transfers as a multiple of FedAvg's, ``down_bytes`` and ``up_bytes`` what would go over the
-    wire.
+    Each figure has a ``mean`` and a ``spread`` (the standard deviation) over the seeds.
+
+    Attributes:
+        algorithm: The name of the algorithm.
+        best: Accuracy in the best of the rounds in which every run is measured.
+        final: Mean accuracy over the last ten of these rounds.
+        relative_to_fedavg: Model transfers as a multiple of FedAvg's.
+        down_bytes: Bytes that the server would send over a network.
+        up_bytes: Bytes that the clients would send.
+        migrations: Number of moves of clients between groups.
+        seconds: Duration of a run.
+
     """
 
     algorithm: str
@@ -80,12 +78,12 @@ class AlgorithmResult:
     seconds: Figure
 
     def figures(self) -> dict[str, Any]:
-        """Return the figures as plain values, by name."""
+        """Return the figures by name, as plain values."""
         return {name: figure for name, figure in asdict(self).items() if name != "algorithm"}
 
 
 def over_rounds(done: Done, rounds: Flags) -> Summary:
-    """Return the summary of a run with its accuracies over these rounds alone."""
+    """Return the summary of a run with its accuracies over these rounds only."""
     accuracy, honest = accuracy_of(done.accuracy, rounds), accuracy_of(done.honest, rounds)
     return {
         **done.summary,
@@ -95,26 +93,26 @@ def over_rounds(done: Done, rounds: Flags) -> Summary:
 
 
 def ranked(rows: Iterable[AlgorithmResult]) -> list[AlgorithmResult]:
-    """Return rows with the highest final accuracy first, and those without one last."""
+    """Return rows with the highest final accuracy first, and rows without one last."""
     return sorted(rows, key=lambda row: row.final.rank)
 
 
 def algorithm_result(algorithm: str, summaries: Sequence[Summary]) -> AlgorithmResult:
-    """Return the row of an algorithm from the summaries of its runs, one for each seed."""
+    """Return the result of an algorithm from the summaries of its runs, one per seed."""
     names = [name for name in AlgorithmResult.__dataclass_fields__ if name != "algorithm"]
     figures = {name: Figure.of(_value(each, name) for each in summaries) for name in names}
     return AlgorithmResult(algorithm, **figures)
 
 
 def csv(summaries: Iterable[Summary]) -> str:
-    """Return a line for each run."""
+    """Return the text of comparison.csv, with a line for each run."""
     return csv_tables.written(
         [list(CSV_COLUMNS), *([_value(each, name) for name in CSV_COLUMNS] for each in summaries)]
     )
 
 
 def _value(summary: Summary, name: str) -> Any:
-    """Return what a summary has for a column."""
+    """Return the value of a column in a summary."""
     found: Any = summary
     for key in CSV_COLUMNS[name]:
         found = None if found is None else found[key]
@@ -122,7 +120,7 @@ def _value(summary: Summary, name: str) -> Any:
 
 
 def terminal_table(rows: Sequence[AlgorithmResult], sign: str, narrow: bool) -> Table:
-    """Return the table, with the best in bold; ``sign`` is between a mean and its spread."""
+    """Return the table with the best row in bold; ``sign`` joins a mean and its spread."""
     columns = NARROW if narrow else len(COLUMNS)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("algorithm", no_wrap=True)
@@ -135,7 +133,7 @@ def terminal_table(rows: Sequence[AlgorithmResult], sign: str, narrow: bool) -> 
 
 
 def html(comparison: "Comparison") -> str:
-    """Return the table as notebooks show it, with how to read it."""
+    """Return the table and its legend for a notebook."""
     head = "".join(f"<th>{name}</th>" for name in ("algorithm", *COLUMNS))
     lines = "".join(_line(row, first) for row, first in _ranked(comparison.table))
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
@@ -151,7 +149,7 @@ def _line(row: AlgorithmResult, first: bool) -> str:
 
 
 def legend(comparison: "Comparison", sign: str, narrow: bool = False) -> dict[str, str]:
-    """Return notes on the table: what it is ranked by, and over which rounds accuracies are."""
+    """Return notes on the table: the ranking, and the rounds that the accuracies cover."""
     spread = f"; mean {sign} standard deviation over the seeds" if comparison.seeds > 1 else ""
     return {
         "ranked": "by final, the mean of the last ten rounds; best is the best single round",
@@ -163,7 +161,7 @@ def legend(comparison: "Comparison", sign: str, narrow: bool = False) -> dict[st
 
 
 def _honest(comparison: "Comparison", sign: str) -> str:
-    """Return the accuracies of clients that do not attack, or nothing where none does."""
+    """Return the accuracies without the clients that attack, or nothing if none attacks."""
     parts = []
     for row in ranked(comparison.table):
         honest = [run["honest"] for run in comparison.compared[row.algorithm]]
@@ -176,7 +174,7 @@ def _honest(comparison: "Comparison", sign: str) -> str:
 
 
 def _ranked(rows: Sequence[AlgorithmResult]) -> list[tuple[AlgorithmResult, bool]]:
-    """Return rows in their order, and whether none stands above them: of equals all are first."""
+    """Return ranked rows, each with whether it is first; equal rows are all first."""
     order = ranked(rows)
     known = [row for row in order if row.final.mean is not None]
     return [(row, row.final.rank == known[0].final.rank if known else False) for row in order]

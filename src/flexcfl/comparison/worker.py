@@ -1,4 +1,4 @@
-"""What does one run after the other: begins it, resumes it, or finds that it is finished."""
+"""Do one run after the other: begin it, resume it, or report that it is finished already."""
 
 import threading
 import traceback
@@ -56,18 +56,18 @@ MEMORY = (
     "There is too little memory: lower --jobs, --epochs (or local.steps), --cohort or the number "
     "of clients (data.clients), or choose a smaller --model."
 )
-# What a process that was killed before its first checkpoint can have left.
+# The files that a process leaves if it is killed before its first checkpoint.
 FILES = (EXPERIMENT, LABELS)
 REMAINS = {*FILES, *(f".{name}{disk.PART}" for name in FILES), LOCK, CHECKPOINTS}
 
 
 @dataclass
 class RunWorker:
-    """Does one run after the other, and keeps the data while they stay the same.
+    """Does one run after the other, and keeps the data in memory while they stay the same.
 
-    ``federation`` is one of the caller's own, in place of what runs name. ``begun`` says that the
-    last run could begin, and ``hung_up`` that nobody waits for a run any more. ``callbacks`` follow
-    every run. A ``stoppable`` worker listens to signals.
+    ``federation`` is the caller's own, which replaces the dataset of the runs. ``begun`` says
+    whether the last run has begun, and ``hung_up`` that its result is no longer needed.
+    ``callbacks`` follow every run. A ``stoppable`` worker listens to signals.
     """
 
     federation: Federation | None
@@ -78,37 +78,37 @@ class RunWorker:
     _loaded: tuple[tuple[Data, Path | None], Federation] | None = None
 
     def do(self, task: Task, send: Send) -> None:
-        """Do what is left to do of a run, and report its rounds and its end.
+        """Do the rest of a run, and report its rounds and its end.
 
-        Where there is a folder, a signal to a stoppable worker lets the round end, and a checkpoint
-        is made.
+        On a signal, a stoppable worker ends the round and makes a checkpoint if the run has a
+        folder.
         """
         self.begun = bool(task.folder and is_finished(task.folder))
         if task.folder and self.begun:
             send(Done.of(read_back(task.folder, task.experiment), before=True))
             return
 
-        def tell(sentence: str) -> None:
+        def remark(sentence: str) -> None:
             send(Remark(sentence))
 
-        callbacks = [*self.callbacks, *trackers(task.track, tell)]
-        with data_warnings_to(lambda sentence: tell(f"Warning: {sentence}")):
+        callbacks = [*self.callbacks, *trackers(task.track, remark)]
+        with data_warnings_to(lambda sentence: remark(f"Warning: {sentence}")):
             prepared = self._prepared(task.experiment)
         self._check_wanted()
         self.begun = True
         with (
-            _placed(task, prepared) as (folder, found),
+            _run_folder(task, prepared) as (folder, found),
             listening(tell=False) if folder and self.stoppable else nullcontext(Stop()) as stop,
         ):
             if found:
                 _report_restored(found, send)
-            view = partial(self._sent, send, stoppable=folder is not None)
-            run = execute(prepared, view, folder, stop, found, callbacks=callbacks, tell=tell)
+            view = partial(self._report, send, stoppable=folder is not None)
+            run = execute(prepared, view, folder, stop, found, callbacks=callbacks, tell=remark)
         send(Done.of(run))
-        if stop.asked is not None:  # in the last round, when there was nothing left to stop
+        if stop.asked is not None:  # it came in the last round: the run is done
             raise KeyboardInterrupt
 
-    def _sent(self, send: Send, rounds: Iterator[Round], stoppable: bool) -> Iterator[Round]:
+    def _report(self, send: Send, rounds: Iterator[Round], stoppable: bool) -> Iterator[Round]:
         for done in rounds:
             send(RoundDone(done.figures.round, done.figures.accuracy))
             if not stoppable:
@@ -116,7 +116,7 @@ class RunWorker:
             yield done
 
     def _check_wanted(self) -> None:
-        # The signal that goes with it may be lost: libraries swallow what is raised in callbacks.
+        # The signal may be lost: some libraries swallow exceptions raised in their callbacks.
         if self.hung_up.is_set():
             raise KeyboardInterrupt
 
@@ -125,15 +125,17 @@ class RunWorker:
             return prepare(experiment, UserObjects(self.federation))
         named = (experiment.data, experiment.run.data)
         known = self._loaded[1] if self._loaded and self._loaded[0] == named else None
-        self._loaded = None  # two federations at once could be more than there is room for
+        self._loaded = None  # there may not be enough memory for two federations
         prepared = prepare(experiment, UserObjects(known))
         self._loaded = (named, prepared.federation)
-        return replace(prepared, own=())  # its settings are enough to load the data again
+        return replace(prepared, own=())  # the settings are enough to load the data again
 
 
 @contextmanager
-def _placed(task: Task, prepared: Prepared) -> Iterator[tuple[RunFolder | None, Restored | None]]:
-    """Hold the folder of a run, if it has one, with what is restored from it if it had begun."""
+def _run_folder(
+    task: Task, prepared: Prepared
+) -> Iterator[tuple[RunFolder | None, Restored | None]]:
+    """Lock the folder of a run, if it has one, and yield it with the state restored from it."""
     path = task.folder
     if path is None:
         yield None, None
@@ -149,12 +151,12 @@ def _placed(task: Task, prepared: Prepared) -> Iterator[tuple[RunFolder | None, 
 
 
 def _has_begun(path: Path) -> bool:
-    """Whether there is something to go on with; the first checkpoint comes before all rounds."""
+    """Whether there is a run to resume; the first checkpoint is made before the first round."""
     return (path / ROUNDS).exists() or any((path / CHECKPOINTS).glob("round-*.json"))
 
 
 def _clear_remains(path: Path) -> None:
-    """Make a folder free again if there is nothing in it but the remains of a beginning."""
+    """Clear a folder that has nothing but the files of a run that did not begin."""
     if not path.is_dir() or not {each.name for each in path.iterdir()} <= REMAINS:
         return
     with locked(path):
@@ -172,7 +174,7 @@ def _report_restored(found: Restored, send: Send) -> None:
 
 
 def failure_message(error: BaseException, begun: bool) -> Failed | Faulty:
-    """Return what is sent for an error, before a run has ``begun`` or in it."""
+    """Return the message for an error; ``begun`` says whether the run had begun."""
     if isinstance(error, FlexcflError):
         return Failed.of(error, begun)
     if out_of_memory(error):
@@ -191,7 +193,7 @@ def run_in_this_process(
     track: Sequence[str],
     take: Callable[[Event], None],
 ) -> None:
-    """Do runs in this process, one after the other, and hand on what happens to them."""
+    """Do runs in this process, one after the other, and pass their events to ``take``."""
     for run in runs:
         path = folder / run.folder if folder else None
         if not (path and is_finished(path)):

@@ -14,32 +14,32 @@ __all__ = [
     *("Started", "Task", "RunSpec"),
 ]
 
-# The errors that are made from their sentence alone, as others cannot be sent to another process.
+# Errors that their sentence alone can rebuild; others cannot be sent to another process.
 KINDS = (SettingsError, DataError, ModelError, TrainingError, FlexcflError)
 
 
 class RunSpec(Protocol):
-    """A run to be carried out."""
+    """A run to do."""
 
     @property
     def experiment(self) -> Experiment:
-        """All of its settings."""
+        """All settings of the run."""
         ...
 
     @property
     def folder(self) -> str:
-        """The name of its folder within that of all runs; no two have the same."""
+        """The name of its folder within the folder of all runs; names are unique."""
         ...
 
     @property
     def title(self) -> str:
-        """What it is called in error messages."""
+        """The name of the run in error messages."""
         ...
 
 
 @dataclass(frozen=True)
 class Task:
-    """A run to begin or to resume, the folder to write, if any, and the names of trackers."""
+    """A run to begin or to resume, its folder, if any, and the names of trackers."""
 
     experiment: Experiment
     folder: Path | None
@@ -53,7 +53,7 @@ class Started:
 
 @dataclass(frozen=True)
 class Resumed:
-    """A run goes on after this round, with the last accuracy that was measured, if any."""
+    """A run is resumed after this round; ``accuracy`` is the last one that was measured, if any."""
 
     number: int
     accuracy: float | None
@@ -68,7 +68,7 @@ class Remark:
 
 @dataclass(frozen=True)
 class RoundDone:
-    """A round is over; the accuracy is None where it was not measured."""
+    """A round is over; the accuracy is None if it was not measured."""
 
     number: int
     accuracy: float | None
@@ -76,10 +76,10 @@ class RoundDone:
 
 @dataclass(frozen=True, eq=False)
 class Done:
-    """The run is over: its summary, and the accuracy of each round, NaN where there is none.
+    """A run is finished: its summary and the accuracy of each round, NaN if not measured.
 
-    ``honest`` is the accuracy of the clients that do not attack. ``before`` says that the run was
-    finished by an earlier call.
+    ``honest`` is the accuracy of the clients that do not attack. ``before`` says whether an earlier
+    call has finished the run.
     """
 
     summary: Summary
@@ -89,7 +89,7 @@ class Done:
 
     @classmethod
     def of(cls, run: Record, before: bool = False) -> "Done":
-        """Return the message for a finished run, which an earlier call may have finished."""
+        """Return the message for a finished run."""
         assert run.summary is not None
         rounds = run.rounds
         return cls(run.summary, rounds["accuracy"], rounds["honest_accuracy"], before)
@@ -97,9 +97,9 @@ class Done:
 
 @dataclass(frozen=True)
 class Failed:
-    """The run cannot be done, for a reason that the user can fix.
+    """A run failed for a reason that the user can fix.
 
-    ``begun`` says that it had begun; what is wrong before that is wrong for other runs as well.
+    ``begun`` says whether it had begun; an error before that concerns the other runs as well.
     """
 
     kind: type[FlexcflError]
@@ -112,13 +112,13 @@ class Failed:
         return cls(next(kind for kind in KINDS if isinstance(error, kind)), str(error), begun)
 
     def error(self, run: RunSpec) -> FlexcflError:
-        """Return the error to raise, which names the run if it had begun."""
+        """Return the error to raise; it names the run if that had begun."""
         return self.kind(f"{run.title} failed: {self.sentence}" if self.begun else self.sentence)
 
 
 @dataclass(frozen=True)
 class Faulty:
-    """The run cannot be done, because of a bug in the program."""
+    """A run failed because of a bug in the program."""
 
     trace: str
 

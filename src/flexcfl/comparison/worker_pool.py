@@ -1,4 +1,4 @@
-"""Runs in several worker processes at once; if one run fails, all of them end."""
+"""Do runs in several worker processes at once; if one run fails, all processes end."""
 
 import os
 import pickle
@@ -32,11 +32,11 @@ from flexcfl.runner.stopping import Stop
 
 __all__ = ["WorkerProcess", "core_count", "pickled", "process_environment", "run_in_processes"]
 
-TICK = 0.5  # seconds after which there is an event at the latest
-LOWEST = 19  # of all priorities
-GRACE = 2.0  # seconds that a process has to end before it is killed
+TICK = 0.5  # yield at least this often, in seconds
+LOWEST = 19  # the lowest priority
+GRACE = 2.0  # seconds before a process that does not end is killed
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-# The caller's main module is not imported, so that a script needs no guard against that.
+# The caller's main module is not imported, so a script needs no ``if __name__`` guard.
 PROGRAM = (
     "import sys; sys.path[:] = {path!r}; from flexcfl.comparison.worker_process import main; main()"
 )
@@ -45,17 +45,17 @@ Inbox: TypeAlias = "SimpleQueue[tuple[WorkerProcess, Message | None]]"
 
 
 def core_count() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def pickled(federation: Federation | None) -> bytes:
-    """Return a federation of the caller's own in the form in which processes are sent it."""
+    """Return the caller's own federation as bytes for worker processes."""
     try:
         return pickle.dumps(federation)
-    except Exception as error:  # whatever its parts raise
+    except Exception as error:  # its parts can raise anything
         raise SettingsError(
             f"The federation cannot be sent to other processes ({error}): "
             "make it of plain arrays, or name a dataset."
@@ -71,13 +71,13 @@ def run_in_processes(
     track: Sequence[str] = (),
     low_priority: bool = False,
 ) -> Generator[Event | None, None, None]:
-    """Yield what happens to the runs, and None from time to time.
+    """Yield the events of the runs, and None from time to time.
 
-    ``federation`` is pickled. Runs write their folders in ``folder``, if there is one: those that
-    are finished there are not done again, and those that have begun are resumed. When ``stop``
-    asks for it, runs end after their rounds, and this ends early. ``track`` are the names of
-    trackers. Processes of ``low_priority`` let all other programs go first. All are gone when this
-    ends, when a run fails, and when this is closed.
+    ``federation`` is pickled. Runs write their folders in ``folder``, if given: finished runs there
+    are not done again, and begun ones are resumed. After a request to ``stop``, each run ends its
+    round, and the generator ends early. ``track`` names trackers. Processes with ``low_priority``
+    let all other programs go first. All processes have ended when the generator ends or is closed,
+    and when a run fails.
     """
     waiting = deque[tuple[RunSpec, Task]]()
     for run in runs:
@@ -95,7 +95,7 @@ def run_in_processes(
             yield _give_next(processes[-1], waiting)
         yield from _events(processes, inbox, waiting, stop)
     finally:
-        # After a second wish to stop there is nothing left to wait for.
+        # After a second request to stop, do not wait.
         _end(processes, GRACE if stop.asked is None else 0.0)
 
 
@@ -105,7 +105,7 @@ def _events(
     waiting: "deque[tuple[RunSpec, Task]]",
     stop: Stop,
 ) -> Generator[Event | None, None, None]:
-    """Yield what the processes report; each that has done its run gets the next one."""
+    """Yield what the processes report; a process that has done its run gets the next one."""
     while any(process.run for process in processes):
         if stop.asked is not None:
             waiting.clear()
@@ -115,11 +115,11 @@ def _events(
         except Empty:
             yield None
             continue
-        if message is None and stop.asked is not None:  # it has ended, as it was asked to
+        if message is None and stop.asked is not None:  # it has ended as requested
             process.run = None
-        if process.run is None:  # it has ended, and was no longer needed
+        if process.run is None:  # it has ended and is no longer needed
             continue
-        yield process.run, _checked(process, process.run, message)
+        yield process.run, _news_or_error(process, process.run, message)
         if isinstance(message, Done):
             process.run = None
             if waiting:
@@ -132,13 +132,12 @@ def _give_next(process: "WorkerProcess", waiting: "deque[tuple[RunSpec, Task]]")
     return process.run, Started()
 
 
-def _checked(process: "WorkerProcess", run: RunSpec, message: Message | None) -> News:
-    """Return good news, and raise an error for bad news."""
+def _news_or_error(process: "WorkerProcess", run: RunSpec, message: Message | None) -> News:
+    """Return the message, or raise the error that it reports."""
     if message is None:
         raise TrainingError(
-            f"The process of {run.title} has ended before its time "
-            f"(exit code {process.wait(GRACE)}): there may be too little memory, so try "
-            "fewer processes (--jobs)."
+            f"The process of {run.title} ended unexpectedly (exit code {process.wait(GRACE)}): "
+            "there may be too little memory, so try fewer processes (--jobs)."
         )
     if isinstance(message, Failed):
         raise message.error(run)
@@ -151,8 +150,8 @@ def _checked(process: "WorkerProcess", run: RunSpec, message: Message | None) ->
 class WorkerProcess:
     """A worker process, and the run that it is doing.
 
-    Its messages go into the inbox, and None when it has ended. One of ``low_priority`` lets all
-    other programs go first.
+    Its messages go into the inbox, followed by None when it has ended. With ``low_priority`` it
+    lets all other programs go first.
     """
 
     inbox: Inbox
@@ -162,43 +161,43 @@ class WorkerProcess:
     _reader: threading.Thread = field(init=False)
 
     def __post_init__(self) -> None:
-        # Modules are looked for in this folder last, where files of the user's own may be.
+        # The current folder comes last: the user's own modules may be there.
         path = [*map(str, sys.path), str(Path.cwd())]
         self._process = subprocess.Popen(
             [sys.executable, "-c", PROGRAM.format(path=path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=process_environment(),
-            start_new_session=True,  # Ctrl-C is for the parent alone, which then ends the others
+            start_new_session=True,  # only the parent gets Ctrl-C, and then ends its processes
         )
         if self.low_priority:
-            with suppress(OSError):  # it may have ended already, which the inbox will say
+            with suppress(OSError):  # it may have ended already; the inbox reports that
                 os.setpriority(os.PRIO_PROCESS, self._process.pid, LOWEST)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def send(self, pickled: bytes) -> None:
-        """Send something; if the process has ended, the inbox will say so."""
+        """Send a pickled object; if the process has ended, the inbox reports that."""
         with suppress(OSError):
             assert self._process.stdin is not None
             self._process.stdin.write(pickled)
             self._process.stdin.flush()
 
     def hang_up(self) -> None:
-        """Close its input, upon which the process ends, if only after its round."""
+        """Close its input, so that the process ends, after its round if it has a folder."""
         with suppress(OSError):
             assert self._process.stdin is not None
             self._process.stdin.close()
 
     def wait(self, seconds: float) -> int:
-        """Wait for its end, and kill it if that takes longer; return the exit code."""
+        """Wait until it ends, kill it after ``seconds``, and return its exit code."""
         try:
             return self._process.wait(max(0.0, seconds))
         except subprocess.TimeoutExpired:
             self._process.kill()
             return self._process.wait()
         finally:
-            self._reader.join(GRACE)  # no longer, should another process hold its output open
+            self._reader.join(GRACE)  # limited, because another process may hold its output open
 
     def _read(self) -> None:
         assert self._process.stdout is not None
@@ -206,14 +205,14 @@ class WorkerProcess:
             with self._process.stdout as answers, suppress(EOFError, pickle.UnpicklingError):
                 while True:
                     self.inbox.put((self, pickle.load(answers)))
-        finally:  # whatever it was, nothing more will come
+        finally:  # nothing more will come
             self.inbox.put((self, None))
 
 
 def process_environment() -> Mapping[str, Any]:
-    """Return the environment with one thread for each library, unless their number is set.
+    """Return the environment with one thread per library, unless the user sets another number.
 
-    Runs side by side use cores better than threads inside of a run.
+    Parallel runs use the cores better than threads within a run.
     """
     return {**dict.fromkeys(THREADS, "1"), **os.environ}
 
@@ -224,7 +223,7 @@ def _hang_up(processes: Iterable[WorkerProcess]) -> None:
 
 
 def _end(processes: Iterable[WorkerProcess], grace: float) -> None:
-    """End processes, all at the same time, and wait until they have ended or are killed."""
+    """End all processes at the same time, and kill those that take longer than ``grace``."""
     processes = list(processes)
     _hang_up(processes)
     deadline = monotonic() + grace

@@ -1,9 +1,9 @@
 """A worker process: ``python -c`` of ``main``.
 
-It gets its runs on its standard input and answers on its standard output, in pickles. When the
-input ends, its parent has no more work or has died: a run that has a folder is brought to the end
-of its round and a checkpoint, anything else is broken off, and the process ends. So none is ever
-left behind, however its parent dies.
+It reads pickled tasks from its standard input and writes pickled messages to its standard output.
+The input ends if the parent has no more work or has died. Then a run with a folder finishes its
+round and makes a checkpoint, any other run is aborted, and the process ends. So no process outlives
+its parent, however that dies.
 """
 
 import os
@@ -28,15 +28,15 @@ __all__ = ["main", "report_unraisable"]
 
 @dataclass(frozen=True)
 class _Unreadable:
-    """Something came in that this process cannot read."""
+    """An incoming object that this process cannot unpickle."""
 
     error: Exception
 
 
 def main() -> None:
-    """Do what comes in until the input ends: a worker process."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # even where a parent ignores it
-    answers = _taken_output()
+    """Do the tasks that come in until the input ends."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # even if the parent ignores it
+    answers = _redirect_output()
     sys.unraisablehook = report_unraisable
     incoming, hung_up = SimpleQueue[Any](), threading.Event()
     arguments = (sys.stdin.buffer, incoming, hung_up)
@@ -46,18 +46,18 @@ def main() -> None:
     except KeyboardInterrupt:
         pass
     finally:
-        os._exit(0)  # Python would wait for threads that may still be training clients
+        os._exit(0)  # otherwise Python waits for threads that may still train clients
 
 
-def _taken_output() -> IO[bytes]:
-    """Return the standard output, and let what others print go where errors go."""
+def _redirect_output() -> IO[bytes]:
+    """Return the standard output, and send what other code prints to the standard error."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     return answers
 
 
 def report_unraisable(what: "sys.UnraisableHookArgs") -> None:
-    """Report an error that nobody can catch, unless it only says that the process shall end."""
+    """Report an error that cannot be caught, unless it is the signal to end the process."""
     if not isinstance(what.exc_value, KeyboardInterrupt):
         sys.__unraisablehook__(what)
 
@@ -68,17 +68,17 @@ def _listen(source: IO[bytes], incoming: "SimpleQueue[Any]", hung_up: threading.
             incoming.put(pickle.load(source))
     except EOFError:
         pass
-    except Exception as error:  # such as a class that only the parent's program knows
+    except Exception as error:  # such as a class that only the parent's program has
         incoming.put(_Unreadable(error))
-        source.read()  # what is left of it, until the parent hangs up
+        source.read()  # discard the rest, until the parent closes the input
     finally:
         hung_up.set()
-        # To the main thread, so that it wakes up wherever it waits.
+        # A signal wakes up the main thread wherever it waits.
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
 
 def _send(answers: IO[bytes], message: Message) -> None:
-    # Where nobody is left to hear it the input ends as well, which is when a run comes to its end.
+    # If the parent is gone, the input ends as well, and that ends the run.
     with suppress(BrokenPipeError):
         answers.write(pickle.dumps(message))
         answers.flush()
@@ -87,7 +87,7 @@ def _send(answers: IO[bytes], message: Message) -> None:
 def _serve(
     incoming: "SimpleQueue[Any]", hung_up: threading.Event, send: Callable[[Message], None]
 ) -> None:
-    """Take in a federation of the caller's own, or None, and then tasks, until a run is stopped."""
+    """Take the caller's own federation or None, and then tasks, until a run is stopped."""
     worker = RunWorker(None, hung_up)
     while not hung_up.is_set():
         item = incoming.get()
@@ -96,8 +96,8 @@ def _serve(
                 worker.do(item, send)
             elif isinstance(item, _Unreadable):
                 raise SettingsError(
-                    f"What was sent to another process cannot be read there ({item.error}): define "
-                    "its classes in a module that can be imported."
+                    f"A worker process cannot read what it was sent ({item.error}): define the "
+                    "classes of your data in a module that can be imported."
                 )
             else:
                 worker.federation = item

@@ -57,7 +57,7 @@ class Matrix:
         self.progress = progress_of(self.cells, self.now)
 
     def take(self, event: Event) -> None:
-        """Take note of an event."""
+        """Record an event."""
         self.progress.take(event)
         run, what = event
         if isinstance(what, Done):
