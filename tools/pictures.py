@@ -30,7 +30,7 @@ from flexcfl.data import load_federation
 from flexcfl.paper.drawing import STYLE
 from flexcfl.protocol import Ids, Local, Train, Vectors
 from flexcfl.record.record import group_matrix, shift_marks
-from flexcfl.report.charts.palette import COLOURS, NEUTRAL, of_group
+from flexcfl.report.charts.palette import COLOURS, NEUTRAL, group_colour
 from flexcfl.shifts import Timeline
 from flexcfl.simulation import Simulation
 
@@ -75,7 +75,7 @@ def _points(axes: Axes) -> None:
             chosen = (kinds[found.clients] == kind) & (found.group_of == group)
             x, y = found.embedding[chosen, :2].T
             label = f"true cluster {kind}, in group {group}" if chosen.any() else None
-            axes.plot(x, y, SHAPES[kind], color=of_group(group), alpha=0.75, label=label)
+            axes.plot(x, y, SHAPES[kind], color=group_colour(group), alpha=0.75, label=label)
     axes.set(xlabel="cosine to the first direction", ylabel="cosine to the second direction")
     axes.legend(frameon=False, fontsize=9)
     axes.set_title(f"{len(found.clients)} founders' updates as points", size=10)
@@ -189,7 +189,7 @@ def moves(figure: Figure) -> None:
         record = _swapped(name, 0)
         groups = group_matrix(record)
         order = np.lexsort(groups[:, :0:-1].T)  # by the first group, then by those that followed
-        colours = ListedColormap(["#FFFFFF", *(of_group(group) for group in range(5))])
+        colours = ListedColormap(["#FFFFFF", *(group_colour(group) for group in range(5))])
         axes.imshow(
             groups[order], cmap=colours, vmin=-1, vmax=4, aspect="auto", interpolation="nearest"
         )

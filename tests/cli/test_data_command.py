@@ -275,7 +275,7 @@ def mirror(
         address = f"http://127.0.0.1:{server.server_port}/"
         source = Source("tiny", {"file": hashlib.sha256(b"content").hexdigest()}, (address,))
         dataset = dataclasses.replace(DATASETS["mnist"], name="tiny", source=source)
-        monkeypatch.setattr("flexcfl.data.catalogue.DATASETS", {"tiny": dataset})
+        monkeypatch.setattr("flexcfl.data.datasets.DATASETS", {"tiny": dataset})
         yield served, dataset
         server.shutdown()
 

@@ -18,14 +18,14 @@ from flexcfl.data.describe import (
     LEVELS,
     Distances,
     LabelSkew,
-    distances,
+    client_distances,
     label_counts,
     label_skew,
-    picture,
-    unused_and_recurring,
+    skew_picture,
+    unused_and_repeated,
 )
-from flexcfl.data.display import report
 from flexcfl.data.image_datasets import DigitsOptions
+from flexcfl.data.terminal_view import federation_report
 
 LABELS = np.array([0, 0, 1, 2, 2, 2, 1])
 TRAIN = IndexLists.of([np.array([0, 1, 2]), np.array([3])])
@@ -41,13 +41,13 @@ def test_labels_are_counted_by_client() -> None:
 
 def shown(federation: Federation) -> list[str]:
     written = StringIO()
-    Console(file=written, width=200).print(report(federation, DigitsOptions()))
+    Console(file=written, width=200).print(federation_report(federation, DigitsOptions()))
     return [" ".join(line.split()) for line in written.getvalue().splitlines()]
 
 
 def test_a_federation_is_described() -> None:
     small = Federation("small", X, LABELS, TRAIN, TEST, classes=4)
-    assert unused_and_recurring(small) == (3, 2)
+    assert unused_and_repeated(small) == (3, 2)
     lines = shown(small)
     assert lines[0] == "small: 2 clients, 6 examples of 1 x 4 numbers, 4 classes"
     assert lines[3:7] == [
@@ -68,7 +68,7 @@ def test_true_clusters_are_counted() -> None:
 
 def test_levels_are_quarters_of_a_clients_data() -> None:
     labels = np.array([[1, 3, 0], [4, 0, 0], [1, 1, 98]])
-    drawn = picture(labels, columns=10, rows=10)
+    drawn = skew_picture(labels, columns=10, rows=10)
     assert drawn.clients.tolist() == [1, 0, 2]
     assert drawn.levels.T.tolist() == [[4, 0, 0], [1, 3, 0], [1, 1, 4]]
 
@@ -76,14 +76,14 @@ def test_levels_are_quarters_of_a_clients_data() -> None:
 def test_clients_of_one_kind_stand_together() -> None:
     kinds = np.array([[3, 2, 0, 0], [0, 0, 3, 2], [3, 0, 2, 0]])
     labels = kinds[np.random.default_rng(0).permutation(np.repeat([0, 1, 2], 30))]
-    rows = picture(labels, columns=90, rows=4).levels.T.tolist()
+    rows = skew_picture(labels, columns=90, rows=4).levels.T.tolist()
     changes = sum(one != other for one, other in itertools.pairwise(rows))
     assert changes == 2
 
 
 def test_the_most_frequent_classes_are_kept_in_their_order() -> None:
     labels = np.array([[5, 0, 1, 9]])
-    assert picture(labels, columns=5, rows=2).classes.tolist() == [0, 3]
+    assert skew_picture(labels, columns=5, rows=2).classes.tolist() == [0, 3]
 
 
 @given(
@@ -94,7 +94,7 @@ def test_the_most_frequent_classes_are_kept_in_their_order() -> None:
 def test_a_picture_fits_and_shows_nobody_twice(
     labels: np.typing.NDArray[np.int64], columns: int, rows: int
 ) -> None:
-    drawn = picture(labels, columns, rows)
+    drawn = skew_picture(labels, columns, rows)
     assert drawn.levels.shape == (len(drawn.classes), len(drawn.clients))
     assert len(drawn.clients) == min(columns, len(labels)) == len(set(drawn.clients.tolist()))
     assert len(drawn.classes) == min(rows, labels.any(axis=0).sum())
@@ -178,7 +178,7 @@ def noise(width: int = 12) -> NDArray[np.float32]:
 def found(x: NDArray[np.float32], y: NDArray[np.int64], each: int = EACH) -> list[Distances]:
     lists = IndexLists.of(np.arange(len(y)).reshape(-1, each))
     mine = Federation("mine", x, y, lists, IndexLists.of([[]] * len(lists)), CLASSES)
-    return list(distances(mine))
+    return list(client_distances(mine))
 
 
 def test_they_say_whether_clients_differ_and_whether_by_their_labels_alone() -> None:

@@ -5,7 +5,15 @@ import pytest
 from typer.testing import CliRunner
 
 from flexcfl.cli.data import app
-from flexcfl.data.files import SOURCES, Source, cache, files_in, find, located, places
+from flexcfl.data.files import (
+    SOURCES,
+    Source,
+    cache_folder,
+    files_in,
+    find,
+    find_complete,
+    search_folders,
+)
 from flexcfl.errors import DataError
 
 MNIST = SOURCES["mnist"]
@@ -25,35 +33,35 @@ def test_a_given_folder_goes_before_the_variable_and_that_before_the_cache(
     variable.mkdir()
     given.mkdir()
     monkeypatch.setenv("FLEXCFL_DATA", str(variable))
-    for root in (cache(), variable, given):
+    for root in (cache_folder(), variable, given):
         fill(root / "mnist")
         found = find("mnist", given)
         assert {path.parent for path in found.values()} == {root / "mnist"}
 
 
 def test_a_folder_without_the_files_does_not_hide_the_cache(tmp_path: Path) -> None:
-    fill(cache() / "mnist", suffix=".gz")
+    fill(cache_folder() / "mnist", suffix=".gz")
     (tmp_path / "given" / "mnist").mkdir(parents=True)
     found = find("mnist", tmp_path / "given")
-    assert {path.parent for path in found.values()} == {cache() / "mnist"}
+    assert {path.parent for path in found.values()} == {cache_folder() / "mnist"}
 
 
 def test_files_are_never_gathered_from_two_places(tmp_path: Path) -> None:
-    fill(cache() / "mnist")
+    fill(cache_folder() / "mnist")
     given = fill(tmp_path / "given" / "mnist")
     (given / "t10k-labels-idx1-ubyte").unlink()
     assert {path.parent for path in find("mnist", tmp_path / "given").values()} == {
-        cache() / "mnist"
+        cache_folder() / "mnist"
     }
 
 
 def test_the_folder_of_debians_package_is_the_last_place(tmp_path: Path) -> None:
     fashion = SOURCES["fashion-mnist"]
-    assert places(fashion)[-1] == Path("/usr/share/datasets/fashion-mnist")
+    assert search_folders(fashion)[-1] == Path("/usr/share/datasets/fashion-mnist")
     installed = tmp_path / "installed"
     source = Source("fashion-mnist", fashion.sha256, (), installed=(installed,))
     fill(installed, source, ".gz")
-    found = located(source, places(source))
+    found = find_complete(source, search_folders(source))
     assert found is not None
     assert {path.parent for path in found.values()} == {installed}
 
@@ -78,7 +86,7 @@ def test_missing_files_are_named_with_all_places_and_the_ways_out(
         find("mnist", given)
     assert str(caught.value) == (
         f"'mnist' lacks t10k-labels-idx1-ubyte (plain or .gz) in '{given / 'mnist'}', "
-        f"'{variable / 'mnist'}', '{cache() / 'mnist'}': run 'flexcfl data fetch mnist', "
+        f"'{variable / 'mnist'}', '{cache_folder() / 'mnist'}': run 'flexcfl data fetch mnist', "
         "or name the data folder with --data or FLEXCFL_DATA."
     )
 
@@ -111,10 +119,10 @@ def test_a_folder_that_rights_keep_from_us_is_told_and_hides_nothing(another_use
             f"'{place}' cannot be read (Permission denied): check its rights."
         )
         closed.chmod(0o700)
-    fill(cache() / "mnist")
+    fill(cache_folder() / "mnist")
     place.chmod(0)
     assert {path.parent for path in find("mnist", another_user / "given").values()} == {
-        cache() / "mnist"
+        cache_folder() / "mnist"
     }
 
 
@@ -141,4 +149,4 @@ def test_a_folder_that_rights_keep_from_us_is_listed_as_such(
 
 def test_an_empty_variable_is_as_good_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FLEXCFL_DATA", "")
-    assert places(MNIST) == [cache() / "mnist"]
+    assert search_folders(MNIST) == [cache_folder() / "mnist"]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flexcfl.data.published import (
+from flexcfl.data.published_partitions import (
     published_fashion,
     published_femnist,
     published_mnist,

@@ -18,7 +18,7 @@ from flexcfl.experiment.layers import Layer, spoken
 from flexcfl.experiment.resolve import resolve
 from flexcfl.protocol import numbers
 from flexcfl.protocol.cohorts import Cohorts
-from flexcfl.report.terminal.settings import settings
+from flexcfl.report.terminal.setting_rows import resolved_rows
 from flexcfl.runner.prepare import prepare
 from flexcfl.runner.result import Run
 from flexcfl.shifts import SHIFTS, Holdings, Incremental, Moment, SwapAll, SwapPart, Timeline
@@ -71,7 +71,7 @@ def test_what_is_written_reads_back_as_the_same(shift: str, detector: str, tmp_p
 
 def test_who_does_not_migrate_is_told_nothing_of_detectors_and_takes_none() -> None:
     for name, entry in ALGORITHMS.items():
-        told = "drift" in settings(resolve([spoken({"algorithm": name}, {})]), None)
+        told = "drift" in resolved_rows(resolve([spoken({"algorithm": name}, {})]), None)
         assert told == entry.migrates
         if not entry.migrates:
             with pytest.raises(SettingsError, match=f"'{name}' asks no client whether"):

@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits
 
 pytest.importorskip("flwr")
 
-from flexcfl.data.federation import stand_in
+from flexcfl.data.federation import placeholder_federation
 from flexcfl.errors import DataError, SettingsError
 from flexcfl.flower import certificates
 from flexcfl.flower.local.programs import free_port
@@ -223,5 +223,5 @@ def test_the_page_explains_why_a_node_does_not_take_part(tmp_path: Path) -> None
     assert explained(str(lost.value))
     np.savez(tmp_path / "0.npz", x_train=np.zeros((3, 5)), y_train=np.zeros(3, dtype=int))
     with pytest.raises(DataError) as unfit:
-        own_federation(tmp_path, np.array([0]), stand_in("own", 1, (8, 8), 10))
+        own_federation(tmp_path, np.array([0]), placeholder_federation("own", 1, (8, 8), 10))
     assert explained(str(unfit.value))

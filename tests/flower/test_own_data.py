@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flexcfl.data import Federation
-from flexcfl.data.federation import stand_in
+from flexcfl.data.federation import placeholder_federation
 from flexcfl.errors import DataError
 from flexcfl.flower.own_data import own_federation
 from tests.flower.nodes import CLASSES, CLIENTS, SHAPE, Trap, lay, points
 
-LIKE = stand_in("own", CLIENTS, SHAPE, CLASSES)
+LIKE = placeholder_federation("own", CLIENTS, SHAPE, CLASSES)
 GOOD = points((1, 2), 12, seed=0)
 
 
@@ -90,7 +90,7 @@ def test_examples_may_be_flat_or_have_axes_of_one(
 ) -> None:
     x = np.arange(8 * int(np.prod(stored)), dtype=np.uint8).reshape(8, *stored)
     path = save(tmp_path / "a.npz", x_train=x, x_test=x[:4])
-    federation = read(path, [0], stand_in("own", 2, wanted, CLASSES))
+    federation = read(path, [0], placeholder_federation("own", 2, wanted, CLASSES))
     assert federation.x[federation.train[0]].ravel().tolist() == x.ravel().tolist()
 
 
@@ -99,7 +99,9 @@ def test_examples_may_be_flat_or_have_axes_of_one(
 def test_idx_files_are_one_client_with_numbers_from_0_to_1(
     tmp_path: Path, shape: tuple[int, ...], packed: bool
 ) -> None:
-    federation = read(lay_idx(tmp_path, packed=packed), [1], stand_in("own", 3, shape, 3))
+    federation = read(
+        lay_idx(tmp_path, packed=packed), [1], placeholder_federation("own", 3, shape, 3)
+    )
     expected = np.random.default_rng(0).integers(0, 256, (6, 2, 2)) / np.float32(255)
     np.testing.assert_allclose(federation.x[federation.train[1]].ravel(), expected.ravel())
     assert federation.y[federation.train[1]].tolist() == [0, 1, 2, 0, 1, 2]
@@ -112,7 +114,7 @@ def test_the_users_of_leaf_become_the_clients_in_their_order(tmp_path: Path) -> 
     assert federation.train.sizes.tolist() == [2, 1, 1, 1, 1, 3, 1, 1]
     assert federation.y[federation.test[5]].tolist() == [3, 3, 3]
     assert federation.x[federation.test[0]][:, 0].tolist() == [2.0, 2.0]
-    images = read(tmp_path, [0, 5], stand_in("own", 6, (1, 2, 2), CLASSES))
+    images = read(tmp_path, [0, 5], placeholder_federation("own", 6, (1, 2, 2), CLASSES))
     assert images.shape == (1, 2, 2)
 
 
@@ -170,9 +172,9 @@ def test_a_place_without_data_is_one_sentence(tmp_path: Path) -> None:
     folder = lay_idx(tmp_path, packed=False)
     (folder / "t10k-labels-idx1-ubyte").unlink()
     with pytest.raises(DataError, match=r"lacks t10k-labels-idx1-ubyte .*all four"):
-        read(folder, [0], stand_in("own", 1, (2, 2), 3))
+        read(folder, [0], placeholder_federation("own", 1, (2, 2), 3))
     with pytest.raises(DataError, match=r"has examples of shape \(2, 2\)"):
-        read(lay_idx(tmp_path, packed=False), [0], stand_in("own", 1, (3, 3), 3))
+        read(lay_idx(tmp_path, packed=False), [0], placeholder_federation("own", 1, (3, 3), 3))
 
 
 @given(rubbish=st.binary(max_size=200), place=st.integers(0, 1500), xor=st.integers(1, 255))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import flexcfl
-from flexcfl.report.page.page import write
+from flexcfl.report.page.page import write_page
 from tests.report.browsing import opened
 from tests.report.runs import broken_off, made
 
@@ -40,7 +40,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def report(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the page of these runs."""
     out = tmp_path_factory.mktemp("page") / "report.html"
-    write([runs], out)
+    write_page([runs], out)
     return out
 
 

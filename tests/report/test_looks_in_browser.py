@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 from PIL import Image
 
-from flexcfl.report.page.page import write
+from flexcfl.report.page.page import write_page
 from tests.report.browsing import LOOKS, Theme, choose, opened
 from tests.report.colours import PAPER, contrast
 from tests.report.folders import construct
@@ -29,7 +29,7 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
     construct(folder / "c", dataset="crowd", groups=60, clients=120, rounds=8)
     construct(folder / "d", dataset="one", rounds=1)
     construct(folder / "e", dataset="unmeasured", measured=False)
-    write([folder], folder / "report.html")
+    write_page([folder], folder / "report.html")
     return folder / "report.html"
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from flexcfl.report.page import Report, html
-from flexcfl.report.page.page import state
+from flexcfl.report.page.page import page_state
 from tests.report.runs import copied, made
 
 HOSTILE = "</script><script>alert(1)</script><b>&amp;'\""
@@ -77,7 +77,9 @@ def test_chapters_unpack_to_what_the_book_has(folders: list[Path], seen: Seen) -
     report = Report.of(folders)
     for name in report.chapters():
         assert json.loads(unpacked(seen.script(f"chapter-{name}"))) == report.chapter(name)
-    assert json.loads(seen.script("state")) == json.loads(json.dumps(state(report, live=False)))
+    assert json.loads(seen.script("state")) == json.loads(
+        json.dumps(page_state(report, live=False))
+    )
 
 
 def test_the_policy_allows_the_scripts_of_the_page_and_nothing_else(seen: Seen) -> None:
@@ -133,7 +135,7 @@ def test_names_are_text_whatever_they_say(
     assert [tag for tag, _ in hostile.tags] == [tag for tag, _ in plain.tags]
     assert HOSTILE in hostile.text
     told: Any = json.loads(hostile.script("state"))
-    assert told == json.loads(json.dumps(state(report, live=live)))
+    assert told == json.loads(json.dumps(page_state(report, live=live)))
     Seen(told["words"] + told["commands"])
     assert "alert" not in "".join(known for _, each in hostile.tags for known in each)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flexcfl.report.page import Report
-from flexcfl.report.page.page import write
+from flexcfl.report.page.page import write_page
 from tests.report.browsing import LOOKS, accessible, choose, downloaded, opened, rows
 from tests.report.folders import construct
 
@@ -151,7 +151,7 @@ def test_another_run_and_another_setting_are_drawn_when_chosen(
     construct(tmp_path / "a", clients=11, groups=2)
     construct(tmp_path / "b", clients=11, groups=1, method="fedavg")
     construct(tmp_path / "c", dataset="other", clients=13, groups=4)
-    write([tmp_path], tmp_path / "report.html")
+    write_page([tmp_path], tmp_path / "report.html")
     with opened(browser, tmp_path / "report.html") as page:
         text = page.locator("#chart-labels figcaption p")
         assert "11 clients" in text.inner_text()
@@ -178,7 +178,7 @@ def test_names_are_text_whatever_they_are(browser: "Browser", tmp_path: Path) ->
             names=more,
             clients=7,
         )
-    write([tmp_path], tmp_path / "report.html")
+    write_page([tmp_path], tmp_path / "report.html")
     with opened(browser, tmp_path / "report.html", width=390) as page:
         assert page.evaluate("document.documentElement.scrollWidth") == 390
         assert page.locator("main b, main script").count() == 0
@@ -207,7 +207,7 @@ def test_a_thousand_clients_over_300_rounds_make_a_page_of_less_than_10_megabyte
     for seed in range(2):
         construct(tmp_path / str(seed), seed=seed, clients=1000, rounds=300, groups=8, moving=0.05)
     out = tmp_path / "report.html"
-    write([tmp_path], out)
+    write_page([tmp_path], out)
     assert out.stat().st_size < 10e6
     start = time.perf_counter()
     with opened(browser, out) as page:

@@ -8,7 +8,7 @@ import pytest
 from flexcfl.errors import SettingsError
 from flexcfl.report.charts import OF_METHODS, OF_RUN
 from flexcfl.report.page import Report, html
-from flexcfl.report.page.page import state
+from flexcfl.report.page.page import page_state
 from tests.report.runs import ROUNDS, copied, made
 
 DIGITS = f"digits, mclr, swap-all, {ROUNDS} rounds"
@@ -77,7 +77,7 @@ def test_a_run_that_was_run_twice_is_told_apart_by_its_folder(
     found = Report.of([tmp_path, made(tmp_path_factory, "ifca")])
     titles = ["fedavg, seed 0 (first)", "fedavg, seed 0 (second)", "ifca, seed 0"]
     assert found.settings[0].titles == titles
-    shown = state(found, live=False)["settings"][0]["runs"]
+    shown = page_state(found, live=False)["settings"][0]["runs"]
     assert [run["name"] for run in shown] == titles
 
 
@@ -93,8 +93,8 @@ def test_chapters_are_of_each_setting_and_of_each_run(report: Any) -> None:
 
 def test_the_run_that_is_shown_first_has_groups(report: Any) -> None:
     found = report(("fedavg", {}), ("flexcfl", {}))
-    assert state(found, live=False)["settings"][0]["first"] == 1
-    assert state(report(("fedavg", {})), live=False)["settings"][0]["first"] == 0
+    assert page_state(found, live=False)["settings"][0]["first"] == 1
+    assert page_state(report(("fedavg", {})), live=False)["settings"][0]["first"] == 0
 
 
 def test_the_order_of_settings_in_a_file_makes_no_other_setting(

@@ -15,7 +15,7 @@ import pytest
 
 from flexcfl.errors import SettingsError
 from flexcfl.report.page import Report, html
-from flexcfl.report.page.page import state
+from flexcfl.report.page.page import page_state
 from flexcfl.report.page.serving import address, server
 from tests.report.runs import ROUNDS, copied
 from tests.report.served import served
@@ -70,7 +70,7 @@ def test_the_page_its_state_and_its_chapters_are_those_of_the_book(
     page = visitor.ask("/")
     assert (page.status, page.head["Content-Type"]) == (200, "text/html; charset=utf-8")
     assert page.text == html(report, live=True)
-    assert json.loads(visitor.ask("/state?again").text) == as_json(state(report, live=True))
+    assert json.loads(visitor.ask("/state?again").text) == as_json(page_state(report, live=True))
     for name in report.chapters():
         given = visitor.ask(f"/chapter/{name}")
         assert (given.status, given.head["Content-Type"]) == (200, "application/json")

@@ -10,8 +10,8 @@ import pytest
 
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.report.page import Report, html, text
-from flexcfl.report.page.page import state
-from flexcfl.report.page.report import Setting
+from flexcfl.report.page.content import Setting
+from flexcfl.report.page.page import page_state
 from tests.report.folders import construct
 from tests.report.runs import CLIENTS, ROUNDS, broken_off, made
 
@@ -26,7 +26,7 @@ def test_a_line_is_the_summary_of_its_run(
 ) -> None:
     folder = made(tmp_path_factory, algorithm)
     told, traffic = summary(folder), summary(folder)["traffic"]
-    (line,) = text.lines(Report.of([folder]).settings[0])
+    (line,) = text.result_lines(Report.of([folder]).settings[0])
     assert line == text.Line(
         method=algorithm,
         seeds="0",
@@ -45,7 +45,7 @@ def test_several_seeds_are_a_mean_with_their_spread(tmp_path: Path) -> None:
     curves = [[0.5, 0.6, 0.7], [0.8, 0.6, 0.6]]
     for seed, curve in enumerate(curves):
         construct(tmp_path / str(seed), seed=seed, accuracy=curve)
-    (line,) = text.lines(Report.of([tmp_path]).settings[0])
+    (line,) = text.result_lines(Report.of([tmp_path]).settings[0])
     final = [100 * statistics.fmean(curve) for curve in curves]
     assert line.final == f"{statistics.fmean(final):.1f} ± {statistics.stdev(final):.1f}"
     assert (line.best, line.seeds, line.is_first) == ("75.0 ± 7.1", "0, 1", True)
@@ -63,12 +63,12 @@ def test_lines_are_ranked_by_the_last_ten_rounds_that_all_are_measured_in(
         "unplaced": [None] * 12,
     }
     folders = [construct(tmp_path / name, method=name, accuracy=curves[name]) for name in curves]
-    found = text.lines(Report.of(folders).settings[0])
+    found = text.result_lines(Report.of(folders).settings[0])
     assert [line.method for line in found] == ["steady", "plain", "swinging", "unplaced"]
     assert [line.is_first for line in found] == [True, False, False, False]
     assert [line.final for line in found] == ["90.0", "70.0", "50.0", "-"]
     assert found[2].best == ("97.0" if late else "99.0")
-    assert state(Report.of(folders), live=False)["settings"][0]["first"] == 1  # the steady one
+    assert page_state(Report.of(folders), live=False)["settings"][0]["first"] == 1  # the steady one
     page = " ".join(html(Report.of(folders)).split())
     which = "the rounds 2 to 12" if late else "the rounds 1 to 12"
     assert f"accuracy over {which}, in which every method is measured" in page
@@ -120,11 +120,11 @@ def test_facts_in_which_runs_differ_are_all_told(
 
 def test_how_far_runs_are(tmp_path_factory: pytest.TempPathFactory) -> None:
     done, stopped = made(tmp_path_factory, "fedavg"), broken_off(tmp_path_factory, 3)
-    assert text.state(Report.of([done])) == "finished"
-    assert text.state(Report.of([stopped])) == f"round 3 of {ROUNDS}"
+    assert text.progress_text(Report.of([done])) == "finished"
+    assert text.progress_text(Report.of([stopped])) == f"round 3 of {ROUNDS}"
     both = Report.of([done, stopped])
-    assert text.state(both) == f"1 of 2 runs finished, round {ROUNDS + 3} of {2 * ROUNDS}"
-    rounds = {line.method: line.rounds for line in text.lines(both.settings[0])}
+    assert text.progress_text(both) == f"1 of 2 runs finished, round {ROUNDS + 3} of {2 * ROUNDS}"
+    rounds = {line.method: line.rounds for line in text.result_lines(both.settings[0])}
     assert rounds == {"fedavg": f"{ROUNDS}", "flexcfl": f"3 of {ROUNDS}"}
     assert text.title(both) == "fedavg, flexcfl on digits"
 

@@ -18,7 +18,7 @@ from torch.nn import functional
 from flexcfl.data import Federation, load_federation
 from flexcfl.data.image_datasets import MnistOptions
 from flexcfl.data.images import aligned_empty
-from flexcfl.data.published import CLASSES, published_mnist
+from flexcfl.data.published_partitions import CLASSES, published_mnist
 from flexcfl.engine import Engine
 from flexcfl.engine.schedule import Schedule, draw_batches
 from flexcfl.protocol import Ids, Local, Vector

@@ -11,7 +11,7 @@ from flexcfl.cli.commands import Command, CommandGroup, example, print_to_stdout
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from flexcfl.data.catalogue import Dataset
+    from flexcfl.data.datasets import Dataset
     from flexcfl.data.files import Source
 
 SVG_WIDTH = 110
@@ -43,14 +43,14 @@ DataFolder = Annotated[
 @app.command("list", cls=Command, epilog=example("flexcfl data list"))
 def list_(data: DataFolder = None) -> None:
     """Show every dataset, what it is, and where its files are."""
-    from flexcfl.data.catalogue import DATASETS
-    from flexcfl.data.display import DatasetRow, Listing
+    from flexcfl.data.datasets import DATASETS
+    from flexcfl.data.terminal_view import DatasetRow, DatasetTable
 
     rows = []
     for each in DATASETS.values():
         clients = "any" if each.clients is None else f"{each.clients:,}"
         rows.append(DatasetRow(each.name, each.what, clients, _whereabouts(each, data)))
-    print_to_stdout(Listing(rows))
+    print_to_stdout(DatasetTable(rows))
 
 
 @app.command(cls=Command, epilog=example("flexcfl data fetch mnist"))
@@ -72,15 +72,15 @@ def fetch(
     right are left alone, so that it can be run again at any time. A file takes its place only when
     it is complete and its checksum is right.
     """
-    from flexcfl.data.catalogue import dataset_named
-    from flexcfl.data.files import cache
+    from flexcfl.data.datasets import dataset_named
+    from flexcfl.data.files import cache_folder
 
     dataset = dataset_named(name)
     source = dataset.source
     if source is None:
         typer.echo(f"There is nothing to fetch for '{name}' ({_whereabouts(dataset, None)}).")
         return
-    folder = data or cache()
+    folder = data or cache_folder()
     complete = None if data else _complete(source)
     fetched = [] if complete else _fetched(name, source, folder)
     some = f"Fetched {len(fetched)} of {len(source.sha256)} files into"
@@ -120,8 +120,8 @@ def inspect(
     """
     from rich.console import Console
 
-    from flexcfl.data.catalogue import dataset_named
-    from flexcfl.data.display import report
+    from flexcfl.data.datasets import dataset_named
+    from flexcfl.data.terminal_view import federation_report
     from flexcfl.runner.conduct import loading
     from flexcfl.settings import assignments, validated
 
@@ -129,31 +129,31 @@ def inspect(
     table = assignments(each.strip().removeprefix("data.") for each in set_ or [])
     options = validated(dataset.options, table, name)
     with loading(Console(stderr=True), f"Loading {name}"):
-        shown = report(dataset.load(options, data), options)
+        shown = federation_report(dataset.load(options, data), options)
     print_to_stdout(shown)
     if svg is not None:
         _save(shown, svg, title=f"flexcfl data inspect {name}")
 
 
 def _whereabouts(dataset: "Dataset[Any]", data: Path | None) -> str:
-    from flexcfl.data.files import barred, located, places
+    from flexcfl.data.files import find_complete, is_forbidden, search_folders
 
     if dataset.source is None:
         return "no files needed" if dataset.clients else "yours: --set data.folder=DIR"
-    looked = places(dataset.source, data)
-    paths = located(dataset.source, looked)
+    looked = search_folders(dataset.source, data)
+    paths = find_complete(dataset.source, looked)
     if paths is not None:
         return f"in {next(iter(paths.values())).parent}"
-    closed = next(filter(barred, looked), None)
+    closed = next(filter(is_forbidden, looked), None)
     return f"unreadable: {closed}" if closed else f"missing: flexcfl data fetch {dataset.name}"
 
 
 def _complete(source: "Source") -> Path | None:
     """Return the place that the files are taken from, where all of them are right."""
     from flexcfl.data.fetch import wrong_files
-    from flexcfl.data.files import located, places
+    from flexcfl.data.files import find_complete, search_folders
 
-    paths = located(source, places(source))
+    paths = find_complete(source, search_folders(source))
     place = next(iter(paths.values())).parent if paths else None
     return place if place and not wrong_files(place, source) else None
 

@@ -47,12 +47,12 @@ def report(
     from rich.console import Console
 
     from flexcfl.lines import bytes_text, tell
-    from flexcfl.report.page.page import write
+    from flexcfl.report.page.page import write_page
     from flexcfl.runner.conduct import loading
 
     console = Console(quiet=quiet)
     with loading(console, "Reading the runs and drawing the page"):
-        written = write(folders, out, title)
+        written = write_page(folders, out, title)
     for sentence in written.left_out:  # also where nothing else is to be shown
         typer.echo(sentence, err=True)
     number = len(written.runs)

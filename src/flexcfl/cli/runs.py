@@ -70,7 +70,7 @@ def runs(
     """  # noqa: D301  (click reads the character as: keep these lines)
     from flexcfl.report.history.finding import History, folders_of_runs
     from flexcfl.report.history.list_view import ListView
-    from flexcfl.report.history.rows import asked_for
+    from flexcfl.report.history.rows import keys_in
 
     history = History.of(folders_of_runs(folders or []))
     for sentence in history.left_out:
@@ -79,7 +79,7 @@ def runs(
     if as_json:
         print_json([row.content() for row in rows])
     elif rows:
-        print_to_stdout(ListView(rows, asked_for(where or [], sort)))
+        print_to_stdout(ListView(rows, keys_in(where or [], sort)))
     else:
         typer.echo(f"Of {len(history.rows)} runs none is so.", err=True)
 

@@ -15,8 +15,8 @@ from flexcfl.comparison.table import PLUS_MINUS, legend, terminal_table
 from flexcfl.errors import printable
 from flexcfl.lines import whole
 from flexcfl.report.page.page import REPORT
-from flexcfl.report.terminal.settings import Rows, setting, show
-from flexcfl.report.terminal.summary import advice, diverged
+from flexcfl.report.terminal.setting_rows import Rows, print_rows, setting_text
+from flexcfl.report.terminal.summary_text import divergence_advice, mostly_diverged
 
 __all__ = ["settings_rows", "show_results"]
 
@@ -48,7 +48,7 @@ def settings_rows(runs: Sequence[PlannedRun], jobs: int, before: int = 0) -> Row
 
 
 def _listed(keys: Mapping[str, Any]) -> Text:
-    return Text(", ").join(setting(key, value) for key, value in keys.items())
+    return Text(", ").join(setting_text(key, value) for key, value in keys.items())
 
 
 def show_results(comparison: Comparison, console: Console, seconds: float) -> None:
@@ -65,7 +65,7 @@ def show_results(comparison: Comparison, console: Console, seconds: float) -> No
         "time": clock(seconds),
     }
     texts = {name: Text(text) for name, text in rows.items() if text}
-    show({**texts, **_paths(comparison.folder)}, console)
+    print_rows({**texts, **_paths(comparison.folder)}, console)
 
 
 def _paths(folder: Path | None) -> Rows:
@@ -96,8 +96,8 @@ def _warning(comparison: Comparison) -> str:
     """Name the algorithms whose training diverged in most rounds of a run, if any."""
     diverging, attacked = [], False
     for name, runs in comparison.runs.items():
-        wrong = [run for run in runs if diverged(run)]
+        wrong = [run for run in runs if mostly_diverged(run)]
         diverging += [f"{name} ({len(wrong)} of {len(runs)} seeds)"] if wrong else []
         attacked |= any(run["attack"] is not None for run in wrong)
     where = f"in most rounds with {', '.join(diverging)}"
-    return f"training diverged {where}: {advice(attacked)}" if diverging else ""
+    return f"training diverged {where}: {divergence_advice(attacked)}" if diverging else ""

@@ -29,7 +29,7 @@ from flexcfl.record.folder import write
 from flexcfl.record.places import command
 from flexcfl.report.page import Report, html
 from flexcfl.report.page.page import REPORT
-from flexcfl.report.terminal.settings import show
+from flexcfl.report.terminal.setting_rows import print_rows
 from flexcfl.runner.callbacks import Callback
 from flexcfl.runner.conduct import loading
 from flexcfl.runner.stopping import Stop, StoppedError, listening
@@ -71,7 +71,7 @@ def run_comparison(
     ):
         runs = with_old_names(path, runs) if path else runs
         before = count_finished(path, runs) if path else 0
-        show(display.settings_rows(runs, jobs, before), console)
+        print_rows(display.settings_rows(runs, jobs, before), console)
         with (
             _report_kept_runs(path, spec, runs, console),
             listening() if stoppable and path else nullcontext(Stop()) as stop,

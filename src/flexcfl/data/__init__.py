@@ -1,9 +1,9 @@
 """Federations: real datasets, the user's own data, partitions, and where files come from."""
 
 from flexcfl.data.arrays import from_arrays
-from flexcfl.data.catalogue import DATASETS, Dataset, dataset_named, load_federation
 from flexcfl.data.client_lists import IndexLists, MadeLists
 from flexcfl.data.dataset_objects import from_dataset, from_partitions
+from flexcfl.data.datasets import DATASETS, Dataset, dataset_named, load_federation
 from flexcfl.data.federation import Federation
 from flexcfl.data.leaf import from_leaf
 from flexcfl.data.npz import from_folder

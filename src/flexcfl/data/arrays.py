@@ -6,17 +6,17 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from flexcfl.data.federation import NUMBERED, Federation
+from flexcfl.data.federation import LABEL_ADVICE, Federation
 from flexcfl.data.user_data import (
     NUMERIC,
     SplitOptions,
-    drawn_to_test,
+    draw_test_flags,
     federation_of_pool,
 )
 from flexcfl.errors import DataError, reason
 from flexcfl.settings import keywords, short_repr, validated
 
-__all__ = ["Owners", "Subject", "from_arrays", "label_of", "stacked"]
+__all__ = ["Owners", "Subject", "from_arrays", "label_as_int", "stack_examples"]
 
 Subject: TypeAlias = Callable[[int], str]  # how the sentence on an example's owner begins
 
@@ -63,7 +63,7 @@ def from_arrays(
     owners = Owners(name, owner)
     numbers, labels = _numbers(x, owners), _labels(y, owners)
     client_of = owners.client_of
-    flags = drawn_to_test(client_of, division) if test is None else _flags(test, owners)
+    flags = draw_test_flags(client_of, division) if test is None else _flags(test, owners)
     return federation_of_pool(name, numbers, labels, client_of, flags, owners.clients, classes)
 
 
@@ -136,7 +136,7 @@ def _numbers(x: ArrayLike, owners: Owners) -> NDArray[Any]:
     owners.demand(len(array), "examples")
     if array.dtype.kind in NUMERIC:
         return array
-    return stacked(_given(x, array), len(array), owners.subject)
+    return stack_examples(_given(x, array), len(array), owners.subject)
 
 
 def _labels(y: ArrayLike, owners: Owners) -> NDArray[Any]:
@@ -148,7 +148,7 @@ def _labels(y: ArrayLike, owners: Owners) -> NDArray[Any]:
     if array.dtype.kind in "iu":
         return array
     given = enumerate(_given(y, array))
-    return np.array([label_of(label, index, owners.subject) for index, label in given])
+    return np.array([label_as_int(label, index, owners.subject) for index, label in given])
 
 
 def _array(values: ArrayLike) -> NDArray[Any]:
@@ -176,7 +176,7 @@ def _flags(test: ArrayLike, owners: Owners) -> NDArray[np.bool_]:
     return flags
 
 
-def stacked(examples: Iterable[Any], number: int, subject: Subject) -> NDArray[np.float32]:
+def stack_examples(examples: Iterable[Any], number: int, subject: Subject) -> NDArray[np.float32]:
     """Return so many examples as one array; images of Pillow become numbers from 0 to 1."""
     pool = np.empty((number, 0), dtype=np.float32)
     for index, example in enumerate(examples):
@@ -193,7 +193,7 @@ def stacked(examples: Iterable[Any], number: int, subject: Subject) -> NDArray[n
     return pool
 
 
-def label_of(label: Any, index: int, subject: Subject) -> int:
+def label_as_int(label: Any, index: int, subject: Subject) -> int:
     """Return the label of an example as a number."""
     try:
         value = np.asarray(label)
@@ -202,7 +202,7 @@ def label_of(label: Any, index: int, subject: Subject) -> int:
     if value.size != 1 or value.dtype.kind not in "iu":
         raise DataError(
             f"{subject(index)} has the label {short_repr(label)} for the example {index}: "
-            f"{NUMBERED}."
+            f"{LABEL_ADVICE}."
         )
     return int(value.item())
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from flexcfl.data.arrays import Owners, Subject, from_arrays, label_of, stacked
+from flexcfl.data.arrays import Owners, Subject, from_arrays, label_as_int, stack_examples
 from flexcfl.data.federation import Federation
 from flexcfl.data.user_data import ClientData, RawExamples, SplitOptions, federation_of_clients
 from flexcfl.errors import DataError, reason
@@ -181,10 +181,10 @@ def _read(dataset: Any, subject: Subject) -> tuple[NDArray[np.float32], NDArray[
     def examples() -> Iterator[Any]:
         for index in range(number):
             example, label = _pair(dataset, index, subject)
-            labels[index] = label_of(label, index, subject)
+            labels[index] = label_as_int(label, index, subject)
             yield example
 
-    return stacked(examples(), number, subject), labels
+    return stack_examples(examples(), number, subject), labels
 
 
 def _length(dataset: Any, subject: str) -> int:

@@ -20,12 +20,12 @@ __all__ = [
     "Distances",
     "LabelSkew",
     "Picture",
-    "arranged",
-    "distances",
+    "client_distances",
     "label_counts",
     "label_skew",
-    "picture",
-    "unused_and_recurring",
+    "skew_picture",
+    "sorted_by_labels",
+    "unused_and_repeated",
 ]
 
 LEVELS = 4
@@ -49,7 +49,7 @@ class Picture:
     levels: NDArray[np.int64]
 
 
-def unused_and_recurring(federation: Federation) -> tuple[int, int]:
+def unused_and_repeated(federation: Federation) -> tuple[int, int]:
     """Return how many examples of the pool no client has, and how many are listed repeatedly."""
     listed = np.concatenate([federation.train.indices, federation.test.indices])
     uses = np.bincount(listed, minlength=len(federation.y))
@@ -65,12 +65,12 @@ def label_counts(
     return flat.reshape(len(lists), classes)
 
 
-def picture(labels: NDArray[np.int64], columns: int, rows: int) -> Picture:
+def skew_picture(labels: NDArray[np.int64], columns: int, rows: int) -> Picture:
     """Sample clients and classes from label counts so that they fit into a picture.
 
     Clients are arranged, and classes are the most frequent ones that any client has.
     """
-    clients = arranged(labels, columns)
+    clients = sorted_by_labels(labels, columns)
     shares = _shares(labels)
     counts = labels.sum(axis=0)
     rows = min(rows, int((counts > 0).sum()))
@@ -79,7 +79,7 @@ def picture(labels: NDArray[np.int64], columns: int, rows: int) -> Picture:
     return Picture(clients, classes, levels)
 
 
-def arranged(labels: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+def sorted_by_labels(labels: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     """Return so many clients at the most, arranged such that those of one kind stand together.
 
     They are ordered by their three most frequent classes and sampled evenly in that order.
@@ -158,7 +158,7 @@ class Distances:
     all: float
 
 
-def distances(federation: Federation) -> tuple[Distances, Distances]:
+def client_distances(federation: Federation) -> tuple[Distances, Distances]:
     """Return distances of clients' means from the mean of all, and the same class by class.
 
     Where labels alone differ, the first are above 1 and the second are not.

@@ -15,10 +15,10 @@ from flexcfl.data.client_lists import IndexLists, MadeLists
 from flexcfl.errors import DataError, reason
 from flexcfl.settings import short_repr
 
-__all__ = ["NUMBERED", "Federation", "stand_in", "strange_label"]
+__all__ = ["LABEL_ADVICE", "Federation", "placeholder_federation", "unknown_label_error"]
 
 # What to do with labels that are no classes yet, and what cannot be done with quantities.
-NUMBERED = (
+LABEL_ADVICE = (
     "number the classes from 0 (np.unique(y, return_inverse=True)[1] does that for texts, where y "
     "has the labels of all clients), for flexcfl classifies and has no regression"
 )
@@ -82,7 +82,9 @@ class Federation:
         return self.x.shape[1:]
 
 
-def stand_in(name: str, clients: int, shape: tuple[int, ...], classes: int) -> Federation:
+def placeholder_federation(
+    name: str, clients: int, shape: tuple[int, ...], classes: int
+) -> Federation:
     """Return a federation in the place of one whose examples are elsewhere.
 
     One blank example stands for the examples of all clients.
@@ -92,7 +94,7 @@ def stand_in(name: str, clients: int, shape: tuple[int, ...], classes: int) -> F
     return Federation(name, x, y, lists, lists, classes)
 
 
-def strange_label(subject: str, label: int, classes: int) -> DataError:
+def unknown_label_error(subject: str, label: int, classes: int) -> DataError:
     """Return the sentence on a label of a class that there is not."""
     return DataError(
         f"{subject} has the label {label}, outside of 0 to {classes - 1}: number the classes from "
@@ -135,7 +137,7 @@ def _labels(name: str, y: ArrayLike, examples: int) -> NDArray[np.int64]:
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise DataError(
             f"The labels of '{name}' are of type {array.dtype} and shape {array.shape}: "
-            f"give one whole number for each example, and {NUMBERED}."
+            f"give one whole number for each example, and {LABEL_ADVICE}."
         )
     if len(array) != examples:
         raise DataError(
@@ -224,7 +226,7 @@ def _check_labels(federation: Federation) -> None:
     y, classes = federation.y, federation.classes
     odd = np.flatnonzero((y < 0) | (y >= classes))
     if len(odd):
-        raise strange_label(_owner(federation, odd[0]), y[odd[0]], classes)
+        raise unknown_label_error(_owner(federation, odd[0]), y[odd[0]], classes)
 
 
 def _client(federation: Federation, number: int) -> str:

@@ -15,7 +15,7 @@ from typing import IO, Any, TypeAlias
 
 import requests
 
-from flexcfl.data.files import SOURCES, UNREADABLE, Source, files_in, opened
+from flexcfl.data.files import SOURCES, UNREADABLE, Source, files_in, open_file
 from flexcfl.errors import DataError, unknown
 
 __all__ = ["fetch", "wrong_files"]
@@ -92,7 +92,7 @@ def _made(place: Path) -> Iterator[None]:
 def _has_content(path: Path, sha256: str, most: int = MOST_BYTES) -> bool:
     digest = hashlib.sha256()
     try:
-        with opened(path) as stream:
+        with open_file(path) as stream:
             for chunk in _chunks(stream, most):
                 digest.update(chunk)
     except (*UNREADABLE, ValueError):

@@ -21,16 +21,16 @@ __all__ = [
     "SOURCES",
     "UNREADABLE",
     "Source",
-    "barred",
-    "cache",
+    "cache_folder",
     "files_in",
+    "files_matching",
     "find",
-    "forbidden",
+    "find_complete",
     "is_file",
-    "located",
-    "matching",
-    "opened",
-    "places",
+    "is_forbidden",
+    "open_file",
+    "permission_error",
+    "search_folders",
 ]
 
 VARIABLE = "FLEXCFL_DATA"
@@ -110,15 +110,15 @@ SOURCES: Mapping[str, Source] = MappingProxyType(
 
 def find(name: str, folder: Path | None = None) -> dict[str, Path]:
     """Return the path of each file of a dataset, all from the first place that has them all."""
-    looked = places(SOURCES[name], folder)
-    paths = located(SOURCES[name], looked)
+    looked = search_folders(SOURCES[name], folder)
+    paths = find_complete(SOURCES[name], looked)
     if paths is not None:
         return paths
-    closed = next(filter(barred, looked), None)
-    raise forbidden(closed) if closed else DataError(_missing(name, SOURCES[name], looked))
+    closed = next(filter(is_forbidden, looked), None)
+    raise permission_error(closed) if closed else DataError(_missing(name, SOURCES[name], looked))
 
 
-def places(source: Source, folder: Path | None = None) -> list[Path]:
+def search_folders(source: Source, folder: Path | None = None) -> list[Path]:
     """Return the folders to look in, in order: one given by hand does not hide the later ones."""
     if folder is not None and not _is_folder(folder):
         raise DataError(f"The data folder '{folder}' is not a folder: correct --data.")
@@ -127,17 +127,17 @@ def places(source: Source, folder: Path | None = None) -> list[Path]:
         raise DataError(
             f"{VARIABLE} names '{variable}', which is not a folder: correct or unset it."
         )
-    roots = [folder, Path(variable) if variable else None, cache()]
+    roots = [folder, Path(variable) if variable else None, cache_folder()]
     inside = [root / source.folder for root in roots if root is not None]
     return list(dict.fromkeys([*inside, *source.installed]))
 
 
-def cache() -> Path:
+def cache_folder() -> Path:
     """Return the user's own cache folder, into which files are fetched."""
     return Path(pooch.os_cache("flexcfl"))
 
 
-def located(source: Source, looked: list[Path]) -> dict[str, Path] | None:
+def find_complete(source: Source, looked: list[Path]) -> dict[str, Path] | None:
     """Return the paths of all files in the first of the folders that holds them all."""
     everywhere = (files_in(place, source) for place in looked)
     return next((paths for paths in everywhere if len(paths) == len(source.sha256)), None)
@@ -148,13 +148,13 @@ def files_in(place: Path, source: Source) -> dict[str, Path]:
 
     A compressed file goes before a plain one: ``fetch`` brings and repairs that one.
     """
-    if barred(place):
+    if is_forbidden(place):
         return {}
     candidates = [(file, place / f"{file}{end}") for file in source.sha256 for end in ("", ".gz")]
     return {file: path for file, path in candidates if is_file(path)}
 
 
-def barred(place: Path) -> bool:
+def is_forbidden(place: Path) -> bool:
     """Tell whether the user has no right to look into a folder."""
     try:
         (place / "any").stat()
@@ -171,25 +171,25 @@ def is_file(path: Path) -> bool:
     return os.path.isfile(path)  # noqa: PTH113
 
 
-def matching(folder: Path, pattern: str) -> list[Path] | None:
+def files_matching(folder: Path, pattern: str) -> list[Path] | None:
     """Return what in a folder has a name of some pattern, sorted; None if there is no folder."""
-    if barred(folder):
-        raise forbidden(folder)
+    if is_forbidden(folder):
+        raise permission_error(folder)
     try:
         return sorted(path for path in folder.iterdir() if path.match(pattern))
     except PermissionError:
-        raise forbidden(folder) from None
+        raise permission_error(folder) from None
     except (OSError, ValueError):  # it is not there, no folder, or of a name that none can have
         return None
 
 
-def forbidden(path: Path) -> DataError:
+def permission_error(path: Path) -> DataError:
     """Return the sentence on a file or folder that the user has no right to read."""
     return DataError(f"'{path}' cannot be read (Permission denied): check its rights.")
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[BufferedIOBase]:
+def open_file(path: Path) -> Iterator[BufferedIOBase]:
     """Open a file for reading, through gzip where its first bytes say so."""
     if path.exists() and not path.is_file():
         raise OSError("it is no regular file")
@@ -204,7 +204,7 @@ def opened(path: Path) -> Iterator[BufferedIOBase]:
 
 
 def _is_folder(path: Path) -> bool:
-    return barred(path) or os.path.isdir(path)  # noqa: PTH112  (as above)
+    return is_forbidden(path) or os.path.isdir(path)  # noqa: PTH112  (as above)
 
 
 def _missing(name: str, source: Source, looked: list[Path]) -> str:

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic.dataclasses import dataclass
 
-from flexcfl.data import published
 from flexcfl.data.client_lists import IndexLists
 from flexcfl.data.federation import Federation
 from flexcfl.data.files import find
@@ -20,8 +19,23 @@ from flexcfl.data.images import (
     read_train_and_test,
     standardised,
 )
-from flexcfl.data.options import FORBID, Defaults, PoolOptions, Seed, own_partitions, repartition
-from flexcfl.data.published import CLASSES
+from flexcfl.data.options import (
+    FORBID,
+    Defaults,
+    PoolOptions,
+    Seed,
+    partition_defaults,
+    repartition,
+)
+from flexcfl.data.published_partitions import (
+    CLASSES,
+    FASHION_CLIENTS,
+    FEMNIST_CLIENTS,
+    MNIST_CLIENTS,
+    published_fashion,
+    published_femnist,
+    published_mnist,
+)
 
 __all__ = [
     "DigitsOptions",
@@ -44,7 +58,7 @@ FIRST_LETTER = 36  # the label of 'a'
 class DigitsOptions(PoolOptions):
     """Settings of ``digits``."""
 
-    defaults: ClassVar[Defaults] = own_partitions(100, skew=0.5, test_share=0.2)
+    defaults: ClassVar[Defaults] = partition_defaults(100, skew=0.5, test_share=0.2)
 
     partition: str = "classes"
     seed: Seed = 0
@@ -71,7 +85,7 @@ class MnistOptions(PoolOptions):
 
     defaults: ClassVar[Defaults] = {
         "published": {"classes_per_client": 2},
-        **own_partitions(published.MNIST_CLIENTS),
+        **partition_defaults(MNIST_CLIENTS),
     }
 
     partition: str = "published"
@@ -82,7 +96,7 @@ def load_mnist(options: MnistOptions, folder: Path | None = None) -> Federation:
     """Read MNIST's four files and divide the 70,000 images."""
     images, labels = read_train_and_test("mnist", folder, CLASSES)
     y = np.concatenate(labels)
-    parts = _divided(y, options, partial(published.published_mnist, y))
+    parts = _divided(y, options, partial(published_mnist, y))
     x = standardised(images, *pixel_statistics(images))
     return Federation("mnist", x, y, *parts, CLASSES)
 
@@ -91,7 +105,10 @@ def load_mnist(options: MnistOptions, folder: Path | None = None) -> Federation:
 class FashionOptions(PoolOptions):
     """Settings of ``fashion-mnist``; its published seed gives the published number of samples."""
 
-    defaults: ClassVar[Defaults] = {"published": {}, **own_partitions(published.FASHION_CLIENTS)}
+    defaults: ClassVar[Defaults] = {
+        "published": {},
+        **partition_defaults(FASHION_CLIENTS),
+    }
 
     partition: str = "published"
     seed: Seed = 233
@@ -105,7 +122,7 @@ def load_fashion(options: FashionOptions, folder: Path | None = None) -> Federat
     """
     images, labels = read_train_and_test("fashion-mnist", folder, CLASSES)
     y = np.concatenate(labels)
-    parts = _divided(y, options, partial(published.published_fashion, labels[0], labels[1]))
+    parts = _divided(y, options, partial(published_fashion, labels[0], labels[1]))
     x = standardised(images, *pixel_statistics(images[:1]))
     return Federation("fashion-mnist", x, y, *parts, CLASSES)
 
@@ -114,7 +131,10 @@ def load_fashion(options: FashionOptions, folder: Path | None = None) -> Federat
 class FemnistOptions(PoolOptions):
     """Settings of ``femnist``; its published seed gives the published number of samples."""
 
-    defaults: ClassVar[Defaults] = {"published": {}, **own_partitions(published.FEMNIST_CLIENTS)}
+    defaults: ClassVar[Defaults] = {
+        "published": {},
+        **partition_defaults(FEMNIST_CLIENTS),
+    }
 
     partition: str = "published"
     seed: Seed = 748
@@ -134,7 +154,7 @@ def load_femnist(options: FemnistOptions, folder: Path | None = None) -> Federat
     )
     letters = (labels >= FIRST_LETTER) & (labels < FIRST_LETTER + CLASSES)
     y = labels[letters].astype(np.int64) - FIRST_LETTER
-    parts = _divided(y, options, partial(published.published_femnist, y))
+    parts = _divided(y, options, partial(published_femnist, y))
     return Federation("femnist", _upright(images[letters]), y, *parts, CLASSES)
 
 

@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.data.files import UNREADABLE, find, forbidden, opened
+from flexcfl.data.files import UNREADABLE, find, open_file, permission_error
 from flexcfl.errors import DataError
 
 __all__ = [
@@ -45,11 +45,11 @@ FLOOR = 0.001
 def read_idx(path: Path, dimensions: int) -> Bytes:
     """Return the array of a plain or gzip-compressed IDX file of unsigned bytes."""
     try:
-        with opened(path) as stream:
+        with open_file(path) as stream:
             shape = _header(stream, path, dimensions)
             return _body(stream, path, math.prod(shape)).reshape(shape)
     except PermissionError:
-        raise forbidden(path) from None
+        raise permission_error(path) from None
     except (*UNREADABLE, ValueError) as error:  # also sizes, one of them 0, that no array can have
         reason = str(getattr(error, "strerror", None) or error).rstrip(".")
         raise DataError(

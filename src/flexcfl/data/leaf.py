@@ -17,13 +17,13 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from flexcfl.data.federation import Federation
-from flexcfl.data.files import forbidden, is_file, matching
+from flexcfl.data.files import files_matching, is_file, permission_error
 from flexcfl.data.options import FORBID, Count, FolderOptions
 from flexcfl.data.user_data import (
     MOST_CLASSES,
     ClientPart,
     RawExamples,
-    checked,
+    checked_arrays,
     federation_of_parts,
 )
 from flexcfl.errors import DataError
@@ -83,7 +83,7 @@ def load_leaf(options: LeafOptions, folder: Path | None = None) -> Federation:
 
 def _read_users(folder: Path, shape: Shape | None) -> dict[str, RawExamples]:
     """Read the users of all ``*.json`` files of a folder, in the order of the files' names."""
-    files = matching(folder, "*.json")
+    files = files_matching(folder, "*.json")
     if not files:
         raise DataError(
             f"There is no *.json file in '{folder}': a LEAF dataset is a folder that holds the "
@@ -129,7 +129,7 @@ def _content(file: Path) -> dict[str, Any]:
     try:
         content = json.loads(file.read_bytes())
     except PermissionError:
-        raise forbidden(file) from None
+        raise permission_error(file) from None
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"'{file}' cannot be read as JSON ({error}): get it again.") from None
     return content if isinstance(content, dict) else {}
@@ -156,7 +156,7 @@ def _user(where: str, data: object, shape: Shape | None) -> RawExamples:
     y, numbers = _labels(where, data["y"]), _numbers(data["x"])
     if numbers is None or (len(numbers) and numbers.ndim < 2):
         raise _refused(where, "has in 'x' something other than equally long lists of numbers")
-    x, y = checked(RawExamples(where, numbers, y))
+    x, y = checked_arrays(RawExamples(where, numbers, y))
     if 0 in x.shape[1:]:
         raise _refused(where, "has an example without a single number")
     if shape is not None and len(x):

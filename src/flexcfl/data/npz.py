@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pydantic.dataclasses import dataclass
 
 from flexcfl.data.federation import Federation
-from flexcfl.data.files import forbidden, is_file, matching
+from flexcfl.data.files import files_matching, is_file, permission_error
 from flexcfl.data.options import FORBID, FolderOptions, Seed, Share
 from flexcfl.data.user_data import ClientData, RawExamples, SplitOptions, federation_of_clients
 from flexcfl.errors import DataError, reason
@@ -80,7 +80,7 @@ def count_npz(options: NpzOptions) -> int | None:
 
 
 def _files(folder: Path) -> list[Path]:
-    listed = matching(folder, "*.npz")
+    listed = files_matching(folder, "*.npz")
     if listed is None:
         raise DataError(
             f"There is no folder '{folder}': name one with an .npz file for each client, written "
@@ -137,7 +137,7 @@ def _arrays(path: Path, where: str) -> dict[str, NDArray[Any]]:
             known = (*WHOLE, *TRAIN, *TEST)
             return {name: np.asarray(stored[name]) for name in known if name in stored}
     except PermissionError:
-        raise forbidden(path) from None
+        raise permission_error(path) from None
     except Exception as error:  # what is damaged may make zipfile and NumPy raise anything
         raise DataError(
             f"{where} cannot be read as .npz ({reason(error)}): write it again with numpy.savez, "

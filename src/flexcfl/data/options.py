@@ -19,8 +19,8 @@ from flexcfl.settings import short_repr, validated
 
 __all__ = [
     "FORBID",
-    "PARTICULAR",
     "PARTITIONS",
+    "PARTITION_SETTINGS",
     "ByClasses",
     "Count",
     "Defaults",
@@ -32,8 +32,8 @@ __all__ = [
     "PoolOptions",
     "Seed",
     "Share",
-    "divided",
-    "own_partitions",
+    "apply_partition",
+    "partition_defaults",
     "repartition",
 ]
 
@@ -47,7 +47,7 @@ Share: TypeAlias = Annotated[float, Field(gt=0, lt=1)]
 Defaults: TypeAlias = Mapping[str, Mapping[str, float]]
 
 OPTIONS = ("classes_per_client", "concentration", "skew")
-PARTICULAR = ("clients", *OPTIONS, "test_share", "options")
+PARTITION_SETTINGS = ("clients", *OPTIONS, "test_share", "options")
 
 
 @dataclass(frozen=True, config=FORBID)
@@ -133,7 +133,7 @@ PARTITIONS = Registry(
 """Every partition by its name."""
 
 
-def own_partitions(clients: int, skew: float = 2.0, test_share: float = 0.1) -> Defaults:
+def partition_defaults(clients: int, skew: float = 2.0, test_share: float = 0.1) -> Defaults:
     """Return what each of our own partitions takes, with the defaults for one dataset."""
     common = {"clients": clients, "test_share": test_share}
     return {
@@ -172,7 +172,7 @@ class PoolOptions:
                 f"{short_repr(self.partition)}."
             )
         takes = self.takes(self.partition)
-        for name in PARTICULAR:
+        for name in PARTITION_SETTINGS:
             if getattr(self, name) is None:
                 object.__setattr__(self, name, takes.get(name))
             elif name not in takes:
@@ -207,11 +207,11 @@ def repartition(labels: Indices, options: PoolOptions) -> tuple[IndexLists, Inde
     """Divide a pool by a partition that is not published, then each part into train and test."""
     rng = generator(options.seed, "partition")
     taken = options.taken()
-    lists = divided(options.made(), labels, taken["clients"], rng)
+    lists = apply_partition(options.made(), labels, taken["clients"], rng)
     return split(lists, taken["test_share"], rng)
 
 
-def divided(
+def apply_partition(
     partition: Partition, labels: Indices, clients: int, rng: np.random.Generator
 ) -> list[Indices]:
     """Return what a partition gives to each client, once it is known to make sense."""

@@ -24,7 +24,7 @@ from flexcfl.data.client_lists import IndexLists, offsets_of
 from flexcfl.data.federation import Federation
 from flexcfl.data.options import FORBID, Count, Seed, Share
 from flexcfl.data.partition import split
-from flexcfl.data.published import split_as_published
+from flexcfl.data.published_partitions import split_as_published
 from flexcfl.seeds import generator
 
 __all__ = ["ClustersOptions", "SyntheticOptions", "load_clusters", "load_synthetic"]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from flexcfl.data.client_lists import IndexLists, offsets_of
-from flexcfl.data.federation import Federation, strange_label
+from flexcfl.data.federation import Federation, unknown_label_error
 from flexcfl.data.options import FORBID, Seed, Share
 from flexcfl.data.partition import Indices, by_owner, split
 from flexcfl.errors import DataError, DataWarning
@@ -24,12 +24,12 @@ __all__ = [
     "Pair",
     "RawExamples",
     "SplitOptions",
-    "checked",
-    "drawn_to_test",
+    "arrays_that_fit",
+    "checked_arrays",
+    "draw_test_flags",
     "federation_of_clients",
     "federation_of_parts",
     "federation_of_pool",
-    "fitted",
 ]
 
 Flags: TypeAlias = NDArray[np.bool_]
@@ -66,7 +66,7 @@ class ClientData:
     whole: bool = False
 
 
-def checked(examples: RawExamples) -> Pair:
+def checked_arrays(examples: RawExamples) -> Pair:
     """Return examples and labels as a federation has them, or a sentence on what is wrong."""
     where, x, y = examples.where, examples.x, examples.y
     if x.dtype.kind not in NUMERIC or y.dtype.kind not in "iu" or y.ndim != 1 or x.ndim < 1:
@@ -86,7 +86,7 @@ def checked(examples: RawExamples) -> Pair:
     return numbers, y.astype(np.int64, copy=False)
 
 
-def fitted(
+def arrays_that_fit(
     examples: RawExamples, shape: tuple[int, ...], classes: int, wanting: str, table: str = ""
 ) -> Pair:
     """Return examples of that ``shape`` with labels of so many ``classes``.
@@ -95,7 +95,7 @@ def fitted(
     the experiment's ``table`` that asks for this.
     """
     said = {name: f" ({table} {name})" if table else "" for name in ("shape", "classes")}
-    where, (x, y) = examples.where, checked(examples)
+    where, (x, y) = examples.where, checked_arrays(examples)
     if not _alike(x.shape[1:], shape):
         raise DataError(
             f"The data do not fit {wanting}: {where} has examples of shape {x.shape[1:]}, and "
@@ -126,7 +126,7 @@ class SplitOptions:
     seed: Seed = 0
 
 
-def drawn_to_test(
+def draw_test_flags(
     client_of: Indices, division: SplitOptions, among: Sequence[int] | None = None
 ) -> Flags:
     """Return which examples of a pool are to test with, drawn for all clients or for some."""
@@ -204,9 +204,11 @@ def federation_of_clients(
 
 
 def _parts(client: int, own: ClientData) -> Iterator[ClientPart]:
-    yield ClientPart(client, None if own.whole else False, own.train.where, *checked(own.train))
+    yield ClientPart(
+        client, None if own.whole else False, own.train.where, *checked_arrays(own.train)
+    )
     if own.test is not None:
-        yield ClientPart(client, True, own.test.where, *checked(own.test))
+        yield ClientPart(client, True, own.test.where, *checked_arrays(own.test))
 
 
 def federation_of_parts(
@@ -225,7 +227,7 @@ def federation_of_parts(
     test = np.repeat([part.test is True for part in parts], sizes)
     undivided = [part.client for part in parts if part.test is None]
     if undivided:
-        test |= drawn_to_test(client_of, division or SplitOptions(), undivided)
+        test |= draw_test_flags(client_of, division or SplitOptions(), undivided)
     x = np.concatenate([part.x for part in parts if len(part.y)])
     y = np.concatenate([part.y for part in parts])
     return federation_of_pool(name, x, y, client_of, test, clients, classes)
@@ -252,4 +254,4 @@ def _demand_known_labels(parts: Sequence[ClientPart], classes: int | None) -> No
     for part in parts:
         odd = part.y[(part.y < 0) | (part.y >= known)]
         if len(odd):
-            raise strange_label(part.where, odd[0], known)
+            raise unknown_label_error(part.where, odd[0], known)

@@ -12,7 +12,7 @@ from typing import Any
 
 from flexcfl.algorithms import ALGORITHMS, AlgorithmEntry
 from flexcfl.data import DATASETS
-from flexcfl.data.options import PARTICULAR, PoolOptions
+from flexcfl.data.options import PARTITION_SETTINGS, PoolOptions
 from flexcfl.errors import SettingsError, nearest, unknown
 from flexcfl.experiment.arrivals import SETTING
 from flexcfl.experiment.choices import KINDS, NAMED, homes, names, option_names
@@ -221,4 +221,4 @@ def _not_taken(settings: Flat) -> set[str]:
     if not issubclass(dataset.options, PoolOptions):
         return set()
     taken = dataset.options.takes(str(settings[PARTITION]))
-    return {f"data.{key}" for key in set(PARTICULAR) - set(taken)}
+    return {f"data.{key}" for key in set(PARTITION_SETTINGS) - set(taken)}

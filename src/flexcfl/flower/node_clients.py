@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import AfterValidator, ConfigDict, Field
 from pydantic.dataclasses import dataclass as settings
 
-from flexcfl.data.files import cache
+from flexcfl.data.files import cache_folder
 from flexcfl.errors import SettingsError
 from flexcfl.experiment import toml
 from flexcfl.experiment.experiment import Data, Experiment
@@ -124,7 +124,7 @@ def clients_of(heading: OrderHeading, node: NodeSettings) -> NodeClients:
     own = experiment.network.own_files
     prepared = prepare(experiment, _filled(stand_in, node) if own else NO_OBJECTS, late=True)
     clients = node.hosted(prepared.federation.clients)
-    folder = node.memory or cache() / "nodes"
+    folder = node.memory or cache_folder() / "nodes"
     memory = folder / heading.run / f"{zlib.crc32(spans(clients).encode()):08x}"
     secret = secrets.randbits(128) if own else experiment.run.seed
     return NodeClients(prepared, clients, own, secret, memory)

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from flexcfl.data import Federation, IndexLists, from_leaf, npz
 from flexcfl.data.client_lists import offsets_of
-from flexcfl.data.federation import stand_in
-from flexcfl.data.files import barred, forbidden, is_file
+from flexcfl.data.federation import placeholder_federation
+from flexcfl.data.files import is_file, is_forbidden, permission_error
 from flexcfl.data.images import read_idx
-from flexcfl.data.user_data import ClientData, Pair, RawExamples, fitted
+from flexcfl.data.user_data import ClientData, Pair, RawExamples, arrays_that_fit
 from flexcfl.errors import DataError, SettingsError
 from flexcfl.experiment.experiment import Experiment, Network
 from flexcfl.experiment.layers import Layer, merged
@@ -36,7 +36,9 @@ def stand_in_objects(layers: Sequence[Layer]) -> UserObjects:
     if network.clients is None or network.shape is None or network.classes is None:
         return NO_OBJECTS
     name = tables["data"].get("name", "own")
-    return UserObjects(stand_in(str(name), network.clients, network.shape, network.classes))
+    return UserObjects(
+        placeholder_federation(str(name), network.clients, network.shape, network.classes)
+    )
 
 
 def check_not_simulated(experiment: Experiment) -> None:
@@ -77,8 +79,8 @@ def own_federation(path: Path, clients: Ids, like: Federation) -> Federation:
 
 
 def _read(path: Path, clients: Ids, shape: tuple[int, ...]) -> list[ClientData]:
-    if barred(path):
-        raise forbidden(path)
+    if is_forbidden(path):
+        raise permission_error(path)
     if is_file(path):
         return [_read_npz(path)]
     if not path.is_dir():
@@ -95,7 +97,7 @@ def _read(path: Path, clients: Ids, shape: tuple[int, ...]) -> list[ClientData]:
 
 
 def _fitting(examples: RawExamples, like: Federation) -> Pair:
-    return fitted(examples, like.shape, like.classes, "the experiment", "[network]")
+    return arrays_that_fit(examples, like.shape, like.classes, "the experiment", "[network]")
 
 
 def _nothing(like: Federation) -> Pair:

@@ -13,7 +13,7 @@ from flwr.serverapp import Grid, ServerApp
 from rich.console import Console
 
 from flexcfl.data.describe import UNKNOWN, LabelSkew
-from flexcfl.data.federation import stand_in
+from flexcfl.data.federation import placeholder_federation
 from flexcfl.errors import SettingsError
 from flexcfl.experiment import toml
 from flexcfl.experiment.experiment import Experiment
@@ -111,7 +111,7 @@ class FlowerHosting:
             discovery.shape = (settings.clients, settings.shape, settings.classes)
         found = discovery.wait(_heading(experiment), settings.nodes or 1, settings.patience)
         assert discovery.shape is not None  # as at least one node is there
-        federation = stand_in(experiment.data.name, *discovery.shape)
+        federation = placeholder_federation(experiment.data.name, *discovery.shape)
         prepared = prepare(experiment, elsewhere=federation)
         run, planned = experiment.run, prepared.cohorts.arrival
         roster = Roster(run.seed, planned, run.cohort, run.cohorts)

@@ -20,9 +20,9 @@ from flexcfl.record.lifecycle import check_run, claimed, is_finished
 from flexcfl.record.lock import locked
 from flexcfl.record.places import check_free, command
 from flexcfl.record.tables import ROUNDS
-from flexcfl.report.terminal.progress import shown
-from flexcfl.report.terminal.results import results
-from flexcfl.report.terminal.settings import Rows, settings, show, sizes
+from flexcfl.report.terminal.round_progress import show_rounds
+from flexcfl.report.terminal.run_results import result_rows
+from flexcfl.report.terminal.setting_rows import Rows, print_rows, resolved_rows, size_rows
 from flexcfl.runner.callbacks import Callback, remark
 from flexcfl.runner.execute import View, execute
 from flexcfl.runner.hosting import SIMULATED, Hosting
@@ -66,7 +66,7 @@ def conduct(
         claim = claimed(out, resolved.experiment, hosting.beside)
         with claim as path, _going_on(path, console, stoppable) as stop:
             run = execute(prepared, view, RunFolder(path), stop, None, hosting, callbacks)
-    show(results(run), console)
+    print_rows(result_rows(run), console)
     return run
 
 
@@ -98,8 +98,8 @@ def resume(
         with found.trusted(), _going_on(path, console, stoppable) as stop:
             view = _view(prepared, console, found.number)
             run = execute(prepared, view, RunFolder(path), stop, found, hosting, callbacks)
-            rows = results(run)
-    show(rows, console)
+            rows = result_rows(run)
+    print_rows(rows, console)
     return run
 
 
@@ -116,16 +116,16 @@ def _said(file: Path, own: UserObjects) -> dict[str, Any]:
 def _prepared(
     resolved: Resolved, file: Path | None, own: UserObjects, console: Console, hosting: Hosting
 ) -> Prepared:
-    show(settings(resolved, file), console)
+    print_rows(resolved_rows(resolved, file), console)
     with loading(console, hosting.waiting):
         prepared = hosting.prepare(resolved.experiment, own)
-    show(sizes_of(prepared, hosting.sizes(prepared)), console)
+    print_rows(sizes_of(prepared, hosting.sizes(prepared)), console)
     return prepared
 
 
 def sizes_of(prepared: Prepared, held: str) -> Rows:
     """Return how large everything is; ``held`` is what is known of the data."""
-    return sizes(
+    return size_rows(
         prepared.federation.clients,
         prepared.engine.parameters,
         prepared.memory,
@@ -137,12 +137,12 @@ def sizes_of(prepared: Prepared, held: str) -> Rows:
 
 def _view(prepared: Prepared, console: Console, before: int = 0) -> View:
     total = prepared.experiment.run.rounds
-    return partial(shown, total=total, console=console, before=before)
+    return partial(show_rounds, total=total, console=console, before=before)
 
 
 def _show_restored(found: Restored, prepared: Prepared, console: Console) -> None:
     after = f"after round {found.number} of {prepared.experiment.run.rounds}"
-    show({"resumed": Text(after if found.number else "from the start")}, console)
+    print_rows({"resumed": Text(after if found.number else "from the start")}, console)
     for each in found.remarks:
         remark(each)
 

@@ -14,7 +14,7 @@ from safetensors.numpy import load as tensors
 
 from flexcfl import disk
 from flexcfl.data import Federation
-from flexcfl.data.federation import stand_in
+from flexcfl.data.federation import placeholder_federation
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.experiment import Experiment
 from flexcfl.experiment.experiment import Tables as Settings
@@ -29,7 +29,7 @@ from flexcfl.record.places import command
 from flexcfl.record.reading import check_whole, contents
 from flexcfl.record.record import Record
 from flexcfl.record.summary import Summary
-from flexcfl.report.terminal.results import results
+from flexcfl.report.terminal.run_results import result_rows
 from flexcfl.runner import artifacts
 from flexcfl.runner.hosting import single_client
 from flexcfl.runner.prepare import Prepared
@@ -79,7 +79,7 @@ def load(folder: str | Path, *, model: "str | Callable[[], nn.Module] | None" = 
         read = contents(path)
         _check(read, path, model)
         run = _run(read, path, model)
-        results(run)  # what cannot be shown is no run
+        result_rows(run)  # what cannot be shown is no run
         run.clustering  # noqa: B018
     return run
 
@@ -144,7 +144,9 @@ def _blank(summary: Summary) -> Federation:
     """Return a federation of one client with one blank example."""
     if prod(summary["shape"]) > MOST_NUMBERS:
         raise ValueError(f"{SUMMARY}: shape")
-    return stand_in(summary["dataset"], 1, tuple(summary["shape"]), summary["classes"])
+    return placeholder_federation(
+        summary["dataset"], 1, tuple(summary["shape"]), summary["classes"]
+    )
 
 
 def _experiment(tables: Settings, own: Sequence[str], blank: Federation) -> Experiment:

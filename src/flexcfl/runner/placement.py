@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from flexcfl import seeds
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import Federation
-from flexcfl.data.user_data import Pair, RawExamples, fitted
+from flexcfl.data.user_data import Pair, RawExamples, arrays_that_fit
 from flexcfl.errors import DataError, SettingsError
 from flexcfl.experiment.experiment import RunSettings
 from flexcfl.protocol import NO_GROUP, Evaluate, Ids, Serving
@@ -125,7 +125,9 @@ def _test(run: Run, x: ArrayLike | None, y: ArrayLike | None) -> Pair | None:
 
 def _examples(run: Run, x: ArrayLike, y: ArrayLike, what: str) -> Pair:
     examples = RawExamples(f"The newcomer ({what})", np.asarray(x), np.asarray(y))
-    pair = fitted(examples, tuple(run.summary["shape"]), run.summary["classes"], "the model")
+    pair = arrays_that_fit(
+        examples, tuple(run.summary["shape"]), run.summary["classes"], "the model"
+    )
     if not len(pair[1]):
         raise DataError(f"{examples.where} has no example: give at least one.")
     return pair

@@ -155,9 +155,9 @@ class Run(Record):
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows of the run."""
-        from flexcfl.report.terminal.results import html  # which needs this module
+        from flexcfl.report.terminal.run_results import result_html  # which needs this module
 
-        return html(self)
+        return result_html(self)
 
     def __repr__(self) -> str:
         names = [self.summary[key] for key in ("algorithm", "dataset", "model")]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from flexcfl.data import PartitionEntry
-from flexcfl.data.options import Partition, divided
+from flexcfl.data.options import Partition, apply_partition
 from flexcfl.errors import DataError
 from flexcfl.testing.check import demand, demand_options
 
@@ -32,13 +32,15 @@ def _every_client_has_examples_and_none_has_another_ones(subject: PartitionSubje
     """There is a list for each client, which is not empty, and no example is in two of them."""
     for clients in (5, 7, 50):
         try:
-            divided(subject.made(), LABELS, clients, np.random.default_rng(1))
+            apply_partition(subject.made(), LABELS, clients, np.random.default_rng(1))
         except DataError as error:
             raise AssertionError(str(error)) from None
 
 
 def _it_depends_on_labels_clients_and_draws_alone(subject: PartitionSubject) -> None:
-    one, other = (divided(subject.made(), LABELS, 7, np.random.default_rng(1)) for _ in range(2))
+    one, other = (
+        apply_partition(subject.made(), LABELS, 7, np.random.default_rng(1)) for _ in range(2)
+    )
     alike = all(map(np.array_equal, one, other))
     demand(alike, "Two partitions with the same seed differ: draw from the rng that is given.")
 

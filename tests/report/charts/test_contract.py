@@ -13,7 +13,7 @@ from flexcfl.algorithms import ALGORITHMS
 from flexcfl.errors import SettingsError
 from flexcfl.record.reading import read
 from flexcfl.record.record import Record
-from flexcfl.report.charts import NEEDED, OF_METHODS, OF_RUN, Chart, chart, of_run
+from flexcfl.report.charts import NEEDED, OF_METHODS, OF_RUN, Chart, chart, charts_of_run
 from flexcfl.report.charts.palette import (
     COLOURS,
     DARK,
@@ -22,7 +22,7 @@ from flexcfl.report.charts.palette import (
     NEUTRAL,
     PALE,
     SEQUENCE,
-    of_group,
+    group_colour,
 )
 from tests.report.charts.constructed import NONE, members, record, table
 from tests.report.colours import PAPER, contrast, distance
@@ -37,7 +37,7 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 
 def drawn(run: Record) -> list[Chart]:
-    return [*(of([run]) for of in OF_METHODS.values()), *of_run(run)]
+    return [*(of([run]) for of in OF_METHODS.values()), *charts_of_run(run)]
 
 
 def check(each: Chart) -> None:
@@ -78,13 +78,13 @@ def test_charts_are_known_by_their_names(run: Record) -> None:
 
 def test_a_real_run_has_all_charts(tmp_path_factory: pytest.TempPathFactory) -> None:
     run = read(made(tmp_path_factory, "flexcfl"))
-    assert [each.name for each in of_run(run)] == list(OF_RUN)
-    assert next(colours(of_run(run)[0].figure))  # so that looking for colours finds any
+    assert [each.name for each in charts_of_run(run)] == list(OF_RUN)
+    assert next(colours(charts_of_run(run)[0].figure))  # so that looking for colours finds any
 
 
 def test_what_a_run_does_not_have_is_not_drawn_and_told_if_asked_for() -> None:
     bare = record()
-    assert {each.name for each in of_run(bare)} == set(OF_RUN) - set(NEEDED) - {"flows"}
+    assert {each.name for each in charts_of_run(bare)} == set(OF_RUN) - set(NEEDED) - {"flows"}
     for name in NEEDED:
         with pytest.raises(SettingsError, match=f"This run has no chart '{name}': "):
             chart(name, [bare])
@@ -131,7 +131,7 @@ def test_of_very_many_groups_the_busiest_are_shown_between_which_clients_moved()
 
 
 def test_every_colour_has_one_for_dark_paper() -> None:
-    groups = {of_group(group) for group in range(100)}
+    groups = {group_colour(group) for group in range(100)}
     assert {*COLOURS, *groups, *SEQUENCE, MARK, NEUTRAL} <= set(DARK)
     assert len(groups) == 21
     assert all(re.fullmatch("#[0-9A-F]{6}", each) for pair in DARK.items() for each in pair)
@@ -143,7 +143,7 @@ def test_lines_stand_out_from_the_paper_and_from_each_other(theme: str) -> None:
         return DARK.get(colour, colour) if theme == "dark" else colour
 
     lines = [shown(colour) for colour in COLOURS]
-    groups = [shown(of_group(group)) for group in range(21)]
+    groups = [shown(group_colour(group)) for group in range(21)]
     assert {c: contrast(c, PAPER[theme]) for c in [*lines, *groups]} == {
         c: pytest.approx(max(contrast(c, PAPER[theme]), 3)) for c in [*lines, *groups]
     }

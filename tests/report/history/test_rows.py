@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from flexcfl.errors import SettingsError
 from flexcfl.record.summary import FIGURES
 from flexcfl.report.history import RunRow
-from flexcfl.report.history.rows import asked_for, by_time, matching, ordered
-from flexcfl.report.terminal.settings import plain
+from flexcfl.report.history.rows import keys_in, matching_rows, newest_first, sorted_rows
+from flexcfl.report.terminal.setting_rows import value_text
 from tests.report.history.rows import DRAWN, KEYS, ROWS
 
 RUN = RunRow(
@@ -34,7 +34,7 @@ RUN = RunRow(
 
 
 def holds(word: str, row: RunRow = RUN) -> bool:
-    return matching([row], [word]) == [row]
+    return matching_rows([row], [word]) == [row]
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,9 @@ def test_a_runs_own_setting_always_keeps_it(row: RunRow, data: st.DataObject) ->
     key = data.draw(st.sampled_from(sorted(row.settings)))
     value = row.settings[key]
     # Around a value there may be spaces, so that none within it can be told from them.
-    assume(plain(value) == plain(value).strip())
-    assert holds(f"{key}={plain(value)}", row)
-    assert not holds(f"{key}!={plain(value)}", row)
+    assume(value_text(value) == value_text(value).strip())
+    assert holds(f"{key}={value_text(value)}", row)
+    assert not holds(f"{key}!={value_text(value)}", row)
 
 
 @given(row=ROWS, data=st.data())
@@ -95,8 +95,8 @@ SIGNS = ("=", "!=", "<", "<=", ">", ">=")
 def test_a_condition_and_its_opposite_divide_the_runs_that_have_a_figure(
     rows: list[RunRow], bound: float
 ) -> None:
-    above = matching(rows, [f"best>={bound!r}"])
-    below = matching(rows, [f"best<{bound!r}"])
+    above = matching_rows(rows, [f"best>={bound!r}"])
+    below = matching_rows(rows, [f"best<{bound!r}"])
     having = [row for row in rows if row.figures["best"] is not None]
     assert len(above) + len(below) == len(having)
     assert [row for row in having if row in above] == above
@@ -133,7 +133,7 @@ def test_every_setting_can_be_asked_for_whether_a_run_has_it_or_not() -> None:
 
 
 def test_keys_that_are_asked_for_have_the_names_of_columns() -> None:
-    assert asked_for(["algorithm.name=x", "best>=1", "best<2"], "-loss") == [
+    assert keys_in(["algorithm.name=x", "best>=1", "best<2"], "-loss") == [
         *("algorithm", "best", "loss"),
     ]
 
@@ -154,7 +154,7 @@ def known(rows: list[RunRow], key: str) -> list[Any]:
 def test_every_run_stays_and_those_without_a_value_are_last(
     rows: list[RunRow], key: str, reverse: bool
 ) -> None:
-    found = ordered(rows, key, reverse)
+    found = sorted_rows(rows, key, reverse)
     assert sorted(map(id, found)) == sorted(map(id, rows))
     lacking = [not has(row.value(key)) for row in found]
     assert lacking == sorted(lacking)
@@ -164,8 +164,8 @@ def test_every_run_stays_and_those_without_a_value_are_last(
 def test_the_order_is_stable_and_ordering_again_changes_nothing(
     rows: list[RunRow], key: str, reverse: bool
 ) -> None:
-    found = ordered(rows, key, reverse)
-    assert list(map(id, ordered(found, key, reverse))) == list(map(id, found))
+    found = sorted_rows(rows, key, reverse)
+    assert list(map(id, sorted_rows(found, key, reverse))) == list(map(id, found))
     for value in {repr(row.value(key)) for row in rows}:
         alike = [id(row) for row in rows if repr(row.value(key)) == value]
         assert [id(row) for row in found if repr(row.value(key)) == value] == alike
@@ -176,18 +176,18 @@ def test_the_order_does_not_depend_on_how_runs_came(
     data: st.DataObject, rows: list[RunRow], key: str
 ) -> None:
     other = data.draw(st.permutations(rows))
-    assert known(ordered(rows, key), key) == known(ordered(other, key), key)
+    assert known(sorted_rows(rows, key), key) == known(sorted_rows(other, key), key)
 
 
 @given(LISTS, ANY)
 def test_a_dash_is_the_other_way_round_and_twice_is_none(rows: list[RunRow], key: str) -> None:
-    assert ordered(rows, f"-{key}") == ordered(rows, key, reverse=True)
-    assert ordered(rows, f"-{key}", reverse=True) == ordered(rows, key)
+    assert sorted_rows(rows, f"-{key}") == sorted_rows(rows, key, reverse=True)
+    assert sorted_rows(rows, f"-{key}", reverse=True) == sorted_rows(rows, key)
 
 
 @given(LISTS, st.sampled_from(DRAWN))
 def test_the_best_comes_first(rows: list[RunRow], key: str) -> None:
-    values = known(ordered(rows, key), key)
+    values = known(sorted_rows(rows, key), key)
     assert values == sorted(values, reverse=FIGURES[key].high)
 
 
@@ -199,6 +199,6 @@ def test_what_is_better() -> None:
 
 @given(LISTS)
 def test_the_newest_comes_first(rows: list[RunRow]) -> None:
-    times = [row.when for row in by_time(rows)]
+    times = [row.when for row in newest_first(rows)]
     assert times == sorted(times, reverse=True)
-    assert [row.when for row in ordered(rows, "when")] == times
+    assert [row.when for row in sorted_rows(rows, "when")] == times

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import flexcfl
 from flexcfl.errors import SettingsError
 from flexcfl.report.history import RunDetails, details, difference, runs
-from flexcfl.report.history.details_view import BLOCKS, PLAIN, rows, sparkline
+from flexcfl.report.history.details_view import BLOCKS, PLAIN, detail_rows, sparkline
 from tests.report.folders import construct
 from tests.report.runs import ROUNDS, copied, made
 
@@ -25,7 +25,7 @@ HOSTILE = "\x1b[2J[red]\x07\u202e"
 
 def words(run: RunDetails, width: int = 80, ascii_only: bool = False) -> str:
     """Return all that is said of a run."""
-    sections = rows(run, width, ascii_only)
+    sections = detail_rows(run, width, ascii_only)
     return "\n".join(
         f"{name} {text.plain}" for section in sections for name, text in section.items()
     )

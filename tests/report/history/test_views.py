@@ -12,7 +12,7 @@ from rich.console import Console
 
 from flexcfl.report.history import RunRow, details, difference, runs
 from flexcfl.report.history.diff import DiffView
-from flexcfl.report.history.list_view import COLUMNS, ListView, cell
+from flexcfl.report.history.list_view import COLUMNS, ListView, cell_text
 from tests.report.folders import construct
 from tests.report.history.rows import ROWS
 
@@ -39,7 +39,7 @@ def drawn(shown: object, width: int = 10_000, terminal: bool = True) -> list[str
 
 def fits(line: str, width: int, rows: Sequence[RunRow]) -> bool:
     """Whether a line fits, or holds nothing but one piece that may be copied."""
-    pieces = {cell(row, name) for row in rows for name in [*COLUMNS, "loss", "mine.option"]}
+    pieces = {cell_text(row, name) for row in rows for name in [*COLUMNS, "loss", "mine.option"]}
     alone = line.strip().removesuffix(",")
     return cell_len(line) <= width or alone in {piece.strip().removesuffix(",") for piece in pieces}
 

@@ -14,8 +14,8 @@ from flexcfl.experiment.layers import Layer
 from flexcfl.experiment.objects import UserObjects
 from flexcfl.experiment.resolve import resolve
 from flexcfl.record.tables import ROUNDS
-from flexcfl.report.terminal.results import results
-from flexcfl.report.terminal.settings import settings
+from flexcfl.report.terminal.run_results import result_rows
+from flexcfl.report.terminal.setting_rows import resolved_rows
 from flexcfl.runner.conduct import sizes_of
 from flexcfl.runner.prepare import Prepared, prepare
 from flexcfl.runner.result import Run
@@ -30,7 +30,7 @@ def run(blobs: Federation) -> Run:
 
 
 def shown(run: Run) -> dict[str, str]:
-    return {name: text.plain for name, text in results(run).items()}
+    return {name: text.plain for name, text in result_rows(run).items()}
 
 
 def summarised(run: Run, **changes: Any) -> Run:
@@ -127,9 +127,9 @@ def test_groups_are_shown_by_their_sizes_and_worth(
 
 def test_arrivals_are_shown_as_they_could_be_typed() -> None:
     table = {"arrivals": [{"round": 5, "share": 0.2}, {"round": 9, "share": 0.1}]}
-    rows = settings(resolve([Layer("file", {"data": table})]), None)
+    rows = resolved_rows(resolve([Layer("file", {"data": table})]), None)
     assert "arrivals [{round=5,share=0.2},{round=9,share=0.1}] (file)" in rows["data"].plain
-    assert "arrivals" not in settings(resolve([]), None)["data"].plain
+    assert "arrivals" not in resolved_rows(resolve([]), None)["data"].plain
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from flexcfl.protocol import Serving
 from flexcfl.record.tables import ROUNDS, Round, RoundFigures
-from flexcfl.report.terminal.progress import shown
+from flexcfl.report.terminal.round_progress import show_rounds
 
 
 def rounds(total: int, every: int = 1, placed: Sequence[int] = ()) -> Iterator[Round]:
@@ -34,7 +34,7 @@ def screen(*, terminal: bool, width: int = 80) -> Console:
 
 def seen(total: int, every: int = 1, *, terminal: bool, width: int = 80) -> str:
     console = screen(terminal=terminal, width=width)
-    handed_on = list(shown(rounds(total, every), total, console))
+    handed_on = list(show_rounds(rounds(total, every), total, console))
     assert [done.figures.round for done in handed_on] == list(range(1, total + 1))
     return written(console)
 
@@ -48,7 +48,7 @@ def test_something_is_seen_before_the_first_round_is_done(terminal: bool, sign: 
         at_first.append(written(console))
         yield from rounds(1)
 
-    list(shown(slow(), 300, console))
+    list(show_rounds(slow(), 300, console))
     assert sign in at_first[0]
 
 
@@ -63,13 +63,13 @@ def test_the_time_left_is_told_where_a_round_takes_minutes() -> None:
             now += 75
             yield done
 
-    list(shown(slow(), 20, console))
+    list(show_rounds(slow(), 20, console))
     assert "0:20:00 left" in written(console).split("\r")[-1]
 
 
 def test_a_quiet_console_leaves_what_others_print_alone(capsys: pytest.CaptureFixture[str]) -> None:
     console = Console(quiet=True, force_terminal=True)
-    for done in shown(rounds(2), 2, console):
+    for done in show_rounds(rounds(2), 2, console):
         print(f"mine {done.figures.round}")  # noqa: T201
     assert capsys.readouterr().out == "mine 1\nmine 2\n"
 
@@ -104,14 +104,14 @@ def test_a_round_that_was_not_evaluated_shows_no_accuracy() -> None:
 def test_until_all_are_placed_their_number_stands_in_for_the_accuracy() -> None:
     placed = [240, 1000, 800]
     console = screen(terminal=False)
-    list(shown(rounds(3, placed=placed), 3, console))
+    list(show_rounds(rounds(3, placed=placed), 3, console))
     assert written(console).splitlines()[1:] == [
         "round 1/3  placed 240/1000  loss 0.250",
         "round 2/3  accuracy 66.7%  loss 0.250",
         "round 3/3  placed 800/1000  loss 0.250",
     ]
     bar = screen(terminal=True)
-    list(shown(rounds(3, placed=placed), 3, bar))
+    list(show_rounds(rounds(3, placed=placed), 3, bar))
     assert "placed 800/1000" in written(bar).split("\r")[-1]
     assert "accuracy" not in written(bar).split("\r")[-1]
 

@@ -29,9 +29,9 @@ from flexcfl.record.folder import EXPERIMENT
 from flexcfl.record.lifecycle import is_finished
 from flexcfl.record.lock import locked
 from flexcfl.record.tables import RoundFigures
-from flexcfl.report.terminal.progress import shown
-from flexcfl.report.terminal.results import results
-from flexcfl.report.terminal.settings import settings, show
+from flexcfl.report.terminal.round_progress import show_rounds
+from flexcfl.report.terminal.run_results import result_rows
+from flexcfl.report.terminal.setting_rows import print_rows, resolved_rows
 from flexcfl.runner.conduct import loading, sizes_of
 from flexcfl.runner.loading import load
 from flexcfl.runner.prepare import Prepared, prepare
@@ -135,12 +135,12 @@ def _hold(
             before = federation.begin()
         if config.get("resume"):
             after = f"after round {before} of {total}" if before else "from the start"
-            show({"resumed": Text(after)}, console)
+            print_rows({"resumed": Text(after)}, console)
         rounds = (_Followed(each, prepared.cohorts) for each in federation.rounds())
-        for _ in shown(rounds, total, console, before):
+        for _ in show_rounds(rounds, total, console, before):
             pass
     forget(path)
-    show(results(load(path)), console)
+    print_rows(result_rows(load(path)), console)
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ def _prepared(resolved: Resolved, file: Path | None, console: Console) -> Prepar
             "of 'flexcfl federate' parts of a known dataset: leave clients, shape and classes "
             "out, or start nodes as docs/flower.md says."
         )
-    show(settings(resolved, file), console)
+    print_rows(resolved_rows(resolved, file), console)
     with loading(console, "Loading the data and the model"):
         prepared = prepare(experiment)
     clients = prepared.federation.clients
@@ -206,7 +206,7 @@ def _prepared(resolved: Resolved, file: Path | None, console: Console) -> Prepar
             f"{nodes} nodes are more than the {clients} clients of '{experiment.data.name}': "
             "lower --nodes."
         )
-    show(sizes_of(prepared, f"{nodes:,} node{'' if nodes == 1 else 's'}"), console)
+    print_rows(sizes_of(prepared, f"{nodes:,} node{'' if nodes == 1 else 's'}"), console)
     return prepared
 
 

@@ -49,7 +49,7 @@ def chart(name: str, records: Sequence[Record]) -> Chart:
     return OF_RUN[name](records[0])
 
 
-def of_run(record: Record) -> list[Chart]:
+def charts_of_run(record: Record) -> list[Chart]:
     """Return all charts that there are of a run; of a single group none has moved elsewhere."""
     there = [name for name in OF_RUN if name not in NEEDED or _has(record, name)]
     if record.group_count < 2:

@@ -7,8 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexcfl.record.record import Record, by_method, measured
-from flexcfl.report.charts.figure import Chart, axis, layout, listed, percent, plain, rounds_axis
-from flexcfl.report.charts.palette import faded, of_method
+from flexcfl.report.charts.figure import (
+    Chart,
+    axis,
+    escaped,
+    json_numbers,
+    layout,
+    percent,
+    rounds_axis,
+)
+from flexcfl.report.charts.palette import method_style, with_opacity
 
 __all__ = ["accuracy", "discrepancy", "loss", "over_seeds", "traffic"]
 
@@ -54,7 +62,7 @@ def traffic(records: Sequence[Record]) -> Chart:
         sent = np.cumsum(_mean(runs, "down_bytes") + _mean(runs, "up_bytes")) / 1e6
         reached = 100 * _mean(runs, "accuracy")
         known = ~np.isnan(reached)
-        data.append(_line(method, place, listed(sent[known]), listed(reached[known])))
+        data.append(_line(method, place, json_numbers(sent[known]), json_numbers(reached[known])))
     text = "Traffic is the bytes of the algorithm's own messages, both ways, means over the seeds."
     shown = layout(xaxis=axis("megabytes sent", rangemode="tozero"), yaxis=_percents(data))
     columns = ("method", "megabytes", "accuracy_percent")
@@ -75,7 +83,7 @@ def _lines(records: Sequence[Record], column: str, scale: float = 1) -> list[dic
     data = []
     for place, (method, runs) in enumerate(by_method(records).items()):
         numbers, *values = over_seeds(scale * _stacked(runs, column))
-        x, (low, mean, high) = numbers.tolist(), map(listed, values)
+        x, (low, mean, high) = numbers.tolist(), map(json_numbers, values)
         line = _line(method, place, x, mean)
         if len(runs) > 1:
             data.append(_band(method, place, x, low, high))
@@ -102,19 +110,19 @@ def _band(
         "x": [*x, *x[::-1]],
         "y": [*high, *low[::-1]],
         "fill": "toself",
-        "fillcolor": faded(of_method(place)[0], BAND),
+        "fillcolor": with_opacity(method_style(place)[0], BAND),
         "line": {"width": 0},
         "mode": "lines",
         "hoverinfo": "skip",
         "showlegend": False,
-        "legendgroup": plain(method),
+        "legendgroup": escaped(method),
         "meta": method,
-        "name": f"{plain(method)}, lowest and highest",
+        "name": f"{escaped(method)}, lowest and highest",
     }
 
 
 def _line(method: str, place: int, x: list[Any], y: list[Any]) -> dict[str, Any]:
-    colour, dash = of_method(place)
+    colour, dash = method_style(place)
     return {
         "type": "scatter",
         "x": x,
@@ -122,8 +130,8 @@ def _line(method: str, place: int, x: list[Any], y: list[Any]) -> dict[str, Any]
         "mode": "lines" if len(x) > 1 else "markers",
         "line": {"color": colour, "width": 2, "dash": dash},
         "marker": {"color": colour, "size": 8},
-        "name": plain(method),
-        "legendgroup": plain(method),
+        "name": escaped(method),
+        "legendgroup": escaped(method),
         "meta": method,
     }
 

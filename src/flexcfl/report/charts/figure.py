@@ -12,11 +12,11 @@ __all__ = [
     "Chart",
     "axis",
     "client_axis",
-    "counted",
+    "count_axis",
+    "escaped",
+    "json_numbers",
     "layout",
-    "listed",
     "percent",
-    "plain",
     "rounds_axis",
 ]
 
@@ -70,7 +70,7 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
     return {"title": {"text": title}, "zeroline": False, **more}
 
 
-def counted(title: str, most: float, **more: Any) -> dict[str, Any]:
+def count_axis(title: str, most: float, **more: Any) -> dict[str, Any]:
     """Return an axis of whole numbers, the largest being ``most``, without ticks in between."""
     return axis(title, **({"dtick": 1} if most <= FEW else {}), **more)
 
@@ -83,22 +83,22 @@ def client_axis(title: str, **more: Any) -> dict[str, Any]:
 
 def rounds_axis(total: int) -> dict[str, Any]:
     """Return an axis with room for all rounds, also for those that are still to come."""
-    return counted("round", total, range=[0, total + 1])
+    return count_axis("round", total, range=[0, total + 1])
 
 
-def plain(text: str) -> str:
+def escaped(text: str) -> str:
     """Return a name such that Plotly shows it as it is: it takes some tags for markup.
 
-    >>> plain("<b>")
+    >>> escaped("<b>")
     '&lt;b&gt;'
     """
     return escape(text, quote=False)
 
 
-def listed(values: NDArray[Any], digits: int = 6) -> list[Any]:
+def json_numbers(values: NDArray[Any], digits: int = 6) -> list[Any]:
     """Return numbers as JSON knows them, with so many significant digits, None for no number.
 
-    >>> listed(np.array([0.123456789, np.nan, np.inf]))
+    >>> json_numbers(np.array([0.123456789, np.nan, np.inf]))
     [0.123457, None, None]
     """
     if values.dtype.kind != "f":

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from flexcfl.data.describe import arranged
+from flexcfl.data.describe import sorted_by_labels
 from flexcfl.protocol import Ids
 from flexcfl.record.record import Record
 from flexcfl.record.tables import Columns
@@ -13,14 +13,14 @@ from flexcfl.report.charts.figure import (
     Chart,
     axis,
     client_axis,
-    counted,
+    count_axis,
+    escaped,
+    json_numbers,
     layout,
-    listed,
     percent,
-    plain,
     rounds_axis,
 )
-from flexcfl.report.charts.palette import SEQUENCE, faded, of_group
+from flexcfl.report.charts.palette import SEQUENCE, group_colour, with_opacity
 
 __all__ = ["accuracies", "founders", "labels", "sizes"]
 
@@ -33,7 +33,7 @@ def accuracies(record: Record) -> Chart:
     """Return the accuracy of every group over rounds, in percent."""
     measured = _measured(record)
     data = [
-        {**_line(group, table), "y": listed(100 * table["accuracy"])}
+        {**_line(group, table), "y": json_numbers(100 * table["accuracy"])}
         for group, table in _by_group(measured)
     ]
     shown = layout(
@@ -52,16 +52,16 @@ def sizes(record: Record) -> Chart:
     data = [
         {
             **_line(group, table),
-            "y": listed(table["clients"]),
+            "y": json_numbers(table["clients"]),
             "stackgroup": "clients",
-            "fillcolor": faded(of_group(group), 0.6),
-            "line": {"color": of_group(group), "width": 0.5},
+            "fillcolor": with_opacity(group_colour(group), 0.6),
+            "line": {"color": group_colour(group), "width": 0.5},
         }
         for group, table in _by_group(record.groups)
     ]
     shown = layout(
         xaxis=rounds_axis(record.total),
-        yaxis=counted("clients", record.clients, rangemode="tozero"),
+        yaxis=count_axis("clients", record.clients, rangemode="tozero"),
         hovermode="x unified",
     )
     ends = _in_words(record.groups, "clients", "{:.0f}".format)
@@ -89,8 +89,8 @@ def _line(group: int, table: Columns) -> dict[str, Any]:
         "type": "scatter",
         "x": table["round"].tolist(),
         "mode": "lines" if len(table["round"]) > 1 else "markers",
-        "line": {"color": of_group(group), "width": 2},
-        "marker": {"color": of_group(group)},
+        "line": {"color": group_colour(group), "width": 2},
+        "marker": {"color": group_colour(group)},
         "name": f"group {group}",
     }
 
@@ -126,14 +126,14 @@ def founders(record: Record) -> Chart:
 def labels(record: Record) -> Chart:
     """Return which share of its examples each client has of each class, at the start."""
     known, counts = _counts(record)
-    order = arranged(counts, MOST_CLIENTS)
+    order = sorted_by_labels(counts, MOST_CLIENTS)
     shares = counts[order] / np.maximum(counts[order].sum(axis=1, keepdims=True), 1)
     data = [
         {
             "type": "heatmap",
-            "x": [plain(record.name_of(client)) for client in known[order].tolist()],
+            "x": [escaped(record.name_of(client)) for client in known[order].tolist()],
             "y": [f"{label}" for label in range(counts.shape[1])],
-            "z": [listed(line, 3) for line in 100 * shares.T],
+            "z": [json_numbers(line, 3) for line in 100 * shares.T],
             "zmin": 0,
             "zmax": 100,
             "colorscale": [[place, colour] for place, colour in enumerate(SEQUENCE)],
@@ -164,12 +164,12 @@ def _points(record: Record, axes: list[str], group: int) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "markers",
-        "x": listed(x),
-        "y": listed(y),
-        "text": [f"client {plain(record.name_of(client))}" for client in clients],
+        "x": json_numbers(x),
+        "y": json_numbers(y),
+        "text": [f"client {escaped(record.name_of(client))}" for client in clients],
         "customdata": [[record.name_of(client)] for client in clients],
         "hovertemplate": "%{text}<extra></extra>",
-        "marker": {"color": of_group(group), "size": 9, "opacity": 0.8},
+        "marker": {"color": group_colour(group), "size": 9, "opacity": 0.8},
         "name": f"group {group}",
     }
 

@@ -11,10 +11,10 @@ from flexcfl.report.charts.figure import (
     Chart,
     axis,
     client_axis,
-    counted,
+    count_axis,
+    escaped,
+    json_numbers,
     layout,
-    listed,
-    plain,
     rounds_axis,
 )
 from flexcfl.report.charts.palette import (
@@ -24,8 +24,8 @@ from flexcfl.report.charts.palette import (
     NEUTRAL,
     PALE,
     SHADE,
-    faded,
-    of_group,
+    group_colour,
+    with_opacity,
 )
 
 __all__ = ["MOST", "changes", "flows", "moves"]
@@ -42,14 +42,14 @@ def moves(record: Record) -> Chart:
     changes = changes_of(record)
     order = _clients_in_order(changes, record.clients)
     groups = group_matrix(record, order)
-    names = [plain(record.name_of(client)) for client in order.tolist()]
+    names = [escaped(record.name_of(client)) for client in order.tolist()]
     rounds = list(range(groups.shape[1]))
     data = [_group_heatmap(groups, rounds, names)]
     marks = _marks(record, order)
     if marks.any():
         data.append(_shift_heatmap(marks, groups != NO_GROUP, rounds, names))
     shown = layout(
-        xaxis=counted("round (0 is the start)", record.done, showgrid=False),
+        xaxis=count_axis("round (0 is the start)", record.done, showgrid=False),
         yaxis=client_axis("client", autorange="reversed"),
         height=min(max(LEAST, ROW * len(order) + 90), TALLEST),
     )
@@ -74,7 +74,7 @@ def changes(record: Record) -> Chart:
             "line": {"shape": "hvh", "width": WIDTHS[place], "color": COLOURS[place]},
             "marker": {"color": COLOURS[place], "size": 3 * WIDTHS[place]},
             "x": x,
-            "y": listed(record.rounds[name]),
+            "y": json_numbers(record.rounds[name]),
             "name": kinds[name],
         }
         for place, name in enumerate(known)
@@ -84,7 +84,7 @@ def changes(record: Record) -> Chart:
     most = max((float(np.nanmax(record.rounds[name])) for name in known), default=0)
     shown = layout(
         xaxis=rounds_axis(record.total),
-        yaxis=counted("clients", most, rangemode="tozero"),
+        yaxis=count_axis("clients", most, rangemode="tozero"),
         hovermode="x unified",
     )
     columns = ("what", "round", "clients")
@@ -144,7 +144,7 @@ def _group_heatmap(groups: Ids, rounds: list[int], names: list[str]) -> dict[str
     # One step of the scale for each group, such that a whole number lies in the middle of its own.
     number = max(int(groups.max(initial=0)) + 1, 1)
     edges = [(group / number, (group + 1) / number) for group in range(number)]
-    scale = [[edge, of_group(group)] for group, pair in enumerate(edges) for edge in pair]
+    scale = [[edge, group_colour(group)] for group, pair in enumerate(edges) for edge in pair]
     named = list(range(0, number, -(-number // LABELS)))
     return {
         "type": "heatmap",
@@ -182,7 +182,10 @@ def _shift_heatmap(
         ],
         "zmin": 0,
         "zmax": 1,
-        "colorscale": [[0, faded(NEUTRAL, MARK_OPACITY)], [1, faded(SHADE, MARK_OPACITY)]],
+        "colorscale": [
+            [0, with_opacity(NEUTRAL, MARK_OPACITY)],
+            [1, with_opacity(SHADE, MARK_OPACITY)],
+        ],
         "showscale": False,
         "hovertemplate": "client %{y}, round %{x}: its data changed<extra></extra>",
         "hoverongaps": False,

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 __all__ = [
     *("BLACK", "BLUE", "COLOURS", "DARK", "GOLD", "GREEN", "MARK", "MIDDLING", "NEUTRAL"),
     *("OLIVE", "PALE", "PINK", "PLUM", "SEQUENCE", "SHADE", "SKY", "VERMILION"),
-    *("faded", "of_group", "of_method"),
+    *("with_opacity", "group_colour", "method_style"),
 ]
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B57E00", "#4F9AD3", "#000000")
@@ -39,21 +39,21 @@ DARK: Mapping[str, str] = {
 _DASHES = ("solid", "dash", "dot")  # for more methods than there are colours
 
 
-def of_method(place: int) -> tuple[str, str]:
+def method_style(place: int) -> tuple[str, str]:
     """Return the colour and the dashes of a method, by its place among others."""
     return COLOURS[place % len(COLOURS)], _DASHES[place // len(COLOURS) % len(_DASHES)]
 
 
-def of_group(group: int) -> str:
+def group_colour(group: int) -> str:
     """Return the colour of a group."""
     shades: Sequence[str] = (*COLOURS, *_DEEP, *_OTHERS)
     return shades[group % len(shades)]
 
 
-def faded(colour: str, share: float) -> str:
+def with_opacity(colour: str, share: float) -> str:
     """Return a colour that lets so much of it be seen.
 
-    >>> faded("#0072B2", 0.2)
+    >>> with_opacity("#0072B2", 0.2)
     '#0072B233'
     """
     return f"{colour}{round(255 * share):02X}"

@@ -13,10 +13,10 @@ from flexcfl.errors import printable
 from flexcfl.lines import whole
 from flexcfl.record.summary import Summary
 from flexcfl.report.history.run_details import GroupDetails, RunDetails
-from flexcfl.report.terminal.settings import WIDTH, Rows, listed, plain, show
-from flexcfl.report.terminal.summary import MANY, figures
+from flexcfl.report.terminal.setting_rows import WIDTH, Rows, print_rows, rows_by_table, value_text
+from flexcfl.report.terminal.summary_text import MANY, summary_rows
 
-__all__ = ["BLOCKS", "PLAIN", "rows", "show_run", "sparkline"]
+__all__ = ["BLOCKS", "PLAIN", "detail_rows", "show_run", "sparkline"]
 
 STATES = {
     "finished": "finished {when}",
@@ -32,17 +32,17 @@ MEASURING = "evaluation"  # which measures a method, and is no part of it
 
 def show_run(run: RunDetails, console: Console) -> None:
     """Print all that is known of a run, section by section."""
-    for number, section in enumerate(rows(run, console.width, console.options.ascii_only)):
+    for number, section in enumerate(detail_rows(run, console.width, console.options.ascii_only)):
         if number:
             console.print()
-        show(section, console)
+        print_rows(section, console)
 
 
-def rows(run: RunDetails, width: int = 80, ascii_only: bool = False) -> list[Rows]:
+def detail_rows(run: RunDetails, width: int = 80, ascii_only: bool = False) -> list[Rows]:
     """Return what is said of a run: what it is, its settings, its figures, its files."""
     sections = [
         dict(_head(run)),
-        listed(run.tables, _defaults(run)),
+        rows_by_table(run.tables, _defaults(run)),
         dict(_figures(run, width, ascii_only)),
         {name: Text(words) for name, words in run.files.items()},
     ]
@@ -67,7 +67,7 @@ def _head(run: RunDetails) -> Iterator[tuple[str, Text]]:
 
 def _defaults(run: RunDetails) -> dict[str, str]:
     return {
-        name: f"default {'none' if usual is None else plain(usual)}"
+        name: f"default {'none' if usual is None else value_text(usual)}"
         for name, usual in run.defaults.items()
         if not (usual is None and name.endswith(".name"))
     }
@@ -79,7 +79,7 @@ def _figures(run: RunDetails, width: int, ascii_only: bool) -> Iterator[tuple[st
         return
     room = width - WIDTH - len("  100.0% to 100.0%, rounds 100 to 300") - 2
     curve = sparkline(run.accuracy, min(LONGEST, max(room, SHORTEST)), ascii_only)
-    for name, text in figures(_summary(run), run.accuracy, groups=_groups(run.groups)).items():
+    for name, text in summary_rows(_summary(run), run.accuracy, groups=_groups(run.groups)).items():
         yield name, text
         if name == "accuracy" and curve:
             yield "by round", Text(f"{curve}  {_extent(run)}")

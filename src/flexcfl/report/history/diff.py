@@ -13,10 +13,10 @@ from rich.text import Text
 from flexcfl.errors import SettingsError, printable
 from flexcfl.lines import Folded, whole
 from flexcfl.record.summary import FIGURES
-from flexcfl.report.history.list_view import GAP, UNKNOWN, labelled, table
-from flexcfl.report.history.rows import content_of
+from flexcfl.report.history.list_view import GAP, UNKNOWN, labelled_cells, plain_table
+from flexcfl.report.history.rows import as_json
 from flexcfl.report.history.run_details import RunDetails
-from flexcfl.report.terminal.settings import named, plain
+from flexcfl.report.terminal.setting_rows import name_text, value_text
 from flexcfl.settings import short_repr
 
 __all__ = ["Curves", "DiffView", "Difference", "difference"]
@@ -69,10 +69,10 @@ class Difference:
         """Return everything as JSON knows it."""
         return {
             "folders": list(self.folders),
-            "settings": content_of(self.settings),
-            "same": content_of(self.same),
-            "figures": content_of(self.figures),
-            "versions": content_of(self.versions),
+            "settings": as_json(self.settings),
+            "same": as_json(self.same),
+            "figures": as_json(self.figures),
+            "versions": as_json(self.versions),
             "accuracy": [vars(each) for each in self.curves],
         }
 
@@ -172,7 +172,7 @@ def _value(name: str, value: Any) -> str:
     if value is None:
         return UNKNOWN
     both = name.endswith(".name") and isinstance(value, list)
-    return printable(named([plain(each) for each in value]) if both else plain(value))
+    return printable(name_text([value_text(each) for each in value]) if both else value_text(value))
 
 
 def _figures(found: Difference) -> Lines:
@@ -212,8 +212,8 @@ def _section(
     widths = [max(map(cell_len, column)) + GAP for column in columns]
     if width is None or sum(widths) - GAP <= width:
         rows = zip(*(column[1:] for column in columns), strict=True)
-        yield table([title, *heads], (map(Text, row) for row in rows), right)
+        yield plain_table([title, *heads], (map(Text, row) for row in rows), right)
         return
     yield Text(title, "bold")
     for name, line in zip(names, lines.values(), strict=True):
-        yield Folded(Text(f"{name}: ") + labelled(zip(heads, line, strict=True)))
+        yield Folded(Text(f"{name}: ") + labelled_cells(zip(heads, line, strict=True)))

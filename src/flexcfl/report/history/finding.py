@@ -12,15 +12,15 @@ from flexcfl.record.lock import is_held
 from flexcfl.record.reading import found, outline
 from flexcfl.report.history.rows import (
     RunRow,
-    by_time,
-    key_of,
-    known_key,
-    matching,
-    ordered,
+    checked_key,
+    matching_rows,
+    newest_first,
     row_of,
+    sort_key,
+    sorted_rows,
 )
 
-__all__ = ["History", "folders_of_runs", "readable", "runs"]
+__all__ = ["History", "folders_of_runs", "read_runs", "runs"]
 
 DEFAULT_FOLDERS = (Path("runs"), Path("comparisons"))  # where commands leave runs
 Read = TypeVar("Read")
@@ -35,9 +35,9 @@ class History:
 
     @classmethod
     def of(cls, paths: Iterable[Path]) -> "History":
-        """Return the runs in these folders, or within them, as ``readable`` has them."""
-        rows, left_out = readable(paths, _row)
-        return cls(by_time(rows), left_out)
+        """Return the runs in these folders, or within them, as ``read_runs`` has them."""
+        rows, left_out = read_runs(paths, _row)
+        return cls(newest_first(rows), left_out)
 
     def view(
         self,
@@ -49,12 +49,12 @@ class History:
         """Return the runs of which all conditions are true, in an order, and at most so many."""
         if limit is not None and limit < 1:
             raise SettingsError(f"limit must be at least 1, not {limit}: leave it out to see all.")
-        rows = matching(self.rows, where)
-        known_key(key_of(sort or "when"), self.rows)  # of all, for none may be left
-        return ordered(rows, sort or "when", reverse)[:limit]
+        rows = matching_rows(self.rows, where)
+        checked_key(sort_key(sort or "when"), self.rows)  # of all, for none may be left
+        return sorted_rows(rows, sort or "when", reverse)[:limit]
 
 
-def readable(paths: Iterable[Path], read: Callable[[Path], Read]) -> tuple[list[Read], list[str]]:
+def read_runs(paths: Iterable[Path], read: Callable[[Path], Read]) -> tuple[list[Read], list[str]]:
     """Return the runs in these folders, or within them, and sentences on those left out.
 
     A run that cannot be read is an error where it was named, and left out where it is one of

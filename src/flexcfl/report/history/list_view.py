@@ -12,9 +12,9 @@ from flexcfl.errors import printable
 from flexcfl.lines import Folded, whole
 from flexcfl.record.summary import FIGURES
 from flexcfl.report.history.rows import RunRow
-from flexcfl.report.terminal.settings import named, plain
+from flexcfl.report.terminal.setting_rows import name_text, value_text
 
-__all__ = ["GAP", "UNKNOWN", "ListView", "cell", "labelled", "table"]
+__all__ = ["GAP", "UNKNOWN", "ListView", "cell_text", "labelled_cells", "plain_table"]
 
 COLUMNS = (
     *("folder", "algorithm", "dataset", "model", "shift", "seed", "rounds", "state"),
@@ -59,7 +59,7 @@ class ListView:
         """Whether a column, of those that may be put aside, is the same for all."""
         if name not in SHOWN_ONCE and (name in COLUMNS or name in FIGURES):
             return False
-        return len(self.rows) > 1 and len({cell(row, name) for row in self.rows}) == 1
+        return len(self.rows) > 1 and len({cell_text(row, name) for row in self.rows}) == 1
 
     def _fitting(self, names: Sequence[str], width: int) -> list[str]:
         """Return the columns that there is room for, or none if not even the necessary fit."""
@@ -76,7 +76,7 @@ class ListView:
         return [name for name in names if name in kept]
 
 
-def cell(row: RunRow, name: str, plainly: bool = False) -> str:
+def cell_text(row: RunRow, name: str, plainly: bool = False) -> str:
     """Return what a list says of a run in a column; for programs without spaces and commas."""
     value = row.value(name)
     if name == "rounds":
@@ -84,16 +84,18 @@ def cell(row: RunRow, name: str, plainly: bool = False) -> str:
     if name == "when":
         return str(value)[:19].replace(" ", "T") if plainly else str(value)[:16]
     if name in ("shift", "shift.name") and isinstance(value, list):
-        return printable("+".join(map(plain, value)) if plainly else named(value)) or "none"
+        return (
+            printable("+".join(map(value_text, value)) if plainly else name_text(value)) or "none"
+        )
     if value is None:
         return UNKNOWN
     if name in FIGURES:
         return _figure(name, value, plainly)
-    return printable(plain(value))
+    return printable(value_text(value))
 
 
 def _rounds(row: RunRow) -> str:
-    total = plain(row.settings["run.rounds"])
+    total = value_text(row.settings["run.rounds"])
     return total if row.state == "finished" else f"{row.figures['done']}/{total}"
 
 
@@ -108,10 +110,10 @@ def _figure(name: str, value: float | int, plainly: bool) -> str:
 
 
 def _width(rows: Iterable[RunRow], name: str) -> int:
-    return max(cell_len(text) for text in [name, *(cell(row, name) for row in rows)])
+    return max(cell_len(text) for text in [name, *(cell_text(row, name) for row in rows)])
 
 
-def table(
+def plain_table(
     heads: Sequence[str], lines: Iterable[Iterable[Text]], right: Collection[str] = ()
 ) -> Table:
     """Return a table without borders; the columns ``right`` end below each other."""
@@ -123,17 +125,19 @@ def table(
     return made
 
 
-def labelled(cells: Iterable[tuple[str, str]]) -> Text:
+def labelled_cells(cells: Iterable[tuple[str, str]]) -> Text:
     """Return cells with their heads, for where there is no room for a table."""
     return Text(", ").join(Text(f"{head} ") + whole(cell) for head, cell in cells)
 
 
 def _table(rows: Sequence[RunRow], names: Sequence[str], plainly: bool = False) -> Table:
-    lines = ([Text(cell(row, name, plainly), _style(row, name)) for name in names] for row in rows)
+    lines = (
+        [Text(cell_text(row, name, plainly), _style(row, name)) for name in names] for row in rows
+    )
     right = [
         name for name in names if any(isinstance(row.value(name), int | float) for row in rows)
     ]
-    return table(names, lines, right)
+    return plain_table(names, lines, right)
 
 
 def _style(row: RunRow, name: str) -> str:
@@ -145,12 +149,12 @@ def _style(row: RunRow, name: str) -> str:
 def _blocks(rows: Iterable[RunRow], names: Sequence[str]) -> RenderResult:
     """Put below each other what does not fit beside each other."""
     for row in rows:
-        yield Folded(whole(cell(row, "folder"), "bold"))
+        yield Folded(whole(cell_text(row, "folder"), "bold"))
         yield Folded(_row_text(row, [name for name in names if name != "folder"]), Text(" " * GAP))
 
 
 def _row_text(row: RunRow, names: Iterable[str]) -> Text:
-    return labelled((name, cell(row, name)) for name in names)
+    return labelled_cells((name, cell_text(row, name)) for name in names)
 
 
 def _remarks(rows: Sequence[RunRow], same: Sequence[str], missing: Sequence[str]) -> RenderResult:

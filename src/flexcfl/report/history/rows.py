@@ -22,12 +22,12 @@ from flexcfl.record.lifecycle import State, state_of
 from flexcfl.record.record import Record
 from flexcfl.record.summary import FIGURES, Summary, figures_in
 from flexcfl.record.tables import ROUNDS
-from flexcfl.report.terminal.settings import plain
+from flexcfl.report.terminal.setting_rows import value_text
 from flexcfl.settings import assignments, short_repr
 
 __all__ = [
-    *("RunRow", "asked_for", "by_time", "content_of", "flat_settings", "key_of", "known_key"),
-    *("matching", "ordered", "row_of"),
+    *("RunRow", "keys_in", "newest_first", "as_json", "flat_settings", "sort_key", "checked_key"),
+    *("matching_rows", "sorted_rows", "row_of"),
 ]
 
 WHEN = "when"
@@ -79,7 +79,7 @@ class RunRow:
         """Return everything as JSON knows it: settings and figures apart, and the summary."""
         return {
             **self._facts("T"),
-            "settings": content_of(self.settings),
+            "settings": as_json(self.settings),
             "figures": dict(self.figures),
             "summary": self.summary,
         }
@@ -103,12 +103,12 @@ def _when(path: Path) -> datetime:
     return datetime.fromtimestamp(0, UTC).astimezone()
 
 
-def content_of(value: Any) -> Any:
+def as_json(value: Any) -> Any:
     """Return a value from TOML as JSON knows it, which has no dates and no infinity."""
     if isinstance(value, Mapping):
-        return {key: content_of(each) for key, each in value.items()}
+        return {key: as_json(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [content_of(each) for each in value]
+        return [as_json(each) for each in value]
     if isinstance(value, float) and not isfinite(value):
         return str(value)
     return value if isinstance(value, str | int | float | None) else str(value)
@@ -121,7 +121,7 @@ def flat_settings(tables: Tables) -> dict[str, Any]:
     }
 
 
-def known_key(key: str, rows: Iterable[RunRow]) -> str:
+def checked_key(key: str, rows: Iterable[RunRow]) -> str:
     """Return the name of a setting or a figure, or say which one may have been meant."""
     own = {name for row in rows for name in row.settings}
     known = {*FACTS, *FIGURES, *SHORT, *spellings(), *own}
@@ -157,25 +157,25 @@ class _Condition:
     def _equal(self, value: Any) -> bool:
         if value is None or value == []:
             return self.text in (NONE, "[]")
-        if plain(value) == self.text or (self.key == WHEN and value.startswith(self.text)):
+        if value_text(value) == self.text or (self.key == WHEN and value.startswith(self.text)):
             return True
         if isinstance(value, list):  # shifts that act together are found by any of them
-            return self.asked == value or self.text in map(plain, value)
+            return self.asked == value or self.text in map(value_text, value)
         same_kind = _numeric(self.asked) if _numeric(value) else type(self.asked) is type(value)
         return same_kind and bool(value == self.asked)
 
 
-def matching(rows: Iterable[RunRow], words: Iterable[str]) -> list[RunRow]:
+def matching_rows(rows: Iterable[RunRow], words: Iterable[str]) -> list[RunRow]:
     """Return the runs of which all conditions, words such as ``final>=0.9``, are true."""
     rows = list(rows)
     conditions = [_condition(word, rows) for word in words]
     return [row for row in rows if all(each.holds(row) for each in conditions)]
 
 
-def asked_for(words: Iterable[str], sort: str | None) -> list[str]:
+def keys_in(words: Iterable[str], sort: str | None) -> list[str]:
     """Return the keys that conditions and an order are about, by the names of their columns."""
     keys = [parts[1].strip() for word in words if (parts := CONDITION.fullmatch(word))]
-    keys += [key_of(sort)] if sort else []
+    keys += [sort_key(sort)] if sort else []
     short = {option.setting: name for name, option in OPTIONS.items()}
     return list(dict.fromkeys(short.get(key, key) for key in keys))
 
@@ -187,7 +187,7 @@ def _condition(word: str, rows: Sequence[RunRow]) -> _Condition:
             f"{short_repr(word)} is not of the form KEY=VALUE, such as algorithm=flexcfl or "
             "final>=0.9."
         )
-    key, sign, text = known_key(parts[1].strip(), rows), parts[2], parts[3].strip()
+    key, sign, text = checked_key(parts[1].strip(), rows), parts[2], parts[3].strip()
     asked = assignments([f"{key}={text}"])[key]
     if key == WHEN:  # a day, or as much of a time as is given
         text = text.replace("T", " ")
@@ -218,23 +218,23 @@ def _numeric(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def by_time(rows: Iterable[RunRow]) -> list[RunRow]:
+def newest_first(rows: Iterable[RunRow]) -> list[RunRow]:
     """Return runs with the newest first; those of one moment by their folders."""
     return sorted(rows, key=lambda row: (-row.when.timestamp(), str(row.folder)))
 
 
-def key_of(order: str) -> str:
+def sort_key(order: str) -> str:
     """Return the key of an order, which may have a dash before it."""
     return order.removeprefix(DESCENDING)
 
 
-def ordered(rows: Sequence[RunRow], key: str, reverse: bool = False) -> list[RunRow]:
+def sorted_rows(rows: Sequence[RunRow], key: str, reverse: bool = False) -> list[RunRow]:
     """Return runs by a key: figures with the best first, times with the newest, else ascending.
 
     With ``reverse``, or with ``-`` before the key, it is the other way round. Runs that have no
     such value stand last either way, and equal ones stay in the order in which they were.
     """
-    other, name = key.startswith(DESCENDING), key_of(key)
+    other, name = key.startswith(DESCENDING), sort_key(key)
     best_high = name == WHEN or (name in FIGURES and FIGURES[name].high)
     having = [row for row in rows if _has(row.value(name))]
     lacking = [row for row in rows if not _has(row.value(name))]
@@ -250,4 +250,4 @@ def _rank(value: Any) -> tuple[int, Any]:
     """Return what values of any kind are compared by: numbers, then words, then all else."""
     if isinstance(value, int | float):
         return 0, value
-    return (1, value) if isinstance(value, str) else (2, plain(value))
+    return (1, value) if isinstance(value, str) else (2, value_text(value))

@@ -26,7 +26,7 @@ from flexcfl.record.reading import as_damage_error, found, read
 from flexcfl.record.record import Record
 from flexcfl.record.summary import Summary
 from flexcfl.record.tables import GROUPS, LEDGER, ROUNDS, Columns
-from flexcfl.report.history.rows import RunRow, content_of, flat_settings, row_of
+from flexcfl.report.history.rows import RunRow, as_json, flat_settings, row_of
 
 __all__ = ["GroupDetails", "RunDetails", "details"]
 
@@ -90,7 +90,7 @@ class RunDetails:
         """Return everything as JSON knows it."""
         return {
             **self.row.content(),
-            "defaults": content_of(self.defaults),
+            "defaults": as_json(self.defaults),
             "accuracy": [None if np.isnan(each) else float(each) for each in self.accuracy],
             "groups": [asdict(group) for group in self.groups],
             "traffic": {purpose: asdict(cost) for purpose, cost in self.traffic.items()},

@@ -23,9 +23,9 @@ from flexcfl.record.folder import write as write_file
 from flexcfl.record.metrics import over
 from flexcfl.report.charts.palette import DARK
 from flexcfl.report.page import text
-from flexcfl.report.page.report import Report, Setting
+from flexcfl.report.page.content import Report, Setting
 
-__all__ = ["REPORT", "PageTable", "html", "state", "write"]
+__all__ = ["REPORT", "PageTable", "html", "page_state", "write_page"]
 
 REPORT = "report.html"
 COMPRESSION = 6  # how hard is tried to make the page small: more takes longer for little
@@ -41,7 +41,7 @@ class PageTable:
     notes: Sequence[str] = ()
 
 
-def write(paths: Iterable[Path], out: Path, name: str | None = None) -> Report:
+def write_page(paths: Iterable[Path], out: Path, name: str | None = None) -> Report:
     """Write the page of the runs in these folders, or within them, and return what is in it."""
     if out.is_dir() or not out.name:
         raise SettingsError(f"'{out}' is a folder: name the file to write, such as {out / REPORT}.")
@@ -88,21 +88,21 @@ def html(
         style=_asset("page.css"),
         script=script,
         plotly=packed,
-        state=json.dumps(state(report, live=live), allow_nan=False).replace("<", "\\u003c"),
+        state=json.dumps(page_state(report, live=live), allow_nan=False).replace("<", "\\u003c"),
         chapters={} if live else _chapters(report),
-        words=_rendered("words.html.jinja", report),
+        words=_rendered("results.html.jinja", report),
         commands=_rendered("again.html.jinja", report, beside),
     )
     return made
 
 
-def state(report: Report, *, live: bool) -> dict[str, Any]:
+def page_state(report: Report, *, live: bool) -> dict[str, Any]:
     """Return what the page's script knows from the start: settings, methods and runs by name."""
     return {
         "live": live,
         "finished": report.finished,
-        "status": text.state(report),
-        "words": _rendered("words.html.jinja", report) if live else "",
+        "status": text.progress_text(report),
+        "words": _rendered("results.html.jinja", report) if live else "",
         "commands": _rendered("again.html.jinja", report) if live else "",
         "dark": {light.lower(): dark for light, dark in DARK.items()},
         "settings": [
@@ -134,7 +134,7 @@ def _rendered(template: str, report: Report, beside: Path | None = None) -> str:
             "name": setting.name,
             "facts": text.facts(setting),
             "over": over(setting.measured, len(setting.methods)),
-            "lines": text.lines(setting),
+            "lines": text.result_lines(setting),
             "again": text.reruns(setting, beside),
         }
         for setting in report.settings

@@ -24,8 +24,8 @@ from urllib.parse import urlsplit
 from flexcfl.errors import FlexcflError, SettingsError
 from flexcfl.record.reading import FILES, found, read
 from flexcfl.record.record import Record
-from flexcfl.report.page.page import html, state
-from flexcfl.report.page.report import Report
+from flexcfl.report.page.content import Report
+from flexcfl.report.page.page import html, page_state
 
 __all__ = ["address", "server"]
 
@@ -166,7 +166,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif path == "/state" and self.headers.get("If-None-Match") == stamp:
             self._send(HTTPStatus.NOT_MODIFIED, b"", {"ETag": stamp})
         elif path == "/state":
-            self._content(JSON, _json(state(report, live=True)), stamp)
+            self._content(JSON, _json(page_state(report, live=True)), stamp)
         elif path != name and name in report.chapters():
             self._content(JSON, _json(report.chapter(name)), stamp)
         else:

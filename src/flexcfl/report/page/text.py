@@ -10,9 +10,9 @@ from flexcfl.protocol import Flags
 from flexcfl.record.folder import EXPERIMENT
 from flexcfl.record.metrics import Figure
 from flexcfl.record.record import Record
-from flexcfl.report.page.report import Report, Setting
+from flexcfl.report.page.content import Report, Setting
 
-__all__ = ["Line", "Rerun", "facts", "lines", "reruns", "state", "title"]
+__all__ = ["Line", "Rerun", "facts", "progress_text", "reruns", "result_lines", "title"]
 
 UNKNOWN = "-"
 NAMED = 4  # more methods are only counted where the table of results names them
@@ -55,7 +55,7 @@ def _named_or_counted(methods: Collection[str], what: str = "") -> str:
     return f"{len(methods)}{what}" if len(methods) > NAMED else ", ".join(methods)
 
 
-def state(report: Report) -> str:
+def progress_text(report: Report) -> str:
     """Return how far the runs are."""
     done = sum(run.summary is not None for run in report.runs)
     if len(report.runs) == 1 and not done:
@@ -88,7 +88,7 @@ def facts(setting: Setting) -> dict[str, str]:
     return {name: words for name, words in found.items() if words}
 
 
-def lines(setting: Setting) -> list[Line]:
+def result_lines(setting: Setting) -> list[Line]:
     """Return the table of results: means over seeds, with their standard deviations.
 
     It is ranked by final accuracies, over the rounds in which all runs of the setting are measured.

@@ -9,9 +9,9 @@ from rich.text import Text
 
 from flexcfl import lines
 from flexcfl.record.summary import AccuracySummary, PrivacySummary, Summary, TrafficSummary
-from flexcfl.report.terminal.settings import Rows
+from flexcfl.report.terminal.setting_rows import Rows
 
-__all__ = ["MANY", "advice", "clients", "diverged", "figures"]
+__all__ = ["MANY", "clients_text", "divergence_advice", "mostly_diverged", "summary_rows"]
 
 # Why answers are turned away, in words.
 REASONS = {
@@ -27,7 +27,9 @@ FINAL_MEANS = " (the mean of the last ten rounds)"
 MANY = 12  # more groups than that are not listed one by one
 
 
-def figures(summary: Summary, accuracy: NDArray[Any], sample: str = "", groups: str = "") -> Rows:
+def summary_rows(
+    summary: Summary, accuracy: NDArray[Any], sample: str = "", groups: str = ""
+) -> Rows:
     """Return in words what a summary tells, of a whole run or of the rounds so far.
 
     ``accuracy`` is that of each round, NaN where there is none.
@@ -52,22 +54,22 @@ def figures(summary: Summary, accuracy: NDArray[Any], sample: str = "", groups: 
     return {name: Text(text) for name, text in rows.items() if text}
 
 
-def diverged(summary: Summary) -> bool:
+def mostly_diverged(summary: Summary) -> bool:
     """Whether training diverged in most rounds; summaries of earlier versions do not say so."""
     return bool(2 * summary.get("diverged", 0) > summary["rounds"])
 
 
-def advice(attacked: bool = True) -> str:
+def divergence_advice(attacked: bool = True) -> str:
     """Return what to do where training diverges, of which clients that attack may be the cause."""
     return f"{'where no client is at fault, ' if attacked else ''}lower the rate (--rate)"
 
 
 def _warning(summary: Summary) -> str:
     """Return in how many rounds training diverged, or nothing where it seldom did."""
-    if not diverged(summary):
+    if not mostly_diverged(summary):
         return ""
     rounds = f"{summary['diverged']:,} of {summary['rounds']:,} rounds"
-    return f"training diverged in {rounds}: {advice(summary['attack'] is not None)}"
+    return f"training diverged in {rounds}: {divergence_advice(summary['attack'] is not None)}"
 
 
 def _accuracy(summed: AccuracySummary | None, meaning: str = "", among: str = "") -> str:
@@ -100,7 +102,7 @@ def _honest(summary: Summary) -> str:
     attack = summary["attack"]
     if attack is None or summary["honest"] is None:
         return ""
-    others = clients([attack["clients"]])
+    others = clients_text([attack["clients"]])
     without = f" without the {others} that attack ({attack['name']})"
     return _accuracy(summary["honest"], among=without)
 
@@ -109,8 +111,12 @@ def _refused(summary: Summary) -> str:
     """Return how many answers were not accepted and why, or nothing where all were."""
     told = [f"{number:,} {REASONS[why]}" for why, number in summary["rejected"].items() if number]
     told += [f"{summary['clipped']:,} only shortened"] if summary["clipped"] else []
-    some = summary["rejected"]["not_finite"] > 0 and not diverged(summary)  # of which it is said
-    counted = f"{', '.join(told)} (answers, over all rounds){f'; {advice()}' if some else ''}"
+    some = summary["rejected"]["not_finite"] > 0 and not mostly_diverged(
+        summary
+    )  # of which it is said
+    counted = (
+        f"{', '.join(told)} (answers, over all rounds){f'; {divergence_advice()}' if some else ''}"
+    )
     return counted if told else ""
 
 
@@ -128,12 +134,12 @@ def _traffic(traffic: TrafficSummary) -> str:
     return f"{traffic['transfers']:,} model transfers, {times}; {down} down, {up} up"
 
 
-def clients(numbers: Sequence[int]) -> str:
+def clients_text(numbers: Sequence[int]) -> str:
     """Return numbers of clients in words, one by one where they are few."""
     if len(numbers) > MANY and min(numbers) < max(numbers):
         return f"{min(numbers):,} to {max(numbers):,} clients"
     if len(numbers) > MANY:
-        return f"{clients(numbers[:1])} each"
+        return f"{clients_text(numbers[:1])} each"
     *others, last = (f"{number:,}" for number in numbers)
     listed = f"{', '.join(others)} and {last}" if others else last
     return f"{listed} {'client' if listed == '1' else 'clients'}"

@@ -9,8 +9,8 @@ from flexcfl.experiment.experiment import Tables
 from flexcfl.protocol import Flags
 from flexcfl.record.reading import read
 from flexcfl.record.record import Record, by_method, measured
-from flexcfl.report.charts import OF_METHODS, of_run
-from flexcfl.report.history.finding import readable
+from flexcfl.report.charts import OF_METHODS, charts_of_run
+from flexcfl.report.history.finding import read_runs
 from flexcfl.report.history.rows import flat_settings
 
 __all__ = ["Report", "Setting"]
@@ -62,7 +62,7 @@ class Report:
     @classmethod
     def of(cls, paths: Iterable[Path], read: Callable[[Path], Record] = read) -> "Report":
         """Return the runs in these folders, or within them, as ``readable`` has them."""
-        runs, left_out = readable(paths, read)
+        runs, left_out = read_runs(paths, read)
         return cls(_settings(runs), left_out)
 
     @property
@@ -106,7 +106,7 @@ class Report:
             begun = [record for record in chosen.runs if record.done]
             return [of(begun).content() for of in OF_METHODS.values()] if begun else []
         record = chosen.runs[int(run)]
-        return [chart.content() for chart in of_run(record)] if record.done else []
+        return [chart.content() for chart in charts_of_run(record)] if record.done else []
 
 
 def _settings(runs: Sequence[Record]) -> list[Setting]:

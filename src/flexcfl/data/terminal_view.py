@@ -17,16 +17,16 @@ from rich.text import Text
 from flexcfl.data.describe import (
     LEVELS,
     Distances,
-    distances,
+    client_distances,
     label_counts,
-    picture,
-    unused_and_recurring,
+    skew_picture,
+    unused_and_repeated,
 )
 from flexcfl.data.federation import Federation
 from flexcfl.errors import printable
 from flexcfl.lines import Folded, whole
 
-__all__ = ["DatasetRow", "Listing", "report"]
+__all__ = ["DatasetRow", "DatasetTable", "federation_report"]
 
 # On a terminal narrower than this not even the first three columns may fit.
 TABLE_WIDTH = 80
@@ -57,7 +57,7 @@ class DatasetRow(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Listing:
+class DatasetTable:
     """Datasets that can be printed, in the form that suits the width."""
 
     rows: Sequence[DatasetRow]
@@ -98,13 +98,13 @@ def _copyable(files: str) -> Text:
     return Text(f"{word} ") + whole(printable(rest))
 
 
-def report(federation: Federation, options: Any) -> Group:
+def federation_report(federation: Federation, options: Any) -> Group:
     """Return all that is to be said of a federation that was loaded with these settings."""
     train, test = (
         label_counts(lists, federation.y, federation.classes)
         for lists in (federation.train, federation.test)
     )
-    pairs = zip(DISTANCES, distances(federation), strict=True)
+    pairs = zip(DISTANCES, client_distances(federation), strict=True)
     apart = {name: each for name, each in pairs if not np.isnan(each.all)}
     known: list[Text | str] = []
     if federation.structure is not None:
@@ -193,7 +193,7 @@ class _Figures:
 
 def _remark(federation: Federation) -> Text:
     """Say how the clients' examples relate to the pool that they are from."""
-    unused, recurring = unused_and_recurring(federation)
+    unused, recurring = unused_and_repeated(federation)
     if not (unused or recurring):
         return Text(f"Each of the {len(federation.y):,} examples belongs to exactly one client.")
     return Text(
@@ -222,7 +222,7 @@ class _SkewPicture:
         """Draw the picture between its caption and its legend."""
         labels = self.labels
         room = min(max(options.max_width - MARGIN, 1), WIDEST_PICTURE)
-        drawn = picture(labels, room, ROWS)
+        drawn = skew_picture(labels, room, ROWS)
         shades = ASCII_SHADES if options.ascii_only else SHADES
         widths = np.diff(np.linspace(0, room, len(drawn.clients) + 1).round().astype(int)).tolist()
         present = int(labels.any(axis=0).sum())

@@ -20,7 +20,7 @@ from rich.table import Column
 from flexcfl.lines import tell
 from flexcfl.record.tables import RoundFigures
 
-__all__ = ["shown"]
+__all__ = ["show_rounds"]
 
 NARROW = 72  # below so many columns a terminal has no room for words around the figures
 STEPS = 10  # without a terminal, a line at each tenth of the rounds
@@ -39,7 +39,7 @@ class _Done(Protocol):
 Shown = TypeVar("Shown", bound=_Done)
 
 
-def shown(
+def show_rounds(
     rounds: Iterator[Shown], total: int, console: Console, before: int = 0
 ) -> Iterator[Shown]:
     """Hand on the rounds, each once it is shown; a quiet console leaves even the output alone.

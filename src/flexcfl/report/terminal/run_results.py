@@ -17,10 +17,10 @@ from flexcfl.protocol import NO_GROUP, Ids, Vector
 from flexcfl.record.summary import Summary
 from flexcfl.record.tables import Columns
 from flexcfl.report.charts.palette import COLOURS
-from flexcfl.report.terminal.settings import Rows
-from flexcfl.report.terminal.summary import clients, figures
+from flexcfl.report.terminal.setting_rows import Rows
+from flexcfl.report.terminal.summary_text import clients_text, summary_rows
 
-__all__ = ["html", "results"]
+__all__ = ["result_html", "result_rows"]
 
 WIDTH, HEIGHT, EDGE = 360, 96, 4  # pixels of a curve in a notebook
 
@@ -44,10 +44,10 @@ class _FinishedRun(Protocol):
     def folder(self) -> Path | None: ...
 
 
-def results(run: _FinishedRun) -> Rows:
+def result_rows(run: _FinishedRun) -> Rows:
     """Return the figures of a finished run and where they are."""
     return {
-        **figures(run.summary, run.rounds["accuracy"], _sample(run), _groups(run)),
+        **summary_rows(run.summary, run.rounds["accuracy"], _sample(run), _groups(run)),
         "time": Text(f"{run.summary['seconds']:.1f} s"),
         "folder": whole(printable(str(run.folder))) if run.folder else Text("none"),
     }
@@ -70,13 +70,13 @@ def _groups(run: _FinishedRun) -> str:
     placed = run.group_of[run.group_of != NO_GROUP]
     numbers = np.delete(np.bincount(placed, minlength=len(run.models)), run.waiting)
     members = numbers[numbers > 0]
-    words = [f"{len(members)} of {clients(members.tolist())}"] if len(members) else []
+    words = [f"{len(members)} of {clients_text(members.tolist())}"] if len(members) else []
     if len(members) < len(numbers):
         words.append(f"{len(numbers) - len(members)} without clients")
     if summary["waiting"]:
-        words.append(f"{clients([summary['waiting']])} waiting to follow")
+        words.append(f"{clients_text([summary['waiting']])} waiting to follow")
     if summary["placed"] < summary["clients"]:
-        words.append(f"{clients([summary['clients'] - summary['placed']])} without a group")
+        words.append(f"{clients_text([summary['clients'] - summary['placed']])} without a group")
     if summary["adjusted_rand_index"] is not None:
         words.append(f"adjusted Rand index {summary['adjusted_rand_index']:.3f}")
     if summary["clustering"] and summary["clustering"]["silhouette"] is not None:
@@ -84,14 +84,14 @@ def _groups(run: _FinishedRun) -> str:
     return ", ".join(words)
 
 
-def html(run: _FinishedRun) -> str:
+def result_html(run: _FinishedRun) -> str:
     """Return a table without any script, so that it is also seen where none may run."""
     summary = run.summary
     names = " on ".join([summary["algorithm"], f"{summary['dataset']}, {summary['model']}"])
     lines = "".join(
         f'<tr><th style="text-align:left">{escape(name)}</th>'
         f'<td style="text-align:left">{escape(text.plain)}</td></tr>'
-        for name, text in results(run).items()
+        for name, text in result_rows(run).items()
     )
     head = f"<p><strong>{escape(names)}</strong>, {summary['rounds']} rounds</p>"
     return f"<div>{head}{_figure(run)}<table>{lines}</table></div>"

@@ -14,7 +14,17 @@ from flexcfl.experiment.experiment import Tables
 from flexcfl.experiment.resolve import Resolved
 from flexcfl.lines import Folded, bytes_text, whole
 
-__all__ = ["WIDTH", "Rows", "listed", "named", "plain", "setting", "settings", "show", "sizes"]
+__all__ = [
+    "WIDTH",
+    "Rows",
+    "name_text",
+    "print_rows",
+    "resolved_rows",
+    "rows_by_table",
+    "setting_text",
+    "size_rows",
+    "value_text",
+]
 
 Rows: TypeAlias = Mapping[str, Text]
 
@@ -22,51 +32,51 @@ WIDTH = len("discrepancy")
 LARGE = 100 * 10**6  # bytes from which on memory is worth a line of its own
 
 
-def show(rows: Rows, console: Console) -> None:
+def print_rows(rows: Rows, console: Console) -> None:
     """Print rows, folded to fit a terminal; elsewhere a row is one line, however long."""
     width = max([WIDTH, *map(len, rows)])
     heads = {name: Text(f"{name:{width}}  ", "cyan") for name in rows}
     lines.show(Group(*(Folded(text, heads[name]) for name, text in rows.items())), console)
 
 
-def settings(resolved: Resolved, file: Path | None) -> Rows:
+def resolved_rows(resolved: Resolved, file: Path | None) -> Rows:
     """Return all settings, those that were given in bold and with their source."""
     head = {"file": whole(printable(str(file)))} if file else {}
-    return {**head, **listed(resolved.experiment.tables(), resolved.sources)}
+    return {**head, **rows_by_table(resolved.experiment.tables(), resolved.sources)}
 
 
-def listed(tables: Tables, marks: Mapping[str, str]) -> Rows:
+def rows_by_table(tables: Tables, marks: Mapping[str, str]) -> Rows:
     """Return settings table by table, those that have a mark in bold and with it."""
     return {
         printable(table): Text(", ").join(
-            setting(key, value, marks.get(f"{table}.{key}")) for key, value in keys.items()
+            setting_text(key, value, marks.get(f"{table}.{key}")) for key, value in keys.items()
         )
         for table, keys in tables.items()
     }
 
 
-def setting(key: str, value: Any, mark: str | None = None) -> Text:
+def setting_text(key: str, value: Any, mark: str | None = None) -> Text:
     """Return a setting, with its value in one piece; in bold if it has a mark, and with it."""
     name = () if key == "name" else (f"{printable(key)} ",)
-    text = whole(printable(named(value) if key == "name" else plain(value)))
+    text = whole(printable(name_text(value) if key == "name" else value_text(value)))
     return Text.assemble(*name, text, f" ({mark})" if mark else "", style="bold" if mark else "")
 
 
-def named(value: str | list[str]) -> str:
+def name_text(value: str | list[str]) -> str:
     """Return a name, or the names of shifts that act together."""
     return value if isinstance(value, str) else " and ".join(value) or NONE
 
 
-def plain(value: Any) -> str:
+def value_text(value: Any) -> str:
     """Return a value as ``--set`` takes it."""
     if isinstance(value, list):
-        return f"[{','.join(map(plain, value))}]"
+        return f"[{','.join(map(value_text, value))}]"
     if isinstance(value, dict):
-        return f"{{{','.join(f'{key}={plain(each)}' for key, each in value.items())}}}"
+        return f"{{{','.join(f'{key}={value_text(each)}' for key, each in value.items())}}}"
     return str(value)
 
 
-def sizes(
+def size_rows(
     clients: int, parameters: int, kept: int, algorithm: str, held: str, *, slow: bool
 ) -> Rows:
     """Return how large the federation and the model are.
