@@ -63,7 +63,7 @@ def test_of_a_damaged_memory_the_one_before_is_used(config: dict[str, Any], dama
     _, remarks = asked(CheckDrift(MINE[:1]), config)
     assert len(remarks) == 1
     assert "round-2.json' cannot be used" in remarks[0]
-    assert "go on with what they knew before, or are placed anew" in remarks[0]
+    assert "continue with what they knew before, or are placed again" in remarks[0]
     assert drifted(config) == [False, True]
     assert not asked(CheckDrift(MINE), config)[1]
 
@@ -86,7 +86,7 @@ def test_who_has_nothing_left_is_a_newcomer_and_the_node_says_so(
 def test_a_memory_of_another_federation_is_none(config: dict[str, Any]) -> None:
     asked(Settle(MINE), config)
     _, remarks = asked(CheckDrift(MINE), config, heading(OWN.replace("clients = 8", "clients = 9")))
-    assert "it is not of 9 clients" in remarks[0]
+    assert "it is not for 9 clients" in remarks[0]
 
 
 def test_another_session_goes_back_to_the_rounds_before(config: dict[str, Any]) -> None:
@@ -109,7 +109,7 @@ def test_who_missed_the_round_that_was_held_again_does_not_know_the_first_one(
 
 def test_an_order_that_comes_after_later_ones_is_refused(config: dict[str, Any]) -> None:
     asked(Settle(MINE), config, heading(number=4))
-    with pytest.raises(MalformedError, match="of round 3, and this node is in round 4"):
+    with pytest.raises(MalformedError, match="of round 3, and this node is already in round 4"):
         asked(CheckDrift(MINE), config, heading(number=3))
 
 

@@ -132,8 +132,8 @@ def objects(columns: Columns) -> RecordDict:
 
 LEFT_OUT: Mapping[str, tuple[Spoil, str]] = {
     "a missing column": (without("updates"), "its updates are missing"),
-    "nothing at all": (lambda columns: RecordDict(), "no message of flexcfl"),
-    "columns of other lengths": (altered(loss=lambda own: own[1:]), "not of one length"),
+    "nothing at all": (lambda columns: RecordDict(), "not a message of flexcfl"),
+    "columns of other lengths": (altered(loss=lambda own: own[1:]), "differ in length"),
     "no dimension": (altered(examples=lambda own: own[0]), "its examples are missing"),
     "objects": (objects, "it cannot be read"),
     "too many answers": (

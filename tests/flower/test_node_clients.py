@@ -56,7 +56,7 @@ def test_a_node_tells_its_clients_and_what_data_are_like(tmp_path: Path) -> None
 
 
 def test_an_experiment_on_files_needs_a_node_that_has_them(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="this node was not told of any: add --node-config"):
+    with pytest.raises(SettingsError, match="this node has none: add --node-config"):
         host(OWN, clients=1)
     with pytest.raises(FlexcflError, match=r"There is no '.*missing'"):
         host(OWN, clients=1, files=str(tmp_path / "missing"))
@@ -85,7 +85,7 @@ def test_a_server_names_no_folder_of_a_node(tmp_path: Path) -> None:
         f'[data]\nname = "leaf"\nfolder = "{theirs}"\n[model]\nname = "mclr"\n'
         f'[run]\ncohort = 1\ndata = "{theirs}"\n'
     )
-    with pytest.raises(SettingsError, match="'leaf' is in a folder, and this node was not told"):
+    with pytest.raises(SettingsError, match="'leaf' is in a folder that this node does not know"):
         host(wanted, clients=1)
     assert host(wanted, clients=1, data=str(mine)).prepared.federation.clients == 3
 
@@ -97,7 +97,7 @@ def test_a_folder_of_npz_files_is_the_nodes_own_as_well(tmp_path: Path) -> None:
         "[run]\ncohort = 1\n"
     )
     with pytest.raises(
-        SettingsError, match=r"'npz' is in a folder, .* holds an \.npz file for each"
+        SettingsError, match=r"'npz' is in a folder .* holds an \.npz file for each"
     ):
         host(wanted, clients=1)
     federation = host(wanted, clients=1, data=str(tmp_path)).prepared.federation
@@ -125,7 +125,7 @@ def test_a_server_has_no_code_imported_that_the_node_was_not_told_of(
     named = NAMING[kind].format("flexcfl_test_hostile:thing")
     wanted = named + TRIAL if " in short" in kind else TRIAL + named
     for config in ({}, {"code": "http.server:other, a:b"}):
-        with pytest.raises(SettingsError, match="imports no code that it was not told of: install"):
+        with pytest.raises(SettingsError, match="only imports code that its owner allows: install"):
             host(wanted, clients=1, **config)
     if kind != "model":  # which is made when it is first needed
         with pytest.raises(SettingsError, match="was imported"):
@@ -135,7 +135,7 @@ def test_a_server_has_no_code_imported_that_the_node_was_not_told_of(
 @pytest.mark.parametrize("key", ["name", "partition"])
 def test_nor_may_data_be_its_code(key: str) -> None:
     wanted = f'[data]\n{key} = "http.server:test"\n[run]\nrounds = 1\n'
-    with pytest.raises(SettingsError, match="imports no code that it was not told of: install"):
+    with pytest.raises(SettingsError, match="only imports code that its owner allows: install"):
         host(wanted, clients=1)
 
 

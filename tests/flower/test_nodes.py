@@ -75,25 +75,25 @@ def test_a_slow_node_is_heard_later_and_a_silent_one_asked_again() -> None:
 @pytest.mark.parametrize(
     ("other", "why"),
     [
-        (hosts(total=8), "its data are of 8 clients, shape (2, 2) and 3 classes"),
-        (hosts(shape=(4,)), "and should be of 9, (2, 2) and 3"),
+        (hosts(total=8), "its data have 8 clients, shape (2, 2) and 3 classes"),
+        (hosts(shape=(4,)), "and should have 9, (2, 2) and 3"),
         (hosts(classes=2), "2 classes"),
         (hosts(clients=np.array([9])), "a client beyond the 9"),
         (hosts(clients=np.array([-1])), "a client beyond the 9"),
         (hosts(clients=np.empty(0, np.int64)), "does not say which clients"),
         (hosts(clients=np.array([1.0])), "does not say which clients"),
         (hosts(clients=np.array([[1]])), "does not say which clients"),
-        (hosts(shape=("a",)), "'a' stands where a number is wanted"),
-        (hosts(shape=()), "cannot be like that"),
-        (hosts(shape=(0, 3)), "cannot be like that"),
-        (hosts(shape=(10**6, 10**6)), "cannot be like that"),
-        (hosts(total=10**12), "cannot be like that"),
-        (hosts(total=10**15), "stands where a number is wanted"),
-        (hosts(classes=0), "cannot be like that"),
-        (hosts(classes=None), "None stands where"),
+        (hosts(shape=("a",)), "'a' is not a whole number"),
+        (hosts(shape=()), "data that cannot exist"),
+        (hosts(shape=(0, 3)), "data that cannot exist"),
+        (hosts(shape=(10**6, 10**6)), "data that cannot exist"),
+        (hosts(total=10**12), "data that cannot exist"),
+        (hosts(total=10**15), "is not a whole number"),
+        (hosts(classes=0), "data that cannot exist"),
+        (hosts(classes=None), "None is not a whole number"),
         (refusal_record("This node has no data."), "This node has no data."),
         (Error(code=1, reason="it fell over"), "it fell over"),
-        (RecordDict(), "no message of flexcfl"),
+        (RecordDict(), "not a message of flexcfl"),
     ],
 )
 def test_who_cannot_take_part_is_told_off(other: RecordDict | Error, why: str) -> None:
@@ -144,7 +144,7 @@ def test_too_few_nodes_are_one_sentence_with_a_reason() -> None:
         meeting.discovery.wait(HEADING, 2, 5.0)
     assert str(raised.value) == (
         "After 5 s 1 of 2 nodes can take part (Node 2 cannot take part: This node has no data.): "
-        "start more of them and look at what they say, lower network.nodes, or wait longer "
+        "start more nodes and read their logs, lower network.nodes, or wait longer "
         "(network.patience)."
     )
     assert 5 <= meeting.grid.clock.now < 6

@@ -1,4 +1,4 @@
-"""The ``ClientApp``: a node answers a message with the same algorithms as in the simulator."""
+"""The ``ClientApp``: a node answers messages with the same code as the simulator."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -34,7 +34,7 @@ app = ClientApp()
 
 
 def _answer(message: Message, context: Context) -> Message:
-    """Answer a message; the owner of the node and the server both get the sentence of an error."""
+    """Answer a message; an error goes to the node's log and to the server."""
     try:
         content = answer(message.content, context.node_config, partial(log, WARNING, "%s"))
     except (FlexcflError, MalformedError) as error:
@@ -51,9 +51,17 @@ for _type in (HELLO, *MESSAGES.values()):
 def answer(
     content: RecordDict, config: Mapping[str, Any], remark: Callable[[str], None]
 ) -> RecordDict:
-    """Return what a node with this configuration answers to a message.
+    """Return a node's answer to a message.
 
-    ``remark`` is given what the node's owner should know.
+    Args:
+        content: The records of the message.
+        config: The node's configuration, as ``flower-supernode --node-config`` sets it.
+        remark: Called with each sentence that the owner of the node should read.
+
+    Raises:
+        FlexcflError: If the node cannot take part.
+        MalformedError: If the message breaks the protocol.
+
     """
     heading, order = read_order(content)
     check_heading(heading)
@@ -61,39 +69,39 @@ def answer(
     total = clients.prepared.federation.clients
     memory = NodeMemory(clients.memory, heading, total, remark)
     if order is None:
-        memory.check()  # now, because it is for the end of a round that it is needed
+        memory.check()  # now, because an error at the end of a round would cost the round
         return node_info_record(clients.info)
     check_order(order, clients.numbers)
     if order.computes:
         check_width(order, clients.prepared.engine.parameters)
     with memory.locked():
-        reply = _fulfilled(order, heading, clients, memory)
+        reply = _carry_out(order, heading, clients, memory)
     return reply_record(reply, heading.updates)
 
 
-def _fulfilled(
+def _carry_out(
     order: Order[Any], heading: OrderHeading, clients: NodeClients, memory: NodeMemory
 ) -> Any:
-    # Divergence is for the server to see, which knows of all clients.
+    # Only the server checks for divergence, because it sees all clients.
     world = simulation(clients.prepared, clients.secret, computes=order.computes)
     recalled = memory.recalled()
     if recalled is not None:
         world.recall(recalled)
     if order.computes:
-        for kept in world.keepsakes.sent:  # which may be of a server with another model
+        for kept in world.keepsakes.sent:  # they may be for another model
             check_width(kept, clients.prepared.engine.parameters)
     executor = world.at(heading.round)
     if clients.own:
         _protect_own_data(world, clients, memory)
     reply = executor(order)
-    if not order.measures:  # which changes nothing
+    if not order.measures:  # a measurement changes nothing
         memory.keep(world.memory())
     return reply
 
 
 def _protect_own_data(world: Simulation, clients: NodeClients, memory: NodeMemory) -> None:
-    """Let clients look again at data of their own, and never forget what they released."""
+    """Look at the clients' own data again, and count every update that they ever released."""
     if world.watch is not None:
-        world.watch.stir(clients.numbers)  # for their files may have changed since
+        world.watch.stir(clients.numbers)  # their files may have changed
     if world.privacy_guard is not None and memory.released is not None:
         world.privacy_guard.recall(np.maximum(world.privacy_guard.memory(), memory.released))

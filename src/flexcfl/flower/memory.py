@@ -110,7 +110,7 @@ class NodeMemory:
         content, number = found.checkpoint.content, found.checkpoint.round
         try:
             if not isinstance(content, dict) or content.keys() != {"session", "round", "memory"}:
-                raise UnfitError("it is not of a node")
+                raise UnfitError("no node wrote it")
             memory: Memory = rebuilt(Memory, content["memory"], found.checkpoint.arrays)
             _check_size(memory, self.total)
         except UnfitError as error:
@@ -119,7 +119,7 @@ class NodeMemory:
         return memory
 
     def _lost(self, sentence: str) -> None:
-        self.remark(f"{sentence}; clients go on with what they knew before, or are placed anew")
+        self.remark(f"{sentence}; clients continue with what they knew before, or are placed again")
 
     def _is_past(self, found: FoundCheckpoint) -> bool:
         """Whether something was known before this order: in its session, or in one that counts."""
@@ -129,7 +129,7 @@ class NodeMemory:
             return False
         if session == heading.session and number > heading.round:
             raise MalformedError(
-                f"the order is of round {heading.round}, and this node is in round {number} by now"
+                f"the order is of round {heading.round}, and this node is already in round {number}"
             )
         return session == heading.session or number <= heading.lineage.get(session, -1)
 
@@ -141,7 +141,7 @@ def _check_size(memory: Memory, total: int) -> None:
     if memory.released is not None:
         columns.append(memory.released)
     if any(each.shape != (total,) for each in columns):
-        raise UnfitError(f"it is not of {total} clients")
+        raise UnfitError(f"it is not for {total} clients")
 
 
 def _forget(newest: Path) -> None:

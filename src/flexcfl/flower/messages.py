@@ -1,6 +1,6 @@
-"""Orders and replies as Flower's records: arrays by name beside one line of JSON.
+"""Orders and replies as Flower records: named arrays and one line of JSON.
 
-What comes in is only read as what the protocol declares: arrays without pickles, and plain values.
+A message is only read as what the protocol declares: arrays without pickles, and plain values.
 """
 
 import json
@@ -36,7 +36,7 @@ __all__ = [
 
 ABOUT, ARRAYS = "flexcfl", "arrays"
 
-# An order's kind as one of Flower's message types, which are a category and an action.
+# The Flower message type of each order: a category and an action.
 HELLO = "query.hello"
 MESSAGES: Mapping[type[Order[Any]], str] = {
     Train: "train",
@@ -50,22 +50,28 @@ MESSAGES: Mapping[type[Order[Any]], str] = {
 }
 KINDS = {order.kind: order for order in MESSAGES}
 
-MOST = 10**8  # clients, classes, or numbers of an example
+MOST = 10**8  # clients, classes, or numbers in an example
 LONGEST = 1000  # characters of a sentence from another machine
-NAME = re.compile(r"[0-9a-f]{16}")  # of a run or a session; one that is a path would lead elsewhere
+NAME = re.compile(r"[0-9a-f]{16}")  # of a run or a session; it becomes a path, so nothing else
 
 
 class MalformedError(ValueError):
-    """A message that breaks the protocol, or a refusal with its reason."""
+    """A message breaks the protocol, or refuses to answer and says why."""
 
 
 @dataclass(frozen=True)
 class OrderHeading:
-    """What stands above every order.
+    """The heading of every order.
 
-    ``run`` names the run, whose clients' memory goes by it, and ``session`` one process of its
-    server. Where earlier ones have crashed, ``lineage`` says up to which round each of them counts:
-    the next one has gone back to its checkpoint. ``experiment`` is TOML.
+    Attributes:
+        run: The name of the run. Nodes store what their clients remember under it.
+        session: The name of one process of the run's server.
+        round: The number of the round.
+        experiment: The experiment as TOML.
+        updates: The type in which updates travel.
+        lineage: For each earlier session, the last round that counts. A server that resumes after
+            a crash goes back to its checkpoint, and later rounds of the old session do not count.
+
     """
 
     run: str
@@ -78,7 +84,7 @@ class OrderHeading:
 
 @dataclass(frozen=True, eq=False)
 class NodeInfo:
-    """Which clients a node hosts, of how many, and what their data are like."""
+    """The clients that a node hosts, the number of all clients, and the shape of their data."""
 
     clients: NDArray[np.int64]
     total: int
@@ -88,9 +94,9 @@ class NodeInfo:
 
 @dataclass(frozen=True, eq=False)
 class NodeReply:
-    """A reply's columns as a node sent them, each with one entry for every client.
+    """The columns of a reply as a node sent them, each with one entry per client.
 
-    ``rounds`` are those to whose orders the rows answer, or None where all are of this one.
+    ``rounds`` holds the round whose order each row answers, or is None if all answer this one.
     """
 
     columns: Mapping[str, Any]
@@ -99,7 +105,7 @@ class NodeReply:
 
 
 def order_record(heading: OrderHeading, order: Order[Any] | None) -> RecordDict:
-    """Return an order, or None for the question which clients a node hosts, as records."""
+    """Return an order as records; None asks a node which clients it hosts."""
     plain: dict[str, Any] = {"heading": asdict(heading)}
     arrays: dict[str, NDArray[Any]] = {}
     if order is not None:
@@ -114,11 +120,13 @@ def order_record(heading: OrderHeading, order: Order[Any] | None) -> RecordDict:
 
 
 def read_order(content: RecordDict) -> tuple[OrderHeading, Order[Any] | None]:
-    """Return the heading and the order of a message, or raise ``MalformedError``.
+    """Return the heading and the order of a message, without a check of their values.
 
-    The values of their fields are not checked yet.
+    Raises:
+        MalformedError: If the message holds no order.
+
     """
-    plain, arrays = _opened(content)
+    plain, arrays = _unpack(content)
     try:
         heading, kind = OrderHeading(**plain.pop("heading")), plain.pop("kind", None)
         if kind is None:
@@ -127,44 +135,44 @@ def read_order(content: RecordDict) -> tuple[OrderHeading, Order[Any] | None]:
             plain["local"] = Local(**plain["local"])
         return heading, KINDS[kind](**plain, **arrays)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise MalformedError(f"the order makes no sense ({str(error)[:LONGEST]})") from None
+        raise MalformedError(f"the order is not valid ({str(error)[:LONGEST]})") from None
 
 
 def node_info_record(info: NodeInfo) -> RecordDict:
-    """Return what describes a node as records."""
+    """Return the description of a node as records."""
     plain = {"total": info.total, "shape": list(info.shape), "classes": info.classes}
     return _record(plain, {"clients": info.clients})
 
 
 def read_node_info(content: RecordDict) -> NodeInfo:
-    """Return what describes a node, or raise ``MalformedError``."""
-    plain, arrays = _opened(content)
+    """Return the description of a node, or raise ``MalformedError``."""
+    plain, arrays = _unpack(content)
     clients = arrays.get("clients")
     if clients is None or clients.dtype != np.int64 or clients.ndim != 1 or not len(clients):
         raise MalformedError("it does not say which clients it hosts")
     try:
-        total, classes = _whole(plain["total"]), _whole(plain["classes"])
-        shape = tuple(_whole(each) for each in plain["shape"])
+        total, classes = _whole_number(plain["total"]), _whole_number(plain["classes"])
+        shape = tuple(_whole_number(each) for each in plain["shape"])
     except (KeyError, TypeError):
         raise MalformedError("it does not say what its data are like") from None
-    # The server makes room for so much on the word of one node.
+    # The server allocates this much because one node says so.
     if not (0 < total <= MOST and 0 < classes <= MOST and shape and 0 < prod(shape) <= MOST):
-        raise MalformedError("its data cannot be like that")
+        raise MalformedError("it describes data that cannot exist")
     if clients.min() < 0 or clients.max() >= total:
-        raise MalformedError(f"it hosts a client beyond the {total} that there are")
+        raise MalformedError(f"it hosts a client beyond the {total} of the federation")
     return NodeInfo(np.unique(clients), total, shape, classes)
 
 
 def cast_updates(updates: Any, dtype: str) -> Any:
-    """Return updates as they travel; what one sends in place of them stays as it is."""
+    """Return updates in the type in which they travel."""
     if not isinstance(updates, np.ndarray):
         return [cast_updates(each, dtype) for each in updates]
-    with np.errstate(over="ignore"):  # the server sees infinity, and turns it away
+    with np.errstate(over="ignore"):  # the server rejects infinity
         return updates.astype(dtype)
 
 
 def reply_record(reply: Any, updates: str) -> RecordDict:
-    """Return what clients answered, or what was ``Received`` of them, as records."""
+    """Return a reply of clients, or a ``Received`` one, as records."""
     received = reply if isinstance(reply, Received) else Received(reply)
     plain: dict[str, Any] = {"late": received.late, "lists": {}}
     arrays: dict[str, NDArray[Any]] = {}
@@ -174,39 +182,43 @@ def reply_record(reply: Any, updates: str) -> RecordDict:
             column = cast_updates(column, updates)
         if isinstance(column, np.ndarray):
             arrays[each.name] = column
-        else:  # where clients sent different things, each has an array of its own
+        else:  # clients sent different things, so each has its own array
             plain["lists"][each.name] = len(column)
-            arrays |= {f"{each.name}.{place}": np.asarray(own) for place, own in enumerate(column)}
+            arrays |= {f"{each.name}.{row}": np.asarray(own) for row, own in enumerate(column)}
     if received.rounds is not None:
         arrays["rounds"] = received.rounds
     return _record(plain, arrays)
 
 
 def read_reply(order: Order[Any], content: RecordDict) -> NodeReply:
-    """Return what a node sent in answer to an order, or raise ``MalformedError``.
+    """Return a node's reply to an order.
 
-    Every column that the reply has is there, with one entry for each answer, of which there are no
-    more than clients asked; what the entries are is looked at by the guards.
+    Every column is present, with one entry per answer, and there are no more answers than clients
+    in the order. The guards check the entries themselves.
+
+    Raises:
+        MalformedError: If the message holds no such reply.
+
     """
-    plain, arrays = _opened(content)
+    plain, arrays = _unpack(content)
     lists = plain.get("lists", {})
     if not isinstance(lists, dict):
-        raise MalformedError("its lists are none")
+        raise MalformedError("its lists are not a table")
     columns = {name: _column(name, lists, arrays) for name in vars(order.empty())}
     rounds = _column("rounds", {}, arrays) if "rounds" in arrays else None
     lengths = {len(column) for column in (*columns.values(), rounds) if column is not None}
     if len(lengths) > 1:
-        raise MalformedError("its columns are not of one length")
-    asked, late = len(order.clients), _whole(plain.get("late", 0))
+        raise MalformedError("its columns differ in length")
+    asked, late = len(order.clients), _whole_number(plain.get("late", 0))
     if max(lengths) + late > asked:
-        raise MalformedError(f"it has more answers than the {asked} that it was asked for")
+        raise MalformedError(f"it sends more answers than the {asked} that were asked for")
     return NodeReply(columns, rounds, late)
 
 
 def _column(name: str, lists: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Any:
     if name in lists:
-        number = _whole(lists[name])
-        own = [arrays.get(f"{name}.{place}") for place in range(min(number, len(arrays) + 1))]
+        number = _whole_number(lists[name])
+        own = [arrays.get(f"{name}.{row}") for row in range(min(number, len(arrays) + 1))]
         if len(own) != number or any(each is None for each in own):
             raise MalformedError(f"a part of its {name} is missing")
         return own
@@ -217,7 +229,7 @@ def _column(name: str, lists: Mapping[str, Any], arrays: Mapping[str, NDArray[An
 
 
 def refusal_record(sentence: str) -> RecordDict:
-    """Return why a node does not answer, as records."""
+    """Return the reason why a node does not answer, as records."""
     return _record({"refusal": sentence}, {})
 
 
@@ -229,23 +241,23 @@ def _record(plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Rec
     return RecordDict({ABOUT: about, ARRAYS: ArrayRecord(array_dict=packed)})
 
 
-def _opened(content: RecordDict) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def _unpack(content: RecordDict) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     about, arrays = content.get(ABOUT), content.get(ARRAYS)
     if not isinstance(about, ConfigRecord) or not isinstance(arrays, ArrayRecord):
-        raise MalformedError("it is no message of flexcfl")
+        raise MalformedError("it is not a message of flexcfl")
     try:
         plain = json.loads(str(about.get("about")))
         opened = {name: array.numpy() for name, array in arrays.items()}
-    except Exception as error:  # NumPy, which reads what a stranger wrote, may raise anything
+    except Exception as error:  # NumPy may raise anything on bytes from a stranger
         raise MalformedError(f"it cannot be read ({type(error).__name__})") from None
     if not isinstance(plain, dict):
-        raise MalformedError("it is no message of flexcfl")
+        raise MalformedError("it is not a message of flexcfl")
     if "refusal" in plain:
         raise MalformedError(str(plain["refusal"])[:LONGEST])
     return plain, opened
 
 
-def _whole(value: Any) -> int:
+def _whole_number(value: Any) -> int:
     if type(value) is not int or not 0 <= value < 2**40:
-        raise MalformedError(f"{value!r:.40} stands where a number is wanted")
+        raise MalformedError(f"{value!r:.40} is not a whole number")
     return value

@@ -89,7 +89,7 @@ class FlowerNetwork:
     def _wait(self, number: int) -> None:
         patience, channel = self.settings.patience, self.discovery.channel
         self.discovery.remark(
-            f"Round {number}: no node is there; they are waited for {patience:g} s."
+            f"Round {number}: no node is connected; the run waits for {patience:g} s."
         )
         end = channel.clock() + patience
         while not self.roster.nodes:

@@ -137,7 +137,7 @@ def _check_code(tables: Mapping[str, Any], node: NodeSettings) -> None:
         return
     name = next(each for each in wanted if each not in trusted)
     raise SettingsError(
-        f"The server names '{name}', and this node imports no code that it was not told of: "
+        f"The server names '{name}', and this node only imports code that its owner allows: "
         f"install it and add --node-config 'code=\"{','.join(wanted)}\"', if you trust it."
     )
 
@@ -148,7 +148,7 @@ def _agreed(experiment: Experiment, node: NodeSettings) -> Experiment:
     own = experiment.network.own_files
     if own and node.files is None:
         raise SettingsError(
-            "The experiment is on the nodes' own data, and this node was not told of any: add "
+            "The experiment is on the nodes' own data, and this node has none: add "
             "--node-config 'files=\"...\"', an .npz file or a folder as docs/nodes.md says."
         )
     if not own and node.files is not None:
@@ -168,7 +168,7 @@ def _here(data: Data, node: NodeSettings) -> Data:
     if node.data is None:
         content = getattr(data.options, "content", "of its files")
         raise SettingsError(
-            f"The dataset '{data.name}' is in a folder, and this node was not told which: add "
+            f"The dataset '{data.name}' is in a folder that this node does not know: add "
             f"--node-config 'data=\"...\"', the folder {content}."
         )
     return replace(data, options=replace(data.options, folder=node.data))

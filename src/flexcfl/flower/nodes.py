@@ -1,4 +1,4 @@
-"""Which nodes there are, and which clients each of them hosts, since when."""
+"""The nodes of a run: which clients each of them hosts, and since when."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -24,8 +24,8 @@ __all__ = ["DataShape", "NodeDiscovery", "Roster"]
 
 NOWHERE = -1
 PAUSE = 0.2
-LIMIT = 120.0  # seconds after which a node that has not answered is asked again
-AGAIN = 20.0  # seconds after which one that cannot take part is asked again
+LIMIT = 120.0  # seconds until a node that has not answered is asked again
+AGAIN = 20.0  # seconds until a node that cannot take part is asked again
 
 DataShape: TypeAlias = tuple[int, tuple[int, ...], int]  # clients in all, shape, classes
 
@@ -34,9 +34,12 @@ DataShape: TypeAlias = tuple[int, tuple[int, ...], int]  # clients in all, shape
 class NodeDiscovery:
     """Asks each node once which clients it hosts.
 
-    ``remark`` is given the reason why a node cannot take part; ``last_refusal`` is the last such
-    sentence, for the error that ends a run without enough nodes. ``shape`` is what the data of all
-    nodes must be like, from the first node on.
+    Attributes:
+        channel: Carries the messages.
+        remark: Called with the reason why a node cannot take part.
+        shape: The shape that the data of all nodes must have; by default that of the first node.
+        last_refusal: The last reason, for the error that ends a run without enough nodes.
+
     """
 
     channel: MessageChannel
@@ -47,9 +50,9 @@ class NodeDiscovery:
     _again: dict[int, float] = field(default_factory=dict)  # when to ask a node again
 
     def look(self, heading: OrderHeading) -> list[tuple[int, NodeInfo]]:
-        """Ask nodes that are new, and return those that have answered since the last look."""
+        """Ask new nodes, and return the nodes that have answered since the last call."""
         there = self.channel.nodes()
-        # One that went away and came back is asked again.
+        # A node that went away and came back is asked again.
         self._again = {node: self._again[node] for node in there if node in self._again}
         new = [node for node in there if node not in self._again]
         if new:
@@ -69,7 +72,7 @@ class NodeDiscovery:
         end = self.channel.clock() + patience
         while True:
             found |= dict(self.look(heading))
-            # One that was started again may be there twice, until Flower notices.
+            # A node that was restarted is listed twice until Flower notices.
             there = len({info.clients.tobytes() for info in found.values()})
             if there >= number:
                 return list(found.items())
@@ -79,7 +82,7 @@ class NodeDiscovery:
         why = f" ({self.last_refusal})" if self.last_refusal else ""
         raise SettingsError(
             f"After {patience:g} s {there} of {number} nodes can take part{why}: start more "
-            "of them and look at what they say, lower network.nodes, or wait longer "
+            "nodes and read their logs, lower network.nodes, or wait longer "
             "(network.patience)."
         )
 
@@ -90,11 +93,11 @@ class NodeDiscovery:
         except MalformedError as error:
             self._again[answer.node] = self.channel.clock() + AGAIN
             sentence = f"Node {answer.node} cannot take part: {error}"
-            if sentence != self.last_refusal:  # it may say so again and again
+            if sentence != self.last_refusal:  # a node may repeat it
                 self.remark(sentence)
             self.last_refusal = sentence
             return None
-        if answer.node in self._again:  # and not gone meanwhile
+        if answer.node in self._again:  # the node has not left meanwhile
             self._again[answer.node] = math.inf
         return answer.node, info
 
@@ -103,12 +106,12 @@ class NodeDiscovery:
         self.shape = self.shape or mine
         if mine != self.shape:
             raise MalformedError(
-                f"its data are of {mine[0]} clients, shape {mine[1]} and {mine[2]} classes, and "
-                f"should be of {self.shape[0]}, {self.shape[1]} and {self.shape[2]}"
+                f"its data have {mine[0]} clients, shape {mine[1]} and {mine[2]} classes, and "
+                f"should have {self.shape[0]}, {self.shape[1]} and {self.shape[2]}"
             )
 
     def _forget(self) -> None:
-        """Let nodes be asked again when their time has come, and drop their earlier messages."""
+        """Let nodes be asked again when their time is up, and drop their earlier messages."""
         now = self.channel.clock()
         over = {node for node, again in self._again.items() if again < now}
         for node in over:
@@ -118,11 +121,18 @@ class NodeDiscovery:
 
 @dataclass(eq=False)
 class Roster:
-    """All clients that there is room for, and which node hosts each of them.
+    """The clients of a federation, and the node that hosts each of them.
 
-    ``planned`` is for every client the round before which it is not to take part, though a node has
-    it. A client that was there once stays, for it may only be silent. If two nodes say that they
-    host a client, the later one does: it is the earlier one, restarted.
+    A client that has arrived stays in the roster, even if its node is silent. If two nodes claim
+    the same client, the later one has it: it is usually the earlier one after a restart.
+
+    Attributes:
+        seed: The seed from which cohorts are drawn.
+        planned: The first round in which each client may take part.
+        cohort: The number of clients in a cohort.
+        policy: How cohorts are drawn.
+        arrival: The round in which each client arrived, or ``NEVER``.
+
     """
 
     seed: int
@@ -138,21 +148,21 @@ class Roster:
 
     @property
     def nodes(self) -> list[int]:
-        """The nodes that something is expected of, the latest last."""
+        """The nodes that are expected to answer, the latest last."""
         return list(self._hosted)
 
     def join(self, node: int, clients: Ids, number: int) -> None:
-        """Let a node host clients from round ``number`` on."""
+        """Add a node that hosts clients from round ``number`` on."""
         self.leave(node)
         self._hosted[node] = clients
         self._arrive(clients, number)
 
     def leave(self, node: int) -> None:
-        """Expect nothing more of a node."""
+        """Remove a node."""
         self._hosted.pop(node, None)
 
     def recall(self, arrival: Ids, number: int) -> None:
-        """Know since when clients are there after round ``number``, wherever they are now."""
+        """Restore when clients arrived, as it was after round ``number``."""
         self.arrival = arrival.copy()
         for clients in self._hosted.values():
             self._arrive(clients, number + 1)
@@ -163,26 +173,26 @@ class Roster:
         self._cohorts = None
 
     def divided(self, clients: Ids) -> Iterator[tuple[int, Flags]]:
-        """Yield each node that hosts some of ``clients``, with flags for those."""
-        place_of = np.full(len(self.planned), NOWHERE, dtype=np.int64)
-        for place, hosted in enumerate(self._hosted.values()):
-            place_of[hosted] = place
-        places = place_of[clients]
-        for place, node in enumerate(self.nodes):
-            mine = np.asarray(places == place)
+        """Yield each node that hosts some of ``clients``, with flags that mark them."""
+        index_of = np.full(len(self.planned), NOWHERE, dtype=np.int64)
+        for index, hosted in enumerate(self._hosted.values()):
+            index_of[hosted] = index
+        indices = index_of[clients]
+        for index, node in enumerate(self.nodes):
+            mine = np.asarray(indices == index)
             if mine.any():
                 yield node, mine
 
     def present(self, number: int) -> Flags:
-        """Return for every client whether it has arrived."""
+        """Return whether each client has arrived."""
         return self._now.present(number)
 
     def choose(self, number: int) -> Ids:
-        """Return the cohort of a round, of the clients that have arrived."""
+        """Return the cohort of a round, drawn from the clients that have arrived."""
         return self._now.choose(number)
 
     def toured(self, number: int) -> bool:
-        """Whether all clients present have been chosen at least once."""
+        """Return whether every client present has been chosen at least once."""
         return self._now.toured(number)
 
     @property

@@ -1,4 +1,4 @@
-"""Checks of what a server sends, before a node does anything with it: it may hold anything."""
+"""Checks that a node makes on the messages of a server, which may hold anything."""
 
 from collections.abc import Mapping
 from typing import Any, get_args
@@ -24,7 +24,7 @@ ONE = {number: np.zeros((1,) * number, dtype=np.float32) for number in VECTORS.v
 
 
 def check_heading(heading: OrderHeading) -> None:
-    """Refuse a heading that no server of flexcfl writes."""
+    """Raise ``MalformedError`` for a heading that no flexcfl server writes."""
     for name in (heading.run, heading.session):
         if not isinstance(name, str) or not NAME.fullmatch(name):
             raise MalformedError(f"{name!r:.40} is not the name of a run")
@@ -38,17 +38,23 @@ def check_heading(heading: OrderHeading) -> None:
 
 
 def check_order(order: Order[Any], hosted: Ids) -> None:
-    """Refuse an order that makes no sense, or that is for clients of other nodes."""
-    clients: Any = order.clients  # which may be anything
+    """Check an order for the clients that this node hosts.
+
+    Raises:
+        MalformedError: If a field of the order has a value that the protocol does not allow.
+        SettingsError: If the order is for clients of other nodes.
+
+    """
+    clients: Any = order.clients  # it may be anything
     if not _is(clients, np.int64, 1):
         raise MalformedError("the order does not say to which clients it goes")
     strange = np.setdiff1d(clients, hosted)
     if len(strange):
         raise SettingsError(
-            f"This node does not host client {strange[0]}, of which an order speaks: was it "
+            f"This node does not host client {strange[0]} of the order: was it "
             "started again with other clients?"
         )
-    # Two updates of one client would share their noise, which their difference would be without.
+    # Two updates of one client would share their noise, so their difference would have none.
     if not order.measures and len(np.unique(clients)) < len(clients):
         raise MalformedError("the order names a client twice")
     _check_model_of(getattr(order, "model_of", LOWEST_LOSS), len(clients))
@@ -56,7 +62,7 @@ def check_order(order: Order[Any], hosted: Ids) -> None:
     for name, dimensions in VECTORS.items():
         vectors = getattr(order, name, ONE[dimensions])
         if not _is(vectors, np.float32, dimensions) or not vectors.size:
-            raise MalformedError(f"the {name} of the order are no vectors of float32")
+            raise MalformedError(f"the {name} of the order are not float32 vectors")
     for name, known in PLAIN.items():
         if vars(order).get(name, known[0]) not in known:
             raise MalformedError(f"the order has an unknown {name}")
@@ -65,13 +71,11 @@ def check_order(order: Order[Any], hosted: Ids) -> None:
 
 
 def check_width(sent: Any, parameters: int) -> None:
-    """Refuse an order, or a keepsake, whose vectors are no models of so many parameters."""
+    """Check that the vectors of an order or a keepsake have as many numbers as the model."""
     for name in VECTORS:
         width = getattr(sent, name).shape[-1] if hasattr(sent, name) else parameters
         if width != parameters:
-            raise MalformedError(
-                f"the {name} that were sent have {width} numbers where the model has {parameters}"
-            )
+            raise MalformedError(f"the {name} have {width} numbers, and the model has {parameters}")
 
 
 def _check_model_of(model_of: Any, number: int) -> None:
@@ -84,7 +88,7 @@ def _check_model_of(model_of: Any, number: int) -> None:
 def _check_repeats(repeats: Any, number: int) -> None:
     if repeats is None:
         return
-    # A client trains a few times in a round; seeds are made of numbers below 2**32.
+    # A client trains a few times in a round, and seeds take numbers below 2**32.
     counts = _is(repeats, np.int64, 1) and len(repeats) == number
     if not counts or not ((repeats >= 0) & (repeats < 2**32)).all():
         raise MalformedError("the order does not say how often clients have trained before")

@@ -54,8 +54,8 @@ def check_not_simulated(experiment: Experiment) -> None:
     for name, given in made_up.items():
         if given:
             raise SettingsError(
-                f"{name} is simulated, and the nodes of this experiment have data of their own "
-                "([network] clients), to which it happens or not: leave it out."
+                f"{name} is simulated, and the nodes of this experiment have their own data "
+                "([network] clients): leave it out."
             )
 
 
