@@ -124,7 +124,7 @@ checksums = [1, 2, 3, 4]
         ("resume it", "seeds", "'it/comparison.toml' is not TOML"),
         ("resume it", OWN, "resume it there with flexcfl.compare and the same arguments."),
         ("resume it --jobs 0", BEGUN, "jobs must be a whole number from 1 to 1000, not 0"),
-        ("resume it/x --jobs 2", BEGUN, "'it/x' holds no comparison but one run: leave --jobs out"),
+        ("resume it/x --jobs 2", BEGUN, "'it/x' holds one run, not a comparison: leave --jobs out"),
     ],
 )
 def test_what_is_in_a_folder_is_not_mixed_with_anything_else(

@@ -65,7 +65,7 @@ def test_nothing_that_fits_is_said_and_no_mistake(
     some: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["runs", "--where", "seed=99"]) == 0
-    assert capsys.readouterr() == ("", "Of 3 runs none is so.\n")
+    assert capsys.readouterr() == ("", "None of 3 runs matches.\n")
     assert json.loads(printed(capsys, "runs", "--where", "seed=99", "--json")) == []
 
 

@@ -22,7 +22,7 @@ from tests.waiting import PATIENCE
 
 ESCAPE, COLOUR = "\x1b", re.compile(r"\x1b\[([\d;]*;)?[349]\d")
 NO_TEXT = "caf\udce9"  # as Python has a byte of the command line that is not UTF-8
-HELP = "--help' tells what it takes."
+HELP = "--help' shows what it takes."
 
 # What is typed, and what is said of it: always the thing by its name, and what to do next.
 MISTAKES = [

@@ -49,7 +49,7 @@ def test_the_help_names_every_target_as_it_is() -> None:
 
 def test_the_help_names_every_row_as_it_is() -> None:
     (only,) = [option for option in COMMAND.params if option.name == "only"]
-    listed = re.search(r"Which rows: (.*?)\.", only.help)
+    listed = re.search(r"The rows: (.*?)\.", only.help)
     assert listed
     assert listed[1].split(", ") == list(ROWS)
 

@@ -270,7 +270,7 @@ def test_too_little_memory_is_one_sentence(
         raise error
 
     monkeypatch.setattr("flexcfl.engine.Engine.train", exhausted)
-    assert "more memory than there is: lower --epochs" in refusal(capsys, *SHORT)
+    assert "too little memory: lower --epochs" in refusal(capsys, *SHORT)
     assert list(here.iterdir()) == []
 
 

@@ -73,7 +73,7 @@ def test_a_title_may_hold_bytes_that_are_no_text(here: Path, folder: Path) -> No
         ("RUN -o .", "'.' is a folder: name the file to write, such as report.html."),
         ("RUN -o ..", "'..' is a folder: name the file to write"),
         ("RUN -o /", "'/' is a folder: name the file to write, such as /report.html."),
-        ("", "Missing argument 'RUN...': 'flexcfl report --help' tells what it takes."),
+        ("", "Missing argument 'RUN...': 'flexcfl report --help' shows what it takes."),
     ],
 )
 def test_a_mistake_is_one_sentence(

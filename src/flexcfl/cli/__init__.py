@@ -1,6 +1,6 @@
 """The command ``flexcfl``.
 
-Commands import what they need when they run, so that help and mistakes do not wait for torch.
+Commands import torch and the like only when they run, so that help and errors come at once.
 """
 
 import os
@@ -45,11 +45,11 @@ __all__ = ["app", "main"]
 MISTAKE = 2
 INTERRUPTED, TERMINATED = 130, 143
 MEMORY = (
-    "This takes more memory than there is: lower --epochs (or local.steps), --cohort or the number "
-    "of clients (data.clients), or choose a smaller --model."
+    "There is too little memory: lower --epochs (or local.steps), --cohort or the number of "
+    "clients (data.clients), or choose a smaller --model."
 )
 
-# Where a command needs arguments and gets none, click 8.2 and later raises its help as an error.
+# From click 8.2 on, a command without its arguments raises its help as an error.
 NO_ARGUMENTS = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
 EXAMPLES: Mapping[Callable[..., None], str] = {
@@ -105,8 +105,8 @@ def _commands(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code; a mistake of the user is one sentence and 2."""
-    if isinstance(sys.stdout, TextIOWrapper):  # an unusual name must not break a run off
+    """Run the command and return its exit code: 2 after a user's mistake, told in one sentence."""
+    if isinstance(sys.stdout, TextIOWrapper):  # an unusual file name must not abort a run
         sys.stdout.reconfigure(errors="replace")
     with _interruptible_once(), data_warnings_to(lambda text: _print(f"Warning: {text}")):
         try:
@@ -116,12 +116,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _TerminatedError(BaseException):
-    """SIGTERM has come."""
+    """SIGTERM was received."""
 
 
 @cache
 def _command() -> click.Command:
-    """Return the app as Click has it; to make it takes 10 ms, which is done once."""
+    """Return the app as a click command; building it takes 10 ms, so it is cached."""
     return typer.main.get_command(app)
 
 
@@ -134,7 +134,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     except click.ClickException as error:
         return _mistake(_usage(error))
     except FlexcflError as error:
-        code = getattr(error, "code", None)  # of a run that was stopped
+        code = getattr(error, "code", None)  # set if a run was stopped
         return _mistake(str(error)) if code is None else _print(str(error), code)
     except OSError as error:
         return _mistake(os_error_text(error))
@@ -144,14 +144,14 @@ def _run(arguments: Sequence[str] | None) -> int:
         if not out_of_memory(error):
             raise
         return _mistake(MEMORY)
-    if code == INTERRUPTED:  # what Typer makes of Ctrl-C
+    if code == INTERRUPTED:  # Typer returns this after Ctrl-C
         return _end("Interrupted.", INTERRUPTED)
     return code if isinstance(code, int) else 0
 
 
 @contextmanager
 def _interruptible_once() -> Iterator[None]:
-    """Let the first Ctrl-C or SIGTERM end the command, and no further one break off its end."""
+    """Let the first Ctrl-C or SIGTERM end the command, and ignore further ones while it ends."""
     usual: dict[signal.Signals, Any] = {
         signal.SIGINT: signal.default_int_handler,
         signal.SIGTERM: signal.SIG_DFL,
@@ -167,25 +167,25 @@ def _interruptible_once() -> Iterator[None]:
             if signal.getsignal(each) is _interrupt:
                 signal.signal(each, usual[each])
             elif signal.getsignal(each) is _nothing:
-                signal.signal(each, signal.SIG_IGN)  # threads are ended after main, too
+                signal.signal(each, signal.SIG_IGN)  # threads still end after main
 
 
 def _interrupt(number: int, _frame: FrameType | None) -> NoReturn:
     for each in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(each) is _interrupt:
-            # Not ignored yet: Python would complain of a signal that is on its way at this moment.
+            # Not SIG_IGN: Python complains about a signal that arrives at this moment.
             signal.signal(each, _nothing)
     raise KeyboardInterrupt if number == signal.SIGINT else _TerminatedError
 
 
 def _nothing(_number: int, _frame: FrameType | None) -> None:
-    """Let a further signal pass."""
+    """Ignore a further signal."""
 
 
 def _end(sentence: str, code: int) -> int:
     """Say why a command ends, and end the process at once if clients are still being trained."""
     _print(sentence)
-    workers = sys.modules.get("flexcfl.engine.workers")  # only asked, never waited for
+    workers = sys.modules.get("flexcfl.engine.workers")  # None if nothing was trained
     if workers is not None and workers.busy():
         sys.stdout.flush()
         sys.stderr.flush()
@@ -194,15 +194,15 @@ def _end(sentence: str, code: int) -> int:
 
 
 def _usage(error: click.ClickException) -> str:
-    """Return a message of click's with one hint: what was meant, or else where to look it up."""
+    """Return click's message with one hint: a similar name, or else the command with --help."""
     message = error.format_message()
-    if "Did you mean " in message:  # of which Typer may have said so already
+    if "Did you mean " in message:  # Typer may have added the same hint
         again = r"( Did you mean [^?]*\?)( \(?Did you mean [^?]*\?\)?)+"
         return re.sub(again, r"\1", message)
     context = getattr(error, "ctx", None)
-    if context is None:  # of some mistakes click does not say in which command they are
+    if context is None:  # for some errors click does not name the command
         return f"{message.rstrip('.')}: add --help to see what the command takes."
-    return f"{message.rstrip('.')}: '{context.command_path} --help' tells what it takes."
+    return f"{message.rstrip('.')}: '{context.command_path} --help' shows what it takes."
 
 
 def _mistake(sentence: str) -> int:
@@ -210,7 +210,7 @@ def _mistake(sentence: str) -> int:
 
 
 def _print(sentence: str, code: int = 0) -> int:
-    """Print a sentence on stderr, and return the exit code that goes with it."""
+    """Print a sentence on stderr, and return the exit code."""
     from rich.console import Console
 
     from flexcfl.lines import tell

@@ -1,4 +1,4 @@
-"""``flexcfl algorithms``: which algorithms there are, and the options of each."""
+"""``flexcfl algorithms``: list all algorithms with their options."""
 
 from collections.abc import Iterator
 from dataclasses import fields
@@ -22,11 +22,11 @@ def algorithms(
         typer.Argument(metavar="NAME", hidden=True, autocompletion=options.complete_algorithm),
     ] = None,
 ) -> None:
-    """Show every algorithm, what it is, and its options with their defaults.
+    """List all algorithms with a summary and the defaults of their options.
 
-    With a NAME, such as flexcfl, its options are explained as well. They are set with
-    'flexcfl run --algorithm NAME --set algorithm.OPTION=VALUE'. Datasets bring defaults of their
-    own for some, groups above all, which a run shows.
+    With a NAME, such as flexcfl, the options of that algorithm are explained. Set them with
+    'flexcfl run --algorithm NAME --set algorithm.OPTION=VALUE'. Some datasets have other defaults,
+    above all for groups; a run shows them.
     """
     from rich.console import Group
 
@@ -42,7 +42,7 @@ def algorithms(
 
 
 def _block(name: str, entry: "AlgorithmEntry") -> "RenderableType":
-    """Return an algorithm in a few lines, indented below its name."""
+    """Return the name of an algorithm with its summary and defaults indented below."""
     from rich.console import Group
     from rich.padding import Padding
     from rich.text import Text
@@ -59,7 +59,7 @@ def _defaults(options: type[Any]) -> str:
 
 
 def _explained(options: type[Any]) -> Iterator["RenderableType"]:
-    """Yield the paragraphs of the docstrings of options, the most general class last."""
+    """Yield the paragraphs of the docstrings of the options, base classes last."""
     from rich.text import Text
 
     for each in options.__mro__[:-1]:

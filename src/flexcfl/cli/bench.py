@@ -1,4 +1,4 @@
-"""``flexcfl bench``: how fast clients train on this machine."""
+"""``flexcfl bench``: measure how fast clients train on this machine."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from flexcfl.data import Federation
 
-# Work, rounds and clients in a round: what takes about a minute in all.
+# Rounds, and clients per round, of each workload: about a minute in all.
 SHORT = {"W1": (5, 20), "W2": (5, 20), "W3": (2, 4)}
 
 
@@ -26,16 +26,17 @@ def bench(
         int | None,
         typer.Option(
             metavar="N",
-            help="Rounds to take the median of. [default: 5, and 2 for the convolutional one]",
+            help="Number of rounds, of which the median counts. [default: 5, and 2 for the "
+            "convolutional network]",
         ),
     ] = None,
 ) -> None:
-    """Measure how fast clients train here, beside a plain PyTorch loop and the machine's limit.
+    """Measure how fast clients train here, compared with a plain PyTorch loop and the hardware.
 
-    Three models train 20 clients of MNIST as in the paper (the convolutional one 4), flexcfl and
-    the loop in turns on the same mini-batches. Where MNIST's files are not found, noise of the same
-    shape and over clients of the same sizes takes their place. It takes less than a minute;
-    close what else is at work.
+    Three models are trained on 20 clients of MNIST as in the paper (the convolutional network on
+    4). flexcfl and the loop take turns on the same mini-batches. If MNIST's files are not found,
+    the data are noise of the same shape, with the same client sizes. It takes less than a minute;
+    close other programs first.
     """
     from rich.console import Console
     from rich.progress import Progress
@@ -45,7 +46,7 @@ def bench(
 
     if rounds is not None:
         check_number("rounds", rounds)
-    from flexcfl.benchmark import WORKS, machine, measure  # after that, for it imports torch
+    from flexcfl.benchmark import WORKS, machine, measure  # last, because it imports torch
     from flexcfl.benchmark.measure import table
 
     console = Console(stderr=True)
@@ -57,7 +58,7 @@ def bench(
             number = rounds or usual
             task = progress.add_task(WORKS[name].title, total=2 * (number + 1))
             work = replace(WORKS[name], cohort=cohort)
-            if not console.is_terminal:  # where no bar is drawn
+            if not console.is_terminal:  # there is no progress bar
                 tell(f"measuring {work.title}", console)
 
             def advance(task: "TaskID" = task) -> None:
@@ -79,8 +80,8 @@ def _federation(data: "Path | None", console: "Console") -> "Federation":
             if data is not None:
                 raise
     tell(
-        "MNIST's files are not here ('flexcfl data fetch mnist' brings them): measuring on noise "
-        "of the same shape.",
+        "MNIST's files are not here ('flexcfl data fetch mnist' downloads them): measuring on "
+        "noise of the same shape.",
         console,
     )
     with console.status("Making noise"):

@@ -1,4 +1,4 @@
-"""What all commands have in common: options given once, hints at what is meant, and printing."""
+"""Base classes of all commands, with hints for mistyped options, and functions that print."""
 
 import json
 from collections.abc import Sequence
@@ -14,55 +14,55 @@ from flexcfl.synonyms import absent
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-WHOLE = 1000  # longer than any first sentence, so that a list of commands cuts none
+WHOLE = 1000  # longer than any first sentence, so that lists of commands cut none
 
 
 class _WholeSentences(click.Command):
     def get_short_help_str(self, limit: int = WHOLE) -> str:
-        """Return the first sentence of the help, however long a line may be."""
+        """Return the whole first sentence of the help."""
         return super().get_short_help_str(max(limit, WHOLE))
 
 
 class CommandGroup(_WholeSentences, TyperGroup):
-    """A group of commands, whose list has whole sentences."""
+    """A group of commands; its help lists them with whole sentences."""
 
 
 class Command(_WholeSentences, TyperCommand):
-    """A command whose options have one value each, but for those that may be repeated."""
+    """A command that refuses unknown options, and a second value of an option with one value."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse a command line, once it is known that no option is unknown or doubled."""
-        if not ctx.resilient_parsing:  # otherwise a shell asks how an unfinished line may go on
+        """Check the options of a command line, and parse it."""
+        if not ctx.resilient_parsing:  # true while a shell completes an unfinished line
             self.check(ctx, args)
         return super().parse_args(ctx, args)
 
     def check(self, ctx: click.Context, args: Sequence[str]) -> None:
-        """Refuse unknown options, and a second value where there may be only one."""
+        """Raise if an option is unknown, or has a second value although it takes only one."""
         try:
             _, _, given = self.make_parser(ctx).parse_args(list(args))
         except click.NoSuchOption as error:
             raise SettingsError(_no_such_option(ctx, error.option_name)) from None
         options = [each for each in given if isinstance(each, click.Option)]
         for option in options:
-            # There is no harm in one more value of several, or in the same flag again.
+            # Options with several values and flags may be repeated.
             if options.count(option) > 1 and not (option.multiple or option.is_flag):
                 raise SettingsError(
                     f"'{max(option.opts, key=len)}' is given more than once: give it once."
                 )
 
 
-def _no_such_option(ctx: click.Context, strange: str) -> str:
-    name = strange.lstrip("-").replace("-", "_")
-    known = _known(ctx)
-    near = nearest(name, known) if strange.startswith("--") else None
+def _no_such_option(ctx: click.Context, option: str) -> str:
+    name = option.lstrip("-").replace("-", "_")
+    known = _known_names(ctx)
+    near = nearest(name, known) if option.startswith("--") else None
     if near is not None:
-        return f"No such option '{strange}': did you mean {known[near]}?"
-    why = absent(name) or f"'{ctx.command_path} --help' tells what it takes"
-    return f"No such option '{strange}': {why}."
+        return f"No such option '{option}': did you mean {known[near]}?"
+    why = absent(name) or f"'{ctx.command_path} --help' shows what it takes"
+    return f"No such option '{option}': {why}."
 
 
-def _known(ctx: click.Context) -> dict[str, str]:
-    """Return by name what a command takes: its parameters, and the settings of ``--set``."""
+def _known_names(ctx: click.Context) -> dict[str, str]:
+    """Return how to give each parameter of a command, and each setting of ``--set``, by name."""
     own = {}
     for each in ctx.command.params:
         if isinstance(each, click.Option):
@@ -75,7 +75,7 @@ def _known(ctx: click.Context) -> dict[str, str]:
         return own
     from flexcfl.experiment.choices import homes
 
-    # Without a choice of the data set, it is the settings of one that a command takes.
+    # A command without --dataset takes only the settings of a dataset.
     tables = ("",) if "dataset" in own else ("data.",)
     settings = {
         key: " or ".join(f"'--set {name}=VALUE'" for name in names if name.startswith(tables))
@@ -84,20 +84,20 @@ def _known(ctx: click.Context) -> dict[str, str]:
     return {**{key: how for key, how in settings.items() if how}, **own}
 
 
-def print_to_stdout(shown: "RenderableType") -> None:
-    """Print something on the output of the command."""
+def print_to_stdout(renderable: "RenderableType") -> None:
+    """Print a Rich renderable on the standard output."""
     from rich.console import Console
 
     from flexcfl import lines
 
-    lines.show(shown, Console())
+    lines.show(renderable, Console())
 
 
 def print_json(content: Any) -> None:
-    """Print something for programs, in which no name can move a terminal."""
+    """Print JSON; it escapes control characters, so that no name can affect the terminal."""
     typer.echo(json.dumps(content, indent=2, allow_nan=False))
 
 
 def example(command: str) -> str:
-    """Return what stands below a command's help: an example on one line, however narrow it is."""
-    return f"\b\nExample: {command}"  # click reads the character as: keep this line
+    """Return the epilog of a command's help: an example that stays on one line."""
+    return f"\b\nExample: {command}"  # for click, \b means: do not wrap this paragraph

@@ -1,4 +1,4 @@
-"""``flexcfl compare``: several algorithms on the same clients, and a table of what came of it."""
+"""``flexcfl compare``: run several algorithms on the same clients, and rank them in a table."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,7 +24,7 @@ def compare(
     seeds: Annotated[
         int,
         typer.Option(
-            metavar="N", help="How many seeds, counted from 0. [default: 3]", show_default=False
+            metavar="N", help="Number of seeds, counted from 0. [default: 3]", show_default=False
         ),
     ] = 3,
     jobs: options.Jobs = None,
@@ -32,7 +32,7 @@ def compare(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="The comparison's folder; if it was begun there already, it is resumed. "
+            help="The comparison's folder; a comparison that was begun there is resumed. "
             "[default: a new one under comparisons]",
         ),
     ] = None,
@@ -41,24 +41,24 @@ def compare(
 ) -> None:
     """Run algorithms on the same clients, cohorts and shifts, and rank them in a table.
 
-    [ALGORITHM]... are names such as fedavg flexcfl; 'flexcfl algorithms' says which there are.
-    Without any, fedavg, ifca and flexcfl are compared on a small federation that needs no download,
-    some of whose clients exchange their data before each round.
+    [ALGORITHM]... are names such as fedavg flexcfl; 'flexcfl algorithms' lists them. The default is
+    fedavg, ifca and flexcfl on a small federation that needs no download, in which some clients
+    exchange their data before each round.
 
-    Every algorithm runs with every seed, several runs at a time. All meet the same cohorts, which
+    Every algorithm runs with every seed, several runs at a time. All have the same cohorts, which
     visit every client once and are then drawn at random (run.cohorts=round-robin-then-uniform,
-    unless set otherwise). A setting that only some of the algorithms have is given to those.
+    unless set otherwise). A setting that only some of the algorithms have applies to those.
 
-    The table is ranked by final accuracy, which is the mean of the last ten rounds; the best round
-    stands beside it. Both are over the rounds in which every method is measured.
+    The table is ranked by final accuracy, the mean of the last ten rounds, and also shows the best
+    round. Both are over the rounds in which every algorithm is measured.
 
-    The folder holds one run folder per algorithm and seed, each as 'flexcfl run' leaves it,
-    comparison.csv with a line per run, comparison.json with settings, means and standard
-    deviations, and report.html, a page with charts of everything.
+    The folder holds one folder per run, as 'flexcfl run' writes it; comparison.csv with a line per
+    run; comparison.json with settings, means and standard deviations; and report.html, a page with
+    charts.
 
-    Ctrl-C ends the rounds that are under way and says how to go on: 'flexcfl resume DIR', or the
-    same command with --out DIR. Then runs that are finished are not done again, and others go on
-    from their last checkpoints, to the same results. A second Ctrl-C stops at once.
+    Ctrl-C ends the current rounds and says how to resume: 'flexcfl resume DIR', or the same command
+    with --out DIR. Finished runs are then not done again, and the others continue from their last
+    checkpoints, with the same results. A second Ctrl-C stops at once.
     """
     from rich.console import Console
 

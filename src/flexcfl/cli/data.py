@@ -1,4 +1,4 @@
-"""``flexcfl data``: which datasets there are, how to get them, and what they look like."""
+"""``flexcfl data``: list, fetch and inspect datasets."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,8 +24,8 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-# Typer 0.20 loses the help of arguments under newer versions of click, so the commands' own help
-# tells about NAME.
+# Typer 0.20 loses the help of arguments under newer versions of click, so the help of the commands
+# describes NAME.
 Name = Annotated[
     str, typer.Argument(metavar="NAME", hidden=True, autocompletion=options.complete_dataset)
 ]
@@ -34,15 +34,15 @@ DataFolder = Annotated[
     typer.Option(
         "--data",
         metavar="DIR",
-        help="Where files are looked for first; then come the folder that FLEXCFL_DATA names, the "
-        "user's cache, and the system's own packages.",
+        help="Where to look for files first; then come the folder in FLEXCFL_DATA, the user's "
+        "cache, and the system's packages.",
     ),
 ]
 
 
 @app.command("list", cls=Command, epilog=example("flexcfl data list"))
 def list_(data: DataFolder = None) -> None:
-    """Show every dataset, what it is, and where its files are."""
+    """List all datasets, with a description and where their files are."""
     from flexcfl.data.datasets import DATASETS
     from flexcfl.data.terminal_view import DatasetRow, DatasetTable
 
@@ -61,15 +61,15 @@ def fetch(
         typer.Option(
             "--data",
             metavar="DIR",
-            help="Where to put the files (default: the user's cache, unless they are complete "
-            "in one of the places where files are looked for).",
+            help="Where to put the files (default: the user's cache, unless one of the folders "
+            "that are searched has all of them).",
         ),
     ] = None,
 ) -> None:
     """Download the files of a dataset, and check them.
 
-    NAME is mnist, femnist or fashion-mnist; the others need no download. Files that are there and
-    right are left alone, so that it can be run again at any time. A file takes its place only when
+    NAME is mnist, femnist or fashion-mnist; the others need no download. Correct files are not
+    downloaded again, so the command can be repeated at any time. A file is only put in place when
     it is complete and its checksum is right.
     """
     from flexcfl.data.datasets import dataset_named
@@ -99,24 +99,24 @@ def inspect(
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="A setting of the dataset, such as seed=1 (or data.seed=1, as 'flexcfl run' "
-            "has it); may be repeated.",
+            help="A setting of the dataset, such as seed=1 (or data.seed=1, as for 'flexcfl "
+            "run'); may be repeated.",
         ),
     ] = None,
     svg: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Save what is shown as an SVG picture too."),
+        typer.Option(metavar="FILE", help="Also save the output as an SVG picture."),
     ] = None,
 ) -> None:
-    """Show the clients of a dataset: how many, how large, how unlike.
+    """Show the clients of a dataset: how many, how large and how different they are.
 
     NAME is digits, synthetic, clusters, mnist, femnist, fashion-mnist, leaf or npz. The settings
-    in force are printed. Those with images can be divided in other ways: partition=classes (with
+    are printed as well. Image datasets can be divided in other ways: partition=classes (with
     classes_per_client and skew), partition=dirichlet (with concentration) and partition=iid, each
     with clients, test_share and seed. For clusters, clusters=8 is the number of true clusters. For
-    leaf, folder=DIR names its folder, and shape=[1,28,28] turns examples that are stored flat into
-    images. For npz, folder=DIR names a folder with an .npz file for each client, and test_share and
-    seed say how files without test examples are divided.
+    leaf, folder=DIR is its folder, and shape=[1,28,28] turns flat examples into images. For npz,
+    folder=DIR is a folder with an .npz file for each client; test_share and seed define how files
+    without test examples are divided.
     """
     from rich.console import Console
 
@@ -149,7 +149,7 @@ def _whereabouts(dataset: "Dataset[Any]", data: Path | None) -> str:
 
 
 def _complete(source: "Source") -> Path | None:
-    """Return the place that the files are taken from, where all of them are right."""
+    """Return the folder that the files are read from, if all of them are correct."""
     from flexcfl.data.fetch import wrong_files
     from flexcfl.data.files import find_complete, search_folders
 
@@ -159,7 +159,7 @@ def _complete(source: "Source") -> Path | None:
 
 
 def _fetched(name: str, source: "Source", folder: Path) -> list[Path]:
-    """Fetch files under one progress bar each, on a terminal."""
+    """Fetch files, on a terminal with a progress bar for each."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn
 
@@ -171,7 +171,7 @@ def _fetched(name: str, source: "Source", folder: Path) -> list[Path]:
     bars: dict[str, TaskID] = {}
 
     def advance(file: str, received: int, total: int) -> None:
-        if not bars:  # not before: without a bar there would be an empty line
+        if not bars:  # not earlier: without a bar it prints an empty line
             progress.start()
         if file not in bars:
             bars[file] = progress.add_task(file)
@@ -191,7 +191,7 @@ def _save(report: "RenderableType", path: Path, title: str) -> None:
 
     from flexcfl.errors import SettingsError
 
-    # A picture has its colours whatever the terminal and NO_COLOR say.
+    # A picture has colours whatever the terminal and NO_COLOR say.
     canvas = Console(
         file=StringIO(),
         record=True,
@@ -200,7 +200,7 @@ def _save(report: "RenderableType", path: Path, title: str) -> None:
         color_system="truecolor",
         no_color=False,
     )
-    canvas.print(report, overflow="fold")  # there is nothing to copy, and all is to be seen
+    canvas.print(report, overflow="fold")  # long words wrap instead of being cut
     try:
         path.write_text(canvas.export_svg(title=title), encoding="utf-8")
     except OSError as error:

@@ -1,4 +1,4 @@
-"""``flexcfl export`` and ``place``: a run's models for others, and which group fits a newcomer."""
+"""``flexcfl export`` and ``place``: write a run's models, and find the group for a newcomer."""
 
 import math
 from pathlib import Path
@@ -27,16 +27,16 @@ def export(
         ),
     ] = None,
     model: options.OwnModel = None,
-    force: Annotated[bool, typer.Option("--force", help="Write over what is in DIR.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the files in DIR.")] = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Write the models of a finished run, with a card that says what they are.
+    """Write the models of a finished run, with a model card.
 
-    RUN is a folder that 'flexcfl run', 'federate' or 'compare' left. DIR gets one .safetensors
-    file for each group, README.md (a model card: data, settings, accuracy, traffic, and Python that
-    loads a model with torch alone), config.json (shape, classes, who is in which group) and
-    settings.toml. The data are not needed, and nothing says where they were on this machine.
-    'flexcfl place' says which of the groups fits a newcomer.
+    RUN is a folder that 'flexcfl run', 'federate' or 'compare' wrote. DIR gets one .safetensors
+    file for each group, README.md (the model card: data, settings, accuracy, traffic, and Python
+    code that loads a model with torch alone), config.json (shape, classes, the group of each
+    client) and settings.toml. The data are not needed, and their path on this machine is left out.
+    'flexcfl place' finds the group that fits a newcomer.
     """
     from rich.console import Console
 
@@ -69,20 +69,20 @@ def place(
         typer.Option(
             metavar="N",
             min=0,
-            help="What the newcomer's training derives from. [default: the run's]",
+            help="Seed of the newcomer's training. [default: the run's]",
         ),
     ] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
-    """Say which group fits a newcomer, as its own device would find out.
+    """Find the group that fits a newcomer, as a device would for itself.
 
-    RUN is a folder that 'flexcfl run', 'federate' or 'compare' left. The newcomer is placed by
-    the run's own algorithm, as a client that comes after the last round: with flexcfl by the
-    direction of its first update. Every group's model is then measured on its examples, on x_test
-    where there are any. Nothing is written, and nothing of the run changes.
+    RUN is a folder that 'flexcfl run', 'federate' or 'compare' wrote. The run's algorithm places
+    the newcomer as a client that comes after the last round: flexcfl by the direction of its first
+    update. Every group's model is then measured on its examples, on x_test if the file has it.
+    Nothing is written, and the run does not change.
 
-    Examples must be as those were that the run was trained on: of the same shape, scaled alike, and
-    with labels numbered alike. 'flexcfl export' writes the models for others.
+    The examples must match the run's data: the same shape, the same scaling, and the same numbering
+    of labels. 'flexcfl export' writes the models for others.
     """
     from rich.console import Console
 

@@ -1,4 +1,4 @@
-"""Options of commands: those that several have, those made of settings, and how shells complete."""
+"""Options that several commands share, options made from settings, and shell completion."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
@@ -17,14 +17,14 @@ Command: TypeAlias = Callable[..., None]
 
 
 def complete_algorithm(incomplete: str) -> list[tuple[str, str]]:
-    """Offer algorithms."""
+    """Complete the name of an algorithm."""
     from flexcfl.algorithms import ALGORITHMS
 
     return _beginning(incomplete, ALGORITHMS, _summaries(ALGORITHMS.ours))
 
 
 def complete_dataset(incomplete: str) -> list[tuple[str, str]]:
-    """Offer datasets."""
+    """Complete the name of a dataset."""
     from flexcfl.data import DATASETS
 
     what = {name: dataset.what for name, dataset in DATASETS.ours.items()}
@@ -38,7 +38,7 @@ def _complete_detector(incomplete: str) -> list[tuple[str, str]]:
 
 
 def _complete_model(incomplete: str) -> list[tuple[str, str]]:
-    """Offer the models that come with flexcfl, without waiting for torch."""
+    """Complete the name of a model of flexcfl, without importing torch."""
     return _beginning(incomplete, ("mclr", "mlp", "cnn"), {})
 
 
@@ -62,7 +62,7 @@ def _summaries(ours: Mapping[str, Any]) -> dict[str, str]:
 def _beginning(
     incomplete: str, names: Iterable[str], summaries: Mapping[str, str]
 ) -> list[tuple[str, str]]:
-    # Entries of installed packages have no summary here: a key press must not import their code.
+    # Entries of other packages have no summary here: a key press must not import their code.
     return [(name, summaries.get(name, "")) for name in names if name.startswith(incomplete)]
 
 
@@ -88,13 +88,13 @@ OwnModel: TypeAlias = Annotated[
     typer.Option(
         "--model",
         metavar="NAME",
-        help="The function that makes the model, as package.module:factory, where the run was "
-        "made from Python with one of your own.",
+        help="The function that makes the model, as package.module:factory, if the run was made "
+        "from Python with your own model.",
     ),
 ]
 Data: TypeAlias = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="Where the dataset's files are looked for first."),
+    typer.Option(metavar="DIR", help="Where to look for the dataset's files first."),
 ]
 Track: TypeAlias = Annotated[
     list[str] | None,
@@ -108,12 +108,11 @@ Jobs: TypeAlias = Annotated[
     int | None,
     typer.Option(
         metavar="N",
-        help="How many runs at once, each in a process of its own on one core. "
-        "[default: one per core]",
+        help="Number of runs at once, each in its own process on one core. [default: one per core]",
     ),
 ]
 AllAsJson: TypeAlias = Annotated[
-    bool, typer.Option("--json", help="Print all of it as one JSON object.")
+    bool, typer.Option("--json", help="Print everything as one JSON object.")
 ]
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Set: TypeAlias = Annotated[
@@ -127,9 +126,9 @@ Set: TypeAlias = Annotated[
 
 
 def with_settings(kinds: type[Any]) -> Callable[[Command], Command]:
-    """Give a command the options of a class beside its own, and ``--set``.
+    """Add the options of a class to a command, and ``--set``.
 
-    Their values come to the command as one layer of settings, its first argument.
+    The command gets their values as one layer of settings, its first argument.
     """
     names = [name for name in names_of(kinds) if name in OPTIONS]
 
@@ -171,7 +170,7 @@ def _keyword(name: str, annotation: Any) -> inspect.Parameter:
 
 
 def _layer(chosen: Mapping[str, Any], set_: list[str] | None) -> "Layer":
-    """Return the settings that options stand for; ``chosen`` are their values by name."""
+    """Return the settings that the options set; ``chosen`` has their values by name."""
     from flexcfl.experiment.layers import spoken
     from flexcfl.settings import assignments
 

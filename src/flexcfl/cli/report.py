@@ -1,4 +1,4 @@
-"""``flexcfl report`` and ``flexcfl watch``: a page to look at, of what is there or as it comes."""
+"""``flexcfl report`` and ``flexcfl watch``: a page with charts of runs, written or live."""
 
 from pathlib import Path
 from typing import Annotated
@@ -24,25 +24,24 @@ def report(
     ] = Path("report.html"),
     title: Annotated[
         str | None,
-        typer.Option(metavar="WORDS", help="What the page is called. [default: what was run]"),
+        typer.Option(metavar="WORDS", help="Title of the page. [default: what was run]"),
     ] = None,
     open_: Annotated[
-        bool, typer.Option("--open", help="Open the page in a browser when it is written.")
+        bool, typer.Option("--open", help="Open the page in a browser afterwards.")
     ] = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Write a page with charts of runs: one file that opens in any browser, also offline.
 
-    RUN... are folders that 'flexcfl run', 'federate', 'compare' or 'reproduce' left, or folders
-    with such in them. Runs on the same data with the same model, shifts and rounds are held against
-    each other; runs that differ in their seed alone are drawn as one line with a band. Runs that
-    are not finished are shown as far as they are. Runs within a folder that cannot be shown are
-    left out, with a note on stderr.
+    RUN... are folders that 'flexcfl run', 'federate', 'compare' or 'reproduce' wrote, or folders
+    that contain such folders. Runs with the same data, model, shifts and rounds are compared; runs
+    that differ only in their seed are drawn as one line with a band. Unfinished runs are shown with
+    the rounds that they have. Runs that cannot be shown are left out, with a note on stderr.
 
-    The page shows what was run; a table of results, ranked by final accuracy, which is the mean of
+    The page shows the settings; a table of results, ranked by final accuracy, which is the mean of
     the last ten rounds; accuracy, loss and discrepancy over rounds, and accuracy against traffic;
-    for each run its groups, who moved where and when, the founders of its groups, and the label
-    skew; and how to run it again. Each chart's data can be downloaded.
+    for each run its groups, the moves of clients between them, the founders of the groups, and the
+    label skew; and how to run it again. Each chart's data can be downloaded.
     """
     from rich.console import Console
 
@@ -53,7 +52,7 @@ def report(
     console = Console(quiet=quiet)
     with loading(console, "Reading the runs and drawing the page"):
         written = write_page(folders, out, title)
-    for sentence in written.left_out:  # also where nothing else is to be shown
+    for sentence in written.left_out:  # even if the console is quiet
         typer.echo(sentence, err=True)
     number = len(written.runs)
     size = bytes_text(out.stat().st_size)
@@ -70,7 +69,7 @@ def watch(
             metavar="N",
             min=0,
             max=65535,
-            help="The port; if it is taken the next free one, and 0 for any. [default: 8000]",
+            help="The port, or the next free one if it is in use; 0 for any. [default: 8000]",
             show_default=False,
         ),
     ] = PORT,
@@ -78,19 +77,20 @@ def watch(
         str,
         typer.Option(
             metavar="ADDRESS",
-            help="Who can reach the page: by default this machine alone. [default: 127.0.0.1]",
+            help="The address to listen on; by default only this machine can open the page. "
+            "[default: 127.0.0.1]",
             show_default=False,
         ),
     ] = "127.0.0.1",
     open_: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
-    """Show the page of 'flexcfl report' in a browser, and follow runs that go on.
+    """Show the page of 'flexcfl report' in a browser, and update it while runs continue.
 
-    RUN... are folders of runs, or folders with runs in them, as for 'flexcfl report'; they may be
-    runs of 'flexcfl federate', and a run may be interrupted and resumed meanwhile. The page asks
-    for what is new every two seconds.
+    RUN... are folders of runs, or folders that contain runs, as for 'flexcfl report'. Runs of
+    'flexcfl federate' can be watched as well, and a run may be interrupted and resumed meanwhile.
+    The page asks for updates every two seconds.
 
-    Runs are only read, so that watching never disturbs them. Ctrl-C ends it.
+    Runs are only read, so watching does not disturb them. Ctrl-C ends it.
     """
     from rich.console import Console
 

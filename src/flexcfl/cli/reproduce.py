@@ -1,4 +1,4 @@
-"""``flexcfl reproduce``: the tables and figures of the paper, made again."""
+"""``flexcfl reproduce``: make the tables and figures of the paper again."""
 
 from pathlib import Path
 from typing import Annotated
@@ -16,21 +16,21 @@ def reproduce(
         str | None,
         typer.Option(
             metavar="NAME,...",
-            help="Which rows: mnist-mclr, mnist-mlp, mnist-cnn, femnist-mclr, femnist-mlp, "
+            help="The rows: mnist-mclr, mnist-mlp, mnist-cnn, femnist-mclr, femnist-mlp, "
             "femnist-cnn, synthetic-mclr, fashion-mnist-cnn. [default: those of the paper]",
         ),
     ] = None,
     seeds: Annotated[
         int,
         typer.Option(
-            metavar="N", help="How many seeds, counted from 0. [default: 1]", show_default=False
+            metavar="N", help="Number of seeds, counted from 0. [default: 1]", show_default=False
         ),
     ] = 1,
     rounds: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            help="Number of communication rounds; a table marks what has fewer than the paper's. "
+            help="Number of communication rounds; a table marks runs with fewer than the paper's. "
             "[default: 300]",
         ),
     ] = None,
@@ -40,15 +40,16 @@ def reproduce(
         typer.Option(
             "--for",
             metavar="TIME",
-            help="Stop after so long, such as 150m or 2h30m, with checkpoints of what is under "
-            "way, and let other programs go first meanwhile. [default: until all is done]",
+            help="Stop after this time, such as 150m or 2h30m, with checkpoints of unfinished "
+            "runs; meanwhile, let other programs go first. [default: until all is done]",
         ),
     ] = None,
     choose: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="What the paper and its code leave open; may be repeated. The names are below.",
+            help="A choice that the paper and its code leave open; may be repeated. The names are "
+            "below.",
         ),
     ] = None,
     data: options.Data = None,
@@ -56,30 +57,30 @@ def reproduce(
         Path,
         typer.Option(
             metavar="DIR",
-            help="The folder of all runs, tables and figures; what is finished in it is not run "
-            "again. [default: reproduction]",
+            help="The folder of all runs, tables and figures; finished runs are not done again. "
+            "[default: reproduction]",
             show_default=False,
         ),
     ] = Path("reproduction"),
     quiet: options.Quiet = False,
 ) -> None:
-    """Make tables and figures of the FlexCFL paper again, with the paper's numbers beside ours.
+    """Reproduce tables and figures of the FlexCFL paper, and compare them with its numbers.
 
     [TARGET]... is table1, table2, table3, table4, figure-motivation, figure-accuracy, figure-shift,
-    figure-eta, figure-overhead, or one of ours: choices measures what each choice below does to
-    the paper's numbers, bound holds the convergence bound against measured divergence, algorithms
+    figure-eta, figure-overhead, or one of ours: choices measures the effect of each choice below on
+    the paper's numbers, bound compares the convergence bound with measured divergence, algorithms
     has every algorithm on the same cohorts, beyond compares one configuration of ours with the best
-    of the tables. Several share their runs. Without any, they are listed.
+    of the tables. Without a target, all are listed.
 
-    'flexcfl reproduce merge DIR... --out DIR' joins what several machines have made: it writes a
-    line of figures and curves for each finished run and makes all tables and figures from these
+    'flexcfl reproduce merge DIR... --out DIR' joins the results of several machines: it writes a
+    line of figures and curves for each finished run, and makes all tables and figures from these
     lines. A run with such a line is not done again.
 
-    Each cell is a run folder, as 'flexcfl run' leaves it; tables and figures share cells, and those
-    that are finished are never run again. Ctrl-C, or the end of the time that --for gives, ends the
-    rounds that are under way; the same command goes on. A table shows all that is finished in the
-    folder: rows can be added one by one, with more seeds or with fewer rounds. It is printed and
-    written as text, Markdown and CSV, a figure as SVG and PNG; either with a page of charts of its
+    Each cell of a table is a run folder, as 'flexcfl run' writes it. Tables and figures share
+    cells, and a finished cell is never run again. Ctrl-C, or the time limit of --for, ends the
+    current rounds; the same command resumes them. A table shows every finished run in the folder,
+    so rows can be added one by one, with more seeds or with fewer rounds. Tables are printed and
+    written as text, Markdown and CSV, figures as SVG and PNG; both with a page of charts of their
     runs.
 
     \b
@@ -87,11 +88,11 @@ def reproduce(
       pretraining=steps|epoch        50 mini-batches as in the code, or the paper's one epoch
       first-model=pretrained|origin  where groups begin
       sharing=convex|additive        inter-group aggregation of the code, or the paper's sum
-      averaging=simple|examples      how IFCA and FeSEM count the clients of a group
+      averaging=simple|examples      how IFCA and FeSEM weight the clients of a group
       drift=label-share|wasserstein|wasserstein-counts|mmd  how clients notice drift
       cohorts=paper|same             FedAvg and FedProx draw at random, or as the others do
       l2=none|code                   the penalty on weights that the code has
-    """  # noqa: D301  (click reads the character as: keep these lines)
+    """  # noqa: D301  (for click, \b means: do not wrap this paragraph)
     from rich.console import Console
     from rich.text import Text
 

@@ -1,4 +1,4 @@
-"""``flexcfl runs``, ``show`` and ``diff``: the runs that there are, one run, two side by side."""
+"""``flexcfl runs``, ``show`` and ``diff``: list runs, show one run, and compare runs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -19,22 +19,22 @@ def runs(
             "--where",
             "-w",
             metavar="KEY=VALUE",
-            help="Only runs of which this is true; also !=, <, <=, > and >=, such as "
-            "'final>=0.9'. May be repeated, and then all must be true.",
+            help="Show only runs that match; also !=, <, <=, > and >=, such as 'final>=0.9'. If "
+            "repeated, a run must match all.",
         ),
     ] = None,
     sort: Annotated[
         str | None,
         typer.Option(
             metavar="KEY",
-            help="By what they are ordered: figures with the best first, settings ascending; with "
-            "a dash before the KEY the other way round. [default: when, the newest first]",
+            help="Sort by KEY: figures with the best first, settings ascending; with a dash before "
+            "the KEY in reverse. [default: when, the newest first]",
         ),
     ] = None,
-    reverse: Annotated[bool, typer.Option("--reverse", help="The other way round.")] = False,
+    reverse: Annotated[bool, typer.Option("--reverse", help="Reverse the order.")] = False,
     limit: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Show the first N at most. [default: all]"),
+        typer.Option(metavar="N", help="Show at most N runs. [default: all]"),
     ] = None,
     as_json: Annotated[
         bool,
@@ -45,29 +45,29 @@ def runs(
 ) -> None:
     """List runs with their figures: finished, running and interrupted ones.
 
-    [FOLDER]... are folders of runs, or with runs in them: by default 'runs' and 'comparisons'.
-    Runs whose files are damaged are left out, with a note on stderr.
+    [FOLDER]... are folders of runs, or folders that contain runs; the default is 'runs' and
+    'comparisons'. Runs with damaged files are left out, with a note on stderr.
 
-    A KEY is a setting, such as local.rate, or by the name of its option, such as algorithm,
-    dataset, model, shift, seed, rounds or rate; folder, state (finished, running, interrupted) or
-    when (such as 'when>=2026-11-18'); or one of the figures:
+    A KEY is a setting, such as local.rate; the name of its option, such as algorithm, dataset,
+    model, shift, seed, rounds or rate; folder, state (finished, running, interrupted) or when (such
+    as 'when>=2026-11-18'); or one of the figures:
 
     \b
-      final, best, median    accuracies, as shares (0.9) or in percent (90%);
+      final, best, median    accuracies, as fractions (0.9) or in percent (90%);
                              final is the mean of the last ten rounds
       honest, newcomers      final accuracies of clients that do not attack, or
                              that came later
-      auxiliary              that of the model beside the groups
+      auxiliary              final accuracy of the auxiliary model
       loss, discrepancy, seconds, epsilon
       traffic                model transfers as a multiple of FedAvg's
       transfers, down_bytes, up_bytes
       migrations, shifted, detected, placed_again    clients, over all rounds
-      done                   how many rounds are done
+      done                   number of rounds done
       clients, parameters, group_count, adjusted_rand_index, silhouette
 
-    A run that is not finished is listed with its figures so far. A KEY that is asked for has a
-    column of its own. In a pipe each run is one line, with all columns.
-    """  # noqa: D301  (click reads the character as: keep these lines)
+    An unfinished run is listed with its figures so far. A KEY in --where or --sort gets its own
+    column. In a pipe each run is one line, with all columns.
+    """  # noqa: D301  (for click, \b means: do not wrap this paragraph)
     from flexcfl.report.history.finding import History, folders_of_runs
     from flexcfl.report.history.list_view import ListView
     from flexcfl.report.history.rows import keys_in
@@ -81,18 +81,19 @@ def runs(
     elif rows:
         print_to_stdout(ListView(rows, keys_in(where or [], sort)))
     else:
-        typer.echo(f"Of {len(history.rows)} runs none is so.", err=True)
+        typer.echo(f"None of {len(history.rows)} runs matches.", err=True)
 
 
 def show(
     folder: options.Run,
     as_json: options.AllAsJson = False,
 ) -> None:
-    """Show one run: its settings, its figures, its groups, what it sent, its files.
+    """Show one run: its settings, figures, groups, traffic and files.
 
     RUN is the folder of a run, which 'flexcfl run' printed and 'flexcfl runs' lists. Settings that
-    are not the defaults of its dataset and algorithm are in bold, with the default. A run that is
-    not finished is shown as far as it is, with the command to go on with it if it was interrupted.
+    differ from the defaults of its dataset and algorithm are in bold, followed by the default. An
+    unfinished run is shown with the rounds that it has; if it was interrupted, the command to
+    resume it is shown as well.
     """
     from rich.console import Console
 
@@ -108,16 +109,16 @@ def show(
 
 def diff(
     folders: Annotated[list[Path], typer.Argument(metavar="RUN RUN...", hidden=True)],
-    all_: Annotated[bool, typer.Option("--all", help="Show settings that are the same, too.")] = (
+    all_: Annotated[bool, typer.Option("--all", help="Also show settings that are equal.")] = (
         False
     ),
     as_json: options.AllAsJson = False,
 ) -> None:
-    """Hold two runs or more against each other: settings, figures, accuracy by round, versions.
+    """Compare two or more runs: settings, figures, accuracy by round, versions.
 
-    RUN RUN... are folders of runs, finished or not. Figures have beside them the difference to
-    the first run, accuracies in points of percent. A line says in which round accuracies
-    differ first, or that they are the same to the last digit.
+    RUN RUN... are folders of runs, finished or not. Each figure is followed by its difference to
+    the first run, for accuracies in percentage points. A line says in which round accuracies first
+    differ, or that they are the same to the last digit.
 
     The exit code is 0 whether runs differ or not: use --json to test for differences.
     """

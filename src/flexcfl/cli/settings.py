@@ -1,4 +1,4 @@
-"""``flexcfl settings``: all settings of an experiment, made from the registries."""
+"""``flexcfl settings``: list all settings of an experiment, from the registries."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
@@ -26,8 +26,9 @@ def settings(
 ) -> None:
     """List the settings of an experiment, by table.
 
-    With a TABLE, such as local, show its settings with their values, defaults and meaning. Settings
-    are set in a file of 'flexcfl run', with --set TABLE.KEY=VALUE, or in Python with set={...}.
+    With a TABLE, such as local, its settings are shown with their values, defaults and meaning.
+    Give settings in a file for 'flexcfl run', with --set TABLE.KEY=VALUE, or in Python with
+    set={...}.
     """
     from rich.console import Group
 
@@ -43,7 +44,7 @@ def settings(
 
 
 def _summary(table: str) -> "RenderableType":
-    """Return a table's name above its settings and the choices of its name."""
+    """Return the name of a table, with its settings and the values of its ``name`` below."""
     from rich.console import Group
     from rich.padding import Padding
     from rich.text import Text
@@ -70,7 +71,7 @@ def _choices(table: str) -> Iterator[list[str]]:
 
 
 def _shown(blocks: "Iterator[Block]") -> "Iterator[RenderableType]":
-    """Yield the parts of a table for a terminal, with a blank line between them."""
+    """Yield the blocks of a table for a terminal, with a blank line between them."""
     from rich.text import Text
 
     from flexcfl.experiment.reference import Grid, Heading

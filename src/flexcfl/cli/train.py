@@ -1,4 +1,4 @@
-"""``flexcfl run``, ``federate`` and ``resume``: train one federation, here or over a network."""
+"""``flexcfl run``, ``federate`` and ``resume``: train a federation, here or over a network."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,14 +22,14 @@ def run(
     track: options.Track = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Train one federation and leave a folder with its settings, figures and models.
+    """Train one federation and write a folder with its settings, figures and models.
 
     Without arguments it trains FlexCFL on handwritten digits, which need no download, while clients
-    swap their data. EXPERIMENT.toml is a file of settings; every run leaves one in its folder.
+    swap their data. EXPERIMENT.toml is a file of settings; every run writes one to its folder.
     Settings come from the dataset's defaults, then the file, then options, then --set; the last one
     wins. 'flexcfl settings' lists them all.
 
-    Ctrl-C ends the round and saves a checkpoint, with which 'flexcfl resume RUN' continues.
+    Ctrl-C ends the round and saves a checkpoint, from which 'flexcfl resume RUN' continues.
     """
     from rich.console import Console
 
@@ -57,19 +57,19 @@ def federate(
         int | None,
         typer.Option(
             metavar="N",
-            help="Number of SuperNodes, which share the clients. [default: network.nodes of the "
+            help="Number of SuperNodes, which share the clients. [default: network.nodes in the "
             "file, else 2]",
         ),
     ] = None,
     tls: Annotated[
         bool,
         typer.Option(
-            "--tls", help="Encrypt, and let in only nodes with a key; all made for this run alone."
+            "--tls", help="Encrypt, and admit only nodes with a key; keys are made for this run."
         ),
     ] = False,
     port: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Port of the SuperLink. [default: one that is free]"),
+        typer.Option(metavar="N", help="Port of the SuperLink. [default: a free one]"),
     ] = None,
     out: options.RunOut = None,
     track: options.Track = None,
@@ -77,17 +77,18 @@ def federate(
 ) -> None:
     """Train one federation over Flower, with a SuperLink and SuperNodes on this machine.
 
-    It needs flexcfl[flower]. The options are those of 'flexcfl run', EXPERIMENT.toml is a file of
-    settings as there, and so are the view and the folder that is left, in which the groups, the
-    cohorts and the models are the same as well. Nodes have parts of the dataset; what passes
-    between them and the server goes over the network of this machine. For a federation of several
-    machines see docs/flower.md.
+    It needs flexcfl[flower]. EXPERIMENT.toml and the options are those of 'flexcfl run'. The output
+    and the folder are the same too, with the same groups, cohorts and models. Each node has a part
+    of the dataset, and nodes and server communicate over the network of this machine. For a
+    federation of several machines see docs/flower.md.
 
-    A node that ends is started again. If the SuperLink or the server ends, all are started again,
-    and the run goes on from its checkpoint, of which there is one after every round. The folder
-    logs of the run has what Flower's processes print, missing.csv the clients that did not answer.
+    A node that ends is started again. If the SuperLink or the server ends, all processes are
+    started again, and the run continues from its checkpoint; there is one after every round. The
+    run's folder logs has the output of Flower's processes, and missing.csv the clients that did not
+    answer.
 
-    Ctrl-C ends all at once; 'flexcfl resume RUN' goes on, over as many nodes and as safely.
+    Ctrl-C ends all processes at once; 'flexcfl resume RUN' continues with as many nodes, and with
+    TLS if the run had it.
     """
     from rich.console import Console
 
@@ -111,25 +112,24 @@ def resume(
         int | None,
         typer.Option(
             metavar="N",
-            help="For a comparison: how many runs at once, each in a process of its own on one "
-            "core. [default: one per core]",
+            help="For a comparison: number of runs at once, each in its own process on one core. "
+            "[default: one per core]",
         ),
     ] = None,
     data: options.Data = None,
     track: options.Track = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Go on with a run or a comparison, to the same end as if it had never stopped.
+    """Resume a run or a comparison, with the same results as without the interruption.
 
-    DIR is the folder that 'flexcfl run' or 'flexcfl compare' printed. A run goes on from its last
-    checkpoint: its rounds.csv and its models will be, byte for byte, those of a run without
-    interruption. A run of 'flexcfl federate'
-    goes on over as many nodes as it had.
+    DIR is the folder that 'flexcfl run' or 'flexcfl compare' printed. A run continues from its last
+    checkpoint: its rounds.csv and its models will be, byte for byte, those of an uninterrupted run.
+    A run of 'flexcfl federate' continues with as many nodes as it had.
 
-    Of a comparison, runs that are finished are not done again, those that have begun go on, and
-    the others are begun. If all are finished, its table is shown once more.
+    In a comparison, finished runs are not done again, begun runs continue, and the others begin. If
+    all are finished, its table is shown again.
 
-    With --track, rounds that were done before are logged as well, as far as they were not.
+    With --track, earlier rounds that were not logged yet are logged as well.
     """
     from rich.console import Console
 
@@ -137,12 +137,12 @@ def resume(
 
     console = Console(quiet=quiet)
     if is_comparison(folder):
-        _go_on_with_comparison(folder, console, jobs, data, track or [])
+        _resume_comparison(folder, console, jobs, data, track or [])
     else:
-        _go_on_with_run(folder, console, jobs, data, track or [])
+        _resume_run(folder, console, jobs, data, track or [])
 
 
-def _go_on_with_comparison(
+def _resume_comparison(
     folder: Path, console: "Console", jobs: int | None, data: Path | None, track: list[str]
 ) -> None:
     from flexcfl.comparison.running import run_comparison
@@ -153,18 +153,18 @@ def _go_on_with_comparison(
     run_comparison(moved, console, jobs=jobs, folder=folder, stoppable=True, track=track)
 
 
-def _go_on_with_run(
+def _resume_run(
     folder: Path, console: "Console", jobs: int | None, data: Path | None, track: list[str]
 ) -> None:
     from flexcfl.errors import SettingsError
     from flexcfl.experiment.layers import spoken
     from flexcfl.flower.local.federate import forget, is_local, resume_local
     from flexcfl.record.lifecycle import is_finished, tidy
-    from flexcfl.runner.conduct import resume as go_on
+    from flexcfl.runner.conduct import resume as resume_here
     from flexcfl.runner.tracking import trackers
 
     if jobs is not None:
-        raise SettingsError(f"'{folder}' holds no comparison but one run: leave --jobs out.")
+        raise SettingsError(f"'{folder}' holds one run, not a comparison: leave --jobs out.")
     if is_finished(folder):
         tidy(folder)
         forget(folder)
@@ -174,4 +174,4 @@ def _go_on_with_run(
     if is_local(folder):
         resume_local(folder, console, layers=layers, track=track)
         return
-    go_on(folder, console, layers=layers, stoppable=True, callbacks=trackers(track))
+    resume_here(folder, console, layers=layers, stoppable=True, callbacks=trackers(track))
