@@ -21,7 +21,7 @@ from dropout_clients import EVERYTHING, Partial, Tally
 from reliability_rows import TABLES
 from reliability_tables import against, difference, mean
 
-from flexcfl.experiment.layers import Layer
+from flexcfl.experiment.layers import SettingsLayer
 from flexcfl.experiment.resolve import resolve
 from flexcfl.runner.execute import execute
 from flexcfl.runner.prepare import prepare
@@ -76,7 +76,7 @@ def run(row: str, seed: int, more: Mapping[str, Any]) -> Done:
     """Run one row on one seed, with more settings."""
     given, missed = ROWS[row]
     told = {**SETTINGS, **given, **more, "run.seed": seed}
-    prepared = prepare(resolve([Layer("given", told)]).experiment)
+    prepared = prepare(resolve([SettingsLayer("given", told)]).experiment)
     tally = Tally(prepared.experiment.run.rounds)
     hosting: Any = Partial(missed, tally)
     # Its last rounds are measured, so that there is an accuracy.

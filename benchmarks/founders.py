@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from reliability_rows import FOUNDERS, SEEDS
 
 from flexcfl import seeds
-from flexcfl.experiment.layers import Layer
+from flexcfl.experiment.layers import SettingsLayer
 from flexcfl.experiment.resolve import resolve
 from flexcfl.protocol import Trained, Vectors
 from flexcfl.runner.hosting import SIMULATED
@@ -49,7 +49,7 @@ def run(attack: str, seed: int, data: Path | None) -> Done:
     """Let founders train, and look at where they point."""
     settings: dict[str, Any] = {"data.name": "mnist", "algorithm.name": "flexcfl"}
     settings |= {"attack.name": attack, "run.seed": seed, **({"run.data": data} if data else {})}
-    prepared = prepare(resolve([Layer("given", settings)]).experiment)
+    prepared = prepare(resolve([SettingsLayer("given", settings)]).experiment)
     reply = founders(prepared)
     cosine, hostile = cosines(reply.updates), prepared.roles.hostile[reply.clients]
     honest = cosine[~hostile]

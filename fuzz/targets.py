@@ -23,7 +23,7 @@ from flexcfl.data import from_leaf
 from flexcfl.data.images import read_idx
 from flexcfl.errors import DataError, SettingsError
 from flexcfl.experiment import toml
-from flexcfl.experiment.layers import Layer, spoken
+from flexcfl.experiment.layers import SettingsLayer, spoken
 from flexcfl.experiment.resolve import resolve
 from flexcfl.record import csv_tables as tables
 from flexcfl.record import reading
@@ -87,8 +87,8 @@ BODY = {
 CHECKPOINT = (json.dumps(BODY).encode(),)
 ARRAYS = (b"".join(layout.file_parts(MADE)), b"".join(layout.file_parts([])))
 TABLES = (
-    tables.written([[each.name for each in fields(Timing)], [1, 0.5, 0.25], [2, 1e-9, 0.0]]),
-    tables.written([[each.name for each in fields(Membership)], [0, 7, 1], [2, 7, None]]),
+    tables.to_csv([[each.name for each in fields(Timing)], [1, 0.5, 0.25], [2, 1e-9, 0.0]]),
+    tables.to_csv([[each.name for each in fields(Membership)], [0, 7, 1], [2, 7, None]]),
 )
 
 
@@ -119,7 +119,7 @@ def _tables(path: Path) -> None:
     extent = Extent().plus(path.read_bytes())
     for name in ("timings.csv", "membership.csv"):
         with _told():
-            reading.rows(path.parent, {name: extent}, 0)
+            reading.rows_at_checkpoint(path.parent, {name: extent}, 0)
 
 
 @contextmanager
@@ -158,9 +158,9 @@ def _leaf(folder: Path) -> None:
 
 def _experiment(path: Path) -> None:
     """Resolve an experiment; what could be run must be written down and read again as well."""
-    experiment = resolve([Layer("file", toml.read(path))]).experiment
+    experiment = resolve([SettingsLayer("file", toml.read(path))]).experiment
     text = toml.written(experiment)
-    again = resolve([Layer("file", tomllib.loads(text))]).experiment
+    again = resolve([SettingsLayer("file", tomllib.loads(text))]).experiment
     if toml.written(again) != text:
         raise MisdeedError(f"written down and read again, it is another: {text!r}")
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from flexcfl.algorithms.flexcfl import FlexCFL
 from flexcfl.clustering.measures import between, edc, gram
-from flexcfl.experiment.layers import Layer
+from flexcfl.experiment.layers import SettingsLayer
 from flexcfl.experiment.resolve import resolve
 from flexcfl.protocol import Ids, Order, Place, drive
 from flexcfl.runner.prepare import prepare
@@ -68,7 +68,7 @@ def test_every_step_of_comparing_founders_is_timed_and_its_work_is_known() -> No
 def round_of(**changes: Any) -> tuple[list[Any], Any, Ids]:
     """Return a round's orders, the state after it, and who of its six clients was new."""
     said = {"data.name": "clusters", "algorithm.name": "flexcfl"}
-    prepared, orders = prepare(resolve([Layer("given", said)]).experiment), []
+    prepared, orders = prepare(resolve([SettingsLayer("given", said)]).experiment), []
     ours: Any = prepared.algorithm
     kind = Continuing if changes else FlexCFL
     algorithm = kind(ours.local, ours.options, migrates=False, **changes)

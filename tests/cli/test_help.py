@@ -18,7 +18,7 @@ from flexcfl.algorithms import ALGORITHMS
 from flexcfl.cli import app, main
 from flexcfl.data import DATASETS
 from flexcfl.errors import SettingsError
-from flexcfl.experiment.experiment import Experiment, Model, RunSettings
+from flexcfl.experiment.experiment import Experiment, ModelSettings, RunSettings
 from flexcfl.protocol import Local
 from flexcfl.shifts import SHIFTS
 from flexcfl.shifts.detection import DETECTORS
@@ -166,7 +166,7 @@ def test_every_setting_and_every_choice_of_a_name_is_listed(
 ) -> None:
     assert main(["settings"]) == 0
     listed = capsys.readouterr().out
-    types: list[Any] = [Local, RunSettings, Model, Guards, Faults, Privacy]
+    types: list[Any] = [Local, RunSettings, ModelSettings, Guards, Faults, Privacy]
     types += [dataset.options for dataset in DATASETS.values()]
     named = [item.name for type_ in (Experiment, *types) for item in fields(type_)]
     registries = (ALGORITHMS, SHIFTS, DETECTORS, RULES, ATTACKS, DATASETS)

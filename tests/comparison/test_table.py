@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from flexcfl.comparison import Comparison, table
 from flexcfl.comparison.worker_messages import Done
-from flexcfl.record.metrics import Figure
+from flexcfl.record.metrics import MeanDeviation
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=9))
 def test_a_figure_is_the_mean_and_the_standard_deviation_of_a_sample(values: list[float]) -> None:
-    figure = Figure.of(values)
+    figure = MeanDeviation.of(values)
     assert figure.mean == pytest.approx(np.mean(values), abs=1e-6)
     assert figure.spread == pytest.approx(np.std(values, ddof=1), abs=1e-6)
 
@@ -31,14 +31,14 @@ def test_a_figure_is_the_mean_and_the_standard_deviation_of_a_sample(values: lis
 def test_what_is_not_known_of_every_seed_is_not_guessed(
     values: list[float | None], mean: float | None, spread: float | None
 ) -> None:
-    assert Figure.of(values) == Figure(mean, spread)
+    assert MeanDeviation.of(values) == MeanDeviation(mean, spread)
 
 
 def test_a_row_takes_its_figures_from_where_they_stand(comparison: Comparison) -> None:
     _, fedavg, flexcfl = comparison.table
     assert fedavg.best.mean == pytest.approx(0.71)
     assert fedavg.best.spread == pytest.approx(0.01)
-    assert flexcfl.relative_to_fedavg == Figure(1.26, 0)
+    assert flexcfl.relative_to_fedavg == MeanDeviation(1.26, 0)
     assert (flexcfl.down_bytes.mean, flexcfl.up_bytes.mean) == (3e6, 1e6)
     assert (flexcfl.migrations.mean, flexcfl.seconds.mean) == (7, 1.5)
     assert flexcfl.figures().keys() == {item.name for item in fields(flexcfl)} - {"algorithm"}

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from flexcfl.cli import main
-from flexcfl.experiment.layers import Layer
+from flexcfl.experiment.layers import SettingsLayer
 from flexcfl.experiment.resolve import resolve
 
 __all__ = [
@@ -258,7 +258,7 @@ class Reader:
         if block.title:
             self._write(block)
         if block.title != "pyproject.toml":
-            resolve([Layer("file", tables)])
+            resolve([SettingsLayer("file", tables)])
 
     def _write(self, block: Block) -> None:
         path = self.folder / (block.title or "")

@@ -3,14 +3,14 @@
 import pytest
 
 from flexcfl.errors import SettingsError
-from flexcfl.experiment.layers import Layer, flattened, merged, spoken
+from flexcfl.experiment.layers import SettingsLayer, flattened, merged, spoken
 
 
 def test_the_later_layer_wins_and_is_named_as_the_source() -> None:
     given = merged(
         [
-            Layer("a.toml", {"local": {"rate": 0.1, "batch": 5}}),
-            Layer("given", {"local": {"rate": 0.2}, "run": {"seed": 3}}),
+            SettingsLayer("a.toml", {"local": {"rate": 0.1, "batch": 5}}),
+            SettingsLayer("given", {"local": {"rate": 0.2}, "run": {"seed": 3}}),
         ]
     )
     assert given.tables["local"] == {"rate": 0.2, "batch": 5}
@@ -20,8 +20,8 @@ def test_the_later_layer_wins_and_is_named_as_the_source() -> None:
 
 
 def test_what_is_set_aside_has_no_source_either() -> None:
-    file = Layer("file", {"data": {"name": "mnist", "seed": 5}, "run": {"rounds": 7}})
-    given = merged([file, Layer("given", {"data": {"name": "digits"}})])
+    file = SettingsLayer("file", {"data": {"name": "mnist", "seed": 5}, "run": {"rounds": 7}})
+    given = merged([file, SettingsLayer("given", {"data": {"name": "digits"}})])
     assert given.tables["data"] == {"name": "digits"}
     assert given.sources == {"data.name": "given", "run.rounds": "file"}
 
@@ -37,15 +37,15 @@ def test_options_find_their_tables_and_none_was_not_given() -> None:
 
 def test_an_assignment_overrides_an_option_and_stands_in_the_same_layer() -> None:
     said = spoken({"rate": 0.1, "epochs": 3}, {"local.rate": 0.2, "local.steps": 5})
-    assert said == Layer("given", {"local": {"rate": 0.2, "epochs": 3, "steps": 5}})
+    assert said == SettingsLayer("given", {"local": {"rate": 0.2, "epochs": 3, "steps": 5}})
     assert merged([said]).tables["local"] == {"rate": 0.2, "epochs": 3, "steps": 5}
 
 
 def test_a_layer_may_be_given_by_dotted_names_or_as_tables() -> None:
     tables = {"local": {"rate": 1, "prox": 2}, "run": {"seed": 3}}
     dotted = {"local.rate": 1, "local.prox": 2, "run.seed": 3}
-    assert Layer("given", dotted) == Layer("given", tables)
-    assert Layer("given", dotted).tables == tables
+    assert SettingsLayer("given", dotted) == SettingsLayer("given", tables)
+    assert SettingsLayer("given", dotted).tables == tables
 
 
 @pytest.mark.parametrize(
@@ -67,12 +67,12 @@ def test_a_name_without_a_table_is_told_where_it_belongs(name: str, hint: str) -
 
 def test_an_unknown_table_is_told_with_the_nearest() -> None:
     with pytest.raises(SettingsError, match="no table 'locl': did you mean 'local'"):
-        Layer("file", {"locl": {"rate": 1}})
+        SettingsLayer("file", {"locl": {"rate": 1}})
 
 
 def test_a_setting_outside_a_table_is_told_where_it_belongs() -> None:
     with pytest.raises(SettingsError, match=r"'rounds' does not say which table.*run\.rounds\."):
-        Layer("file", {"rounds": 5})
+        SettingsLayer("file", {"rounds": 5})
 
 
 def test_assignments_may_be_nested() -> None:

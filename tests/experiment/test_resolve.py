@@ -15,14 +15,14 @@ from flexcfl.experiment import toml
 from flexcfl.experiment.arrivals import Arrival
 from flexcfl.experiment.defaults import defaults
 from flexcfl.experiment.experiment import Experiment
-from flexcfl.experiment.layers import Layer
+from flexcfl.experiment.layers import SettingsLayer
 from flexcfl.experiment.objects import UserObjects
 from flexcfl.experiment.resolve import resolve
 from flexcfl.shifts import SwapAll
 
 
 def resolved(**tables: dict[str, Any]) -> Experiment:
-    return resolve([Layer("given", tables)]).experiment
+    return resolve([SettingsLayer("given", tables)]).experiment
 
 
 def chosen(dataset: str, algorithm: str = "fedavg") -> Experiment:
@@ -73,7 +73,7 @@ def test_what_is_written_is_complete_and_reads_back_as_the_same(
     experiment = chosen(dataset, algorithm)
     file = tmp_path / "experiment.toml"
     file.write_text(toml.written(experiment, ["A remark"]))
-    again = resolve([Layer("file", toml.read(file))])
+    again = resolve([SettingsLayer("file", toml.read(file))])
     assert again.experiment == experiment
     for table in ("local", "run"):
         part = getattr(experiment, table)
@@ -187,7 +187,7 @@ def test_arrivals_are_for_every_dataset_and_survive_being_written_down(
     assert experiment.data.arrivals == (Arrival(5, 0.25), Arrival(50, 0.125))
     file = tmp_path / "experiment.toml"
     file.write_text(toml.written(experiment))
-    assert resolve([Layer("file", toml.read(file))]).experiment == experiment
+    assert resolve([SettingsLayer("file", toml.read(file))]).experiment == experiment
 
 
 def test_where_nobody_arrives_later_nothing_is_written() -> None:
@@ -200,7 +200,10 @@ def test_the_default_cohort_fits_a_federation_of_ones_own_as_it_is_at_the_start(
     blobs: Federation,
 ) -> None:
     data = {"name": "mine", "arrivals": [{"round": 2, "share": 0.5}]}
-    assert resolve([Layer("given", {"data": data})], UserObjects(blobs)).experiment.run.cohort == 3
+    assert (
+        resolve([SettingsLayer("given", {"data": data})], UserObjects(blobs)).experiment.run.cohort
+        == 3
+    )
 
 
 @pytest.mark.parametrize(
@@ -235,7 +238,7 @@ def test_paths_are_absolute_so_that_the_file_can_be_run_from_any_folder(
 
 
 def test_data_of_ones_own_need_only_a_name(blobs: Federation) -> None:
-    mine = Layer("given", {"data": {"name": "mine"}})
+    mine = SettingsLayer("given", {"data": {"name": "mine"}})
     assert resolve([mine], UserObjects(blobs)).experiment.data.name == "mine"
     with pytest.raises(SettingsError, match="no dataset 'mine'"):
         resolve([mine])

@@ -14,7 +14,7 @@ from flexcfl.data import Federation
 from flexcfl.errors import SettingsError
 from flexcfl.experiment import arrivals, toml
 from flexcfl.experiment.choices import names
-from flexcfl.experiment.layers import Layer, spoken
+from flexcfl.experiment.layers import SettingsLayer, spoken
 from flexcfl.experiment.resolve import resolve
 from flexcfl.protocol import numbers
 from flexcfl.protocol.cohorts import Cohorts
@@ -46,7 +46,7 @@ def test_shifts_are_named_by_one_word_or_several_and_act_in_their_order() -> Non
                                      '[shift]\nname = ["swap-part", "incremental"]\n'])  # fmt: skip
 def test_a_file_may_name_them_in_one_line(written: str, tmp_path: Path) -> None:
     (tmp_path / "my.toml").write_text(written)
-    experiment = resolve([Layer("file", toml.read(tmp_path / "my.toml"))]).experiment
+    experiment = resolve([SettingsLayer("file", toml.read(tmp_path / "my.toml"))]).experiment
     assert list(experiment.shift) == ["swap-part", "incremental"]
 
 
@@ -64,7 +64,7 @@ def test_what_is_written_reads_back_as_the_same(shift: str, detector: str, tmp_p
     experiment = resolved(dataset="mnist", shift=shift, drift=detector)
     file = tmp_path / "experiment.toml"
     file.write_text(toml.written(experiment, []))
-    assert resolve([Layer("file", toml.read(file))]).experiment == experiment
+    assert resolve([SettingsLayer("file", toml.read(file))]).experiment == experiment
     written = toml.read(file)
     assert set(written["shift"]) == {"name", *(f.name for f in fields(SHIFTS[shift].shift))}  # type: ignore[arg-type]
 

@@ -9,7 +9,7 @@ from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import DATASETS
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.experiment import Experiment
-from flexcfl.experiment.layers import Layer, superseded
+from flexcfl.experiment.layers import SettingsLayer, superseded
 from flexcfl.experiment.resolve import resolve
 from tests.pairwise import pairwise
 
@@ -19,13 +19,13 @@ ARRIVALS = [{"round": 3, "share": 0.5}]
 
 
 def resolved(*layers: dict[str, Any]) -> Experiment:
-    return resolve([Layer("given", layer) for layer in layers]).experiment
+    return resolve([SettingsLayer("given", layer) for layer in layers]).experiment
 
 
 def varied(first: dict[str, Any], then: dict[str, Any]) -> Experiment:
     """Return what comes of a written experiment when it is run with further settings."""
-    written = Layer("file", resolved(first).tables())
-    return resolve([written, Layer("given", then)]).experiment
+    written = SettingsLayer("file", resolved(first).tables())
+    return resolve([written, SettingsLayer("given", then)]).experiment
 
 
 @pytest.mark.parametrize(("first", "then", "algorithm"), pairwise(NAMES, NAMES, sorted(ALGORITHMS)))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from flexcfl.algorithms import FesemOptions
 from flexcfl.errors import SettingsError
 from flexcfl.experiment import toml
-from flexcfl.experiment.layers import Layer, spoken
+from flexcfl.experiment.layers import SettingsLayer, spoken
 from flexcfl.experiment.resolve import resolve
 
 
@@ -71,10 +71,10 @@ def test_an_experiment_from_before_fesem_could_begin_with_one_model(
 ) -> None:
     file = tmp_path / "old.toml"
     file.write_text(f'[algorithm]\nname = "{algorithm}"\ngroups = 3\n')
-    old = resolve([Layer("file", toml.read(file))]).experiment
+    old = resolve([SettingsLayer("file", toml.read(file))]).experiment
     assert old.algorithm.options == FesemOptions(groups=3, start="distinct")
     file.write_text(toml.written(old))  # which says so from now on
-    assert resolve([Layer("file", toml.read(file))]).experiment == old
+    assert resolve([SettingsLayer("file", toml.read(file))]).experiment == old
     file.write_text('[algorithm]\nname = "fesem"\nstart = "common"\n')
     assert toml.read(file)["algorithm"]["start"] == "common"
     now = resolve([spoken({"algorithm": algorithm}, {})]).experiment

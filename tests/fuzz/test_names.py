@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from flexcfl.comparison import folder
 from flexcfl.comparison.plan import plan_runs
 from flexcfl.errors import FlexcflError
-from flexcfl.experiment.layers import Layer
+from flexcfl.experiment.layers import SettingsLayer
 from flexcfl.experiment.resolve import resolve
 from flexcfl.record import lifecycle, places
 from fuzz.strategies import STRANGE_NAMES
@@ -25,14 +25,14 @@ def has_one_name(path: Path, root: Path) -> bool:
 
 @given(st.lists(NAMES, min_size=1, max_size=4))
 def test_a_name_is_one_name_within_its_folder(parts: list[str]) -> None:
-    name = places.named(parts)
+    name = places.safe_name(parts)
     assert len(name) <= 100
     assert name.isascii()
     assert has_one_name(Path("root") / name, Path("root"))
 
 
 def test_a_name_is_never_empty() -> None:
-    assert places.named(["." * 100, "mclr"])
+    assert places.safe_name(["." * 100, "mclr"])
 
 
 @settings(max_examples=40)
@@ -50,7 +50,7 @@ def test_folders_of_runs_and_comparisons_stay_below_theirs(
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(base)
         runs, comparisons = (
-            lifecycle.claimed(None, experiment),
+            lifecycle.claim_folder(None, experiment),
             folder.locked_folder(None, experiment),
         )
         with runs as run, comparisons as compared:
@@ -63,4 +63,4 @@ def test_folders_of_runs_and_comparisons_stay_below_theirs(
 @pytest.mark.parametrize("name", STRANGE_NAMES)
 def test_a_strange_algorithm_is_none(name: str) -> None:
     with pytest.raises(FlexcflError, match="algorithm"):
-        plan_runs([name], 1, Layer("given", {}))
+        plan_runs([name], 1, SettingsLayer("given", {}))

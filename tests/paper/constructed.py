@@ -68,7 +68,7 @@ def write_run(folder: Path, cell: Cell, best: float = 0.5) -> Path:
     (path / "experiment.toml").write_text(toml.written(cell.experiment))
     lines = [astuple(_figures(number, cell, best)) for number in range(1, cell.rounds + 1)]
     head = [item.name for item in fields(RoundFigures)]
-    (path / "rounds.csv").write_text(tables.written([head, *lines]))
+    (path / "rounds.csv").write_text(tables.to_csv([head, *lines]))
     (path / "summary.json").write_text(json.dumps(summary(cell, best)))
     return path
 

@@ -10,25 +10,25 @@ from hypothesis import strategies as st
 
 from flexcfl.paper.comparison_table import ComparisonTable, Entry
 from flexcfl.paper.tables import by_setting, heading, table3
-from flexcfl.record.metrics import Figure
+from flexcfl.record.metrics import MeanDeviation
 from tests.paper.constructed import part, result
 
-ONE = Figure(91.25, None)
-TWO = Figure(90.0, 0.5)
+ONE = MeanDeviation(91.25, None)
+TWO = MeanDeviation(90.0, 0.5)
 TABLE = ComparisonTable(
     "A title",
     [
-        Entry(("MNIST", "swap-all"), "FedAvg", ONE, 90.0, {"final": Figure(85.0, None)}),
-        Entry(("MNIST", "swap-all"), "FlexCFL", TWO, 95.0, {"final": Figure(None, None)}),
-        Entry(("FEMNIST",), "FlexCFL", Figure(None, None), 70.0),
+        Entry(("MNIST", "swap-all"), "FedAvg", ONE, 90.0, {"final": MeanDeviation(85.0, None)}),
+        Entry(("MNIST", "swap-all"), "FlexCFL", TWO, 95.0, {"final": MeanDeviation(None, None)}),
+        Entry(("FEMNIST",), "FlexCFL", MeanDeviation(None, None), 70.0),
     ],
     ("A note.",),
     scores=True,
 )
 
-figures = st.builds(Figure, st.none() | st.floats(-1e4, 1e4), st.none() | st.floats(0, 100)).map(
-    lambda figure: Figure(None, None) if figure.mean is None else figure
-)
+figures = st.builds(
+    MeanDeviation, st.none() | st.floats(-1e4, 1e4), st.none() | st.floats(0, 100)
+).map(lambda figure: MeanDeviation(None, None) if figure.mean is None else figure)
 entries = st.builds(
     Entry,
     st.sampled_from([("a",), ("b", "c"), ("b", "c", "d", "e", "f", "g")]),
@@ -116,7 +116,7 @@ def test_the_difference_is_ours_less_the_papers(entry: Entry) -> None:
 
 @given(st.floats(-1e4, 1e4), st.sampled_from([0, 1, 3]))
 def test_a_number_is_rounded_and_nought_has_no_minus(value: float, digits: int) -> None:
-    shown = Entry(("a",), "b", Figure(value, None), 0.0, digits=digits)
+    shown = Entry(("a",), "b", MeanDeviation(value, None), 0.0, digits=digits)
     text = shown.shown("ours")
     assert float(text.replace(",", "")) == pytest.approx(value, abs=0.5000001 * 10.0**-digits)
     assert not re.fullmatch(r"-[0.]+", text)
@@ -139,12 +139,17 @@ def test_a_number_is_rounded_and_nought_has_no_minus(value: float, digits: int) 
 def test_differences_as_they_are_printed(
     ours: float, paper: float, digits: int | None, shown: str
 ) -> None:
-    assert Entry(("a",), "b", Figure(ours, None), paper, {}, digits).shown("difference") == shown
+    assert (
+        Entry(("a",), "b", MeanDeviation(ours, None), paper, {}, digits).shown("difference")
+        == shown
+    )
 
 
 @given(st.lists(st.none() | st.sampled_from([0.0, 10.0, 50.0]), min_size=1, max_size=5))
 def test_the_best_of_a_block_are_marked_if_figures_are_scores(means: list[float | None]) -> None:
-    entries = [Entry(("a",), f"m{place}", Figure(mean, None)) for place, mean in enumerate(means)]
+    entries = [
+        Entry(("a",), f"m{place}", MeanDeviation(mean, None)) for place, mean in enumerate(means)
+    ]
     for scores in (True, False):
         table = ComparisonTable("title", entries, scores=scores)
         head, ours = cells(table.markdown())

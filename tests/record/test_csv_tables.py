@@ -15,17 +15,17 @@ from flexcfl.protocol import NO_GROUP, Clustering, spans
 from flexcfl.record import csv_tables as tables
 from flexcfl.record.checkpoints import UnfitError
 from flexcfl.record.folder import Extent
-from flexcfl.record.reading import rows, so_far
+from flexcfl.record.reading import rows_at_checkpoint, rows_so_far
 from flexcfl.record.record import founders_of
 from flexcfl.record.tables import TABLES, Missing, Shifted
 
 
 def test_every_client_has_its_group_arrival_and_true_cluster() -> None:
     group_of, arrival = np.array([1, NO_GROUP, 0]), np.array([0, 7, 0])
-    assert tables.clients(group_of, arrival, np.array([2, 0, 2])) == (
+    assert tables.clients_to_csv(group_of, arrival, np.array([2, 0, 2])) == (
         "client,group,arrival,structure,name\n0,1,0,2,\n1,,7,0,\n2,0,0,2,\n"
     )
-    assert tables.clients(group_of, arrival, None, ["a", "b,c", "<d>"]) == (
+    assert tables.clients_to_csv(group_of, arrival, None, ["a", "b,c", "<d>"]) == (
         'client,group,arrival,structure,name\n0,1,0,,a\n1,,7,,"b,c"\n2,0,0,,<d>\n'
     )
 
@@ -34,7 +34,8 @@ def test_every_client_has_its_labels() -> None:
     columns = ([0, 0, 7], [1, 2, 0], [5, 0, 10], [1, 3, 0])
     skew = LabelSkew(*map(np.array, columns))
     assert (
-        tables.of_columns(skew.columns) == "client,label,train,test\n0,1,5,1\n0,2,0,3\n7,0,10,0\n"
+        tables.columns_to_csv(skew.columns)
+        == "client,label,train,test\n0,1,5,1\n0,2,0,3\n7,0,10,0\n"
     )
 
 
@@ -42,7 +43,7 @@ def test_founders_points_can_be_read_back_exactly() -> None:
     points = np.random.default_rng(0).normal(size=(4, 3))
     clients, group_of = np.array([3, 5, 8, 9]), np.array([0, 1, 1, 0])
     clustering = Clustering(clients, group_of, 2, points, within=1.0, silhouette=0.5)
-    header, *lines = csv.reader(tables.of_columns(founders_of(clustering)).splitlines())
+    header, *lines = csv.reader(tables.columns_to_csv(founders_of(clustering)).splitlines())
     assert header == ["client", "group", "x0", "x1", "x2"]
     assert [[int(line[0]), int(line[1])] for line in lines] == [[3, 0], [5, 1], [8, 1], [9, 0]]
     assert np.array_equal(np.array([line[2:] for line in lines], float), points)
@@ -71,7 +72,7 @@ def hint_drawn(hint: Any) -> st.SearchStrategy[Any]:
 
 def written(kind: Any, made: list[Any]) -> bytes:
     names = [item.name for item in fields(kind)]
-    return tables.written([names, *([getattr(row, n) for n in names] for row in made)]).encode()
+    return tables.to_csv([names, *([getattr(row, n) for n in names] for row in made)]).encode()
 
 
 def laid(folder: Path, **content: bytes) -> dict[str, Extent]:
@@ -96,7 +97,7 @@ def test_rows_read_back_as_they_were(name: str, folder: Path) -> None:
     def check(made: list[Any]) -> None:
         text = written(kind, made)
         (folder / name).write_bytes(text + b"more that nobody vouches for")
-        found = rows(folder, {name: Extent().plus(text)}, 0)[name]
+        found = rows_at_checkpoint(folder, {name: Extent().plus(text)}, 0)[name]
         assert found == made
         assert written(kind, found) == text
 
@@ -112,7 +113,7 @@ def test_a_list_of_very_many_clients_reads_back(tmp_path: Path) -> None:
     ):
         text = written(type(row), [row, row])
         (tmp_path / name).write_bytes(text)
-        assert rows(tmp_path, {name: Extent().plus(text)}, 0)[name] == [row, row]
+        assert rows_at_checkpoint(tmp_path, {name: Extent().plus(text)}, 0)[name] == [row, row]
 
 
 def rounds_of(*numbers: object) -> bytes:
@@ -129,12 +130,12 @@ def test_rounds_must_be_all_up_to_the_checkpoint(tmp_path: Path) -> None:
 
 
 def found(folder: Path, text: bytes, last: int) -> list[Any]:
-    return rows(folder, laid(folder, rounds=text), last)["rounds.csv"]
+    return rows_at_checkpoint(folder, laid(folder, rounds=text), last)["rounds.csv"]
 
 
 def test_without_extents_there_are_no_rows_whatever_is_there(tmp_path: Path) -> None:
     laid(tmp_path, rounds=rounds_of(1, 2), groups=b"x")
-    assert all(not each for each in rows(tmp_path, {}, 0).values())
+    assert all(not each for each in rows_at_checkpoint(tmp_path, {}, 0).values())
 
 
 @pytest.mark.parametrize(
@@ -169,17 +170,17 @@ def test_what_has_changed_or_is_gone_is_told(tmp_path: Path) -> None:
     for changed in (text[:-1], text.replace(b"2,", b"3,"), b""):
         (tmp_path / "rounds.csv").write_bytes(changed)
         with pytest.raises(UnfitError, match="is not as it was when the checkpoint was made"):
-            rows(tmp_path, extents, 2)
+            rows_at_checkpoint(tmp_path, extents, 2)
     (tmp_path / "rounds.csv").unlink()
     with pytest.raises(UnfitError, match="cannot be read"):
-        rows(tmp_path, extents, 2)
+        rows_at_checkpoint(tmp_path, extents, 2)
 
 
 @pytest.mark.parametrize("length", [-5, -1, 2**60, 2**80])
 def test_extents_beyond_all_measure_are_told(length: int, tmp_path: Path) -> None:
     laid(tmp_path, rounds=rounds_of(1))
     with pytest.raises(UnfitError):
-        rows(tmp_path, {"rounds.csv": Extent(length, 0)}, 1)
+        rows_at_checkpoint(tmp_path, {"rounds.csv": Extent(length, 0)}, 1)
 
 
 @given(st.lists(st.binary(max_size=20), max_size=5))
@@ -199,17 +200,19 @@ def test_a_table_that_grows_is_read_as_far_as_its_lines_are_whole(
     (folder / "rounds.csv").write_bytes(text[:length])
     whole = max(text[:length].count(b"\n") - 1, 0)
     try:
-        assert [row.round for row in so_far(folder / "rounds.csv")] == list(range(1, whole + 1))
+        assert [row.round for row in rows_so_far(folder / "rounds.csv")] == list(
+            range(1, whole + 1)
+        )
     finally:
         (folder / "rounds.csv").unlink()
 
 
 def test_a_run_without_tables_has_no_rows_so_far(tmp_path: Path) -> None:
-    assert not any(so_far(tmp_path / name) for name in TABLES)
+    assert not any(rows_so_far(tmp_path / name) for name in TABLES)
 
 
 def test_what_is_no_table_is_named(tmp_path: Path) -> None:
     for text in (b"round\n1\n", rounds_of("x"), rounds_of(1) + b"\xff\n", b'"\n'):
         (tmp_path / "rounds.csv").write_bytes(text)
         with pytest.raises(ValueError, match=r"^rounds\.csv$"):
-            so_far(tmp_path / "rounds.csv")
+            rows_so_far(tmp_path / "rounds.csv")

@@ -10,10 +10,10 @@ import pytest
 
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.experiment import Experiment
-from flexcfl.experiment.layers import Layer
+from flexcfl.experiment.layers import SettingsLayer
 from flexcfl.experiment.resolve import resolve
 from flexcfl.record import places
-from flexcfl.record.lifecycle import claimed
+from flexcfl.record.lifecycle import claim_folder
 from flexcfl.record.places import check_free
 
 EXPERIMENT = resolve([]).experiment
@@ -25,14 +25,14 @@ class TroubleError(Exception):
 
 def fail(path: Path, *files: str) -> None:
     """Claim a folder, make some files in it, and come to grief."""
-    with claimed(path, EXPERIMENT):
+    with claim_folder(path, EXPERIMENT):
         for file in files:
             (path / file).touch()
         raise TroubleError
 
 
 def named(model: str) -> Experiment:
-    return resolve([Layer("given", {"model": {"name": model}})]).experiment
+    return resolve([SettingsLayer("given", {"model": {"name": model}})]).experiment
 
 
 def test_by_default_each_run_gets_a_new_folder(
@@ -40,7 +40,7 @@ def test_by_default_each_run_gets_a_new_folder(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for number in (1, 2):
-        with claimed(None, EXPERIMENT) as path:
+        with claim_folder(None, EXPERIMENT) as path:
             assert path == Path("runs") / f"flexcfl-digits-mclr-seed0-{number}"
             assert path.is_dir()
 
@@ -52,7 +52,7 @@ def test_names_of_ones_own_cannot_leave_the_folder(
     model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with claimed(None, named(model)) as path:
+    with claim_folder(None, named(model)) as path:
         assert path.resolve().parent == tmp_path / "runs"
         assert re.fullmatch(r"[A-Za-z0-9_.-]{1,110}", path.name)
         assert path.name[-1] not in ". "
@@ -60,17 +60,17 @@ def test_names_of_ones_own_cannot_leave_the_folder(
 
 def test_no_name_is_that_of_a_device_or_of_another_in_other_letters() -> None:
     for device in ("con", "CON.x", "nul", "com1.a:b", "LPT9"):
-        assert places.named([device]).startswith("_")
-    assert places.named(["console.model"]) == "console.model"
+        assert places.safe_name([device]).startswith("_")
+    assert places.safe_name(["console.model"]) == "console.model"
     names = ["a:b", "a-b", "A:B", "a-b-2", "x" * 200, "x" * 201]
-    found = places.apart(names)
+    found = places.distinct_names(names)
     assert list(found) == names
     assert len({each.lower() for each in found.values()}) == len(names)
 
 
 def test_an_empty_folder_or_one_not_there_yet_is_taken(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "a" / "b"):
-        with claimed(path, EXPERIMENT) as taken:
+        with claim_folder(path, EXPERIMENT) as taken:
             assert taken == path
             assert path.is_dir()
 
@@ -80,7 +80,7 @@ def test_what_is_there_already_is_never_touched(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "file"):
         with pytest.raises(SettingsError, match="exists already"):
             check_free(path)
-        with pytest.raises(SettingsError, match="exists already"), claimed(path, EXPERIMENT):
+        with pytest.raises(SettingsError, match="exists already"), claim_folder(path, EXPERIMENT):
             pass
     assert (tmp_path / "file").read_text() == "mine"
 
@@ -103,7 +103,7 @@ def test_something_in_the_place_of_runs_is_one_sentence(
         Path("runs").symlink_to("nowhere")
     with (
         pytest.raises(SettingsError, match=r"'runs' cannot be used \(File exists: 'runs'\)"),
-        claimed(None, EXPERIMENT),
+        claim_folder(None, EXPERIMENT),
     ):
         pass
 
@@ -114,9 +114,9 @@ def test_of_two_that_found_a_folder_empty_only_one_gets_it(
     # Both have looked before either claims: looking shows each of them an empty folder.
     monkeypatch.setattr(places, "check_free", lambda path, but: None)
     out = tmp_path / "run"
-    with claimed(out, EXPERIMENT):
+    with claim_folder(out, EXPERIMENT):
         (out / "experiment.toml").write_text("the winner's")
-        with pytest.raises(SettingsError, match="exists already"), claimed(out, EXPERIMENT):
+        with pytest.raises(SettingsError, match="exists already"), claim_folder(out, EXPERIMENT):
             pytest.fail("The folder was claimed twice.")
         assert (out / "experiment.toml").read_text() == "the winner's"
 
@@ -127,7 +127,7 @@ def test_many_claims_at_the_same_moment(tmp_path: Path) -> None:
     def attempt(_: int) -> bool:
         start.wait()
         try:
-            with claimed(out, EXPERIMENT):
+            with claim_folder(out, EXPERIMENT):
                 (out / "rounds.csv").touch()
                 return True
         except SettingsError:

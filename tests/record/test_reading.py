@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.objects import NO_OBJECTS
-from flexcfl.record.reading import FILES, found, read
+from flexcfl.record.reading import FILES, find_runs, read
 from flexcfl.record.tables import TABLES
 from flexcfl.report.history import details, runs
 from flexcfl.report.page import Report, html
@@ -305,14 +305,14 @@ def test_runs_are_found_as_deep_as_those_of_a_reproduction(folder: Path, tmp_pat
     places = ["run", "comparison/fedavg-seed0", "runs/digits-mclr/fedavg-seed0"]
     for place in [*places, "too/far/down/run"]:
         copied(folder, tmp_path / "all", place)
-    assert found([tmp_path / "all"]) == [tmp_path / "all" / place for place in places]
+    assert find_runs([tmp_path / "all"]) == [tmp_path / "all" / place for place in places]
 
 
 def test_a_run_that_is_named_twice_or_by_a_link_is_one(folder: Path, tmp_path: Path) -> None:
     path = copied(folder, tmp_path / "all")
     (tmp_path / "all" / "the-link").symlink_to(path)
     roundabout = tmp_path / "all" / ".." / "all"
-    assert found([tmp_path / "all", path, roundabout]) == [path]
+    assert find_runs([tmp_path / "all", path, roundabout]) == [path]
 
 
 def test_folders_without_a_run_are_told(folder: Path, tmp_path: Path) -> None:
@@ -323,7 +323,7 @@ def test_folders_without_a_run_are_told(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "claimed" / "experiment.toml").touch()
     assert "There is no run in" in refusal(tmp_path / "claimed")
     copied(folder, tmp_path)
-    assert found([tmp_path]) == [tmp_path / "run"]
+    assert find_runs([tmp_path]) == [tmp_path / "run"]
 
 
 def test_a_run_that_has_only_begun_is_there_without_charts(folder: Path, tmp_path: Path) -> None:

@@ -116,4 +116,4 @@ def _write(path: Path, kind: type[Any], rows: Iterable[Any]) -> None:
 
 
 def _table(path: Path, head: str, rows: Iterable[Sequence[object]]) -> None:
-    path.write_text(tables.written([head.split(","), *rows]), encoding="utf-8")
+    path.write_text(tables.to_csv([head.split(","), *rows]), encoding="utf-8")

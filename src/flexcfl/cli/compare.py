@@ -9,12 +9,12 @@ from flexcfl.cli import options
 from flexcfl.experiment.options import SharedOptions
 
 if TYPE_CHECKING:
-    from flexcfl.experiment.layers import Layer
+    from flexcfl.experiment.layers import SettingsLayer
 
 
 @options.with_settings(SharedOptions)
 def compare(
-    settings: "Layer",
+    settings: "SettingsLayer",
     algorithms: Annotated[
         list[str] | None,
         typer.Argument(

@@ -11,7 +11,7 @@ from typer.models import ArgumentInfo
 from flexcfl.experiment.options import DECLARED, OPTIONS, names_of
 
 if TYPE_CHECKING:
-    from flexcfl.experiment.layers import Layer
+    from flexcfl.experiment.layers import SettingsLayer
 
 Command: TypeAlias = Callable[..., None]
 
@@ -169,7 +169,7 @@ def _keyword(name: str, annotation: Any) -> inspect.Parameter:
     return inspect.Parameter(name, kind, default=None, annotation=annotation)
 
 
-def _layer(chosen: Mapping[str, Any], set_: list[str] | None) -> "Layer":
+def _layer(chosen: Mapping[str, Any], set_: list[str] | None) -> "SettingsLayer":
     """Return the settings that the options set; ``chosen`` has their values by name."""
     from flexcfl.experiment.layers import spoken
     from flexcfl.settings import assignments

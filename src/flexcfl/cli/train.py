@@ -11,12 +11,12 @@ from flexcfl.experiment.options import Options
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from flexcfl.experiment.layers import Layer
+    from flexcfl.experiment.layers import SettingsLayer
 
 
 @options.with_settings(Options)
 def run(
-    settings: "Layer",
+    settings: "SettingsLayer",
     experiment: options.Experiment = None,
     out: options.RunOut = None,
     track: options.Track = None,
@@ -34,11 +34,11 @@ def run(
     from rich.console import Console
 
     from flexcfl.experiment import toml
-    from flexcfl.experiment.layers import Layer
+    from flexcfl.experiment.layers import SettingsLayer
     from flexcfl.runner.conduct import conduct
     from flexcfl.runner.tracking import trackers
 
-    file = [Layer("file", toml.read(experiment))] if experiment else []
+    file = [SettingsLayer("file", toml.read(experiment))] if experiment else []
     conduct(
         [*file, settings],
         Console(quiet=quiet),
@@ -51,7 +51,7 @@ def run(
 
 @options.with_settings(Options)
 def federate(
-    settings: "Layer",
+    settings: "SettingsLayer",
     experiment: options.Experiment = None,
     nodes: Annotated[
         int | None,

@@ -104,15 +104,15 @@ def _find_or_create(out: Path | None, experiment: Experiment) -> tuple[Path, lis
             if not old:
                 _check_free(out)
             return out, []
-    name = places.named([experiment.data.name, experiment.model.name])
-    return places.made(out, ROOT / name)
+    name = places.safe_name([experiment.data.name, experiment.model.name])
+    return places.make_run_folder(out, ROOT / name)
 
 
 def _check_free(path: Path) -> None:
     with places.as_folder_error(path):
         used = {each.name for each in path.iterdir()} - REMAINS
     if used:
-        raise SettingsError(places.taken(path))
+        raise SettingsError(places.folder_taken(path))
 
 
 def _remove_if_unused(path: Path, folders: list[Path]) -> None:

@@ -11,10 +11,10 @@ from flexcfl.data import Federation
 from flexcfl.errors import SettingsError, nearest, unknown
 from flexcfl.experiment.defaults import Flat
 from flexcfl.experiment.experiment import Experiment, Tables
-from flexcfl.experiment.layers import Layer
+from flexcfl.experiment.layers import SettingsLayer
 from flexcfl.experiment.objects import UserObjects
 from flexcfl.experiment.resolve import resolve
-from flexcfl.record.places import apart
+from flexcfl.record.places import distinct_names
 
 __all__ = ["DEFAULT", "PlannedRun", "check_number", "own_settings", "plan_runs", "shared_settings"]
 
@@ -49,7 +49,10 @@ class PlannedRun:
 
 
 def plan_runs(
-    algorithms: Sequence[str], seeds: int, given: Layer, federation: Federation | None = None
+    algorithms: Sequence[str],
+    seeds: int,
+    given: SettingsLayer,
+    federation: Federation | None = None,
 ) -> tuple[PlannedRun, ...]:
     """Return the runs, seed by seed, so that all algorithms progress side by side.
 
@@ -64,7 +67,7 @@ def plan_runs(
     return tuple(
         PlannedRun(name, _experiment(name, seed, applying[name], federation), label)
         for seed in range(seeds)
-        for name, label in apart(algorithms).items()
+        for name, label in distinct_names(algorithms).items()
     )
 
 
@@ -171,7 +174,7 @@ def _settings_for(name: str, algorithms: Sequence[str], given: Flat) -> Flat:
 
 
 def _experiment(name: str, seed: int, values: Flat, federation: Federation | None) -> Experiment:
-    layer = Layer("given", {**values, "algorithm.name": name, "run.seed": seed})
+    layer = SettingsLayer("given", {**values, "algorithm.name": name, "run.seed": seed})
     try:
         return resolve([layer], UserObjects(federation)).experiment
     except SettingsError as error:

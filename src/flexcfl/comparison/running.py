@@ -26,7 +26,7 @@ from flexcfl.errors import FlexcflError
 from flexcfl.lines import tell
 from flexcfl.protocol import Flags
 from flexcfl.record.folder import write
-from flexcfl.record.places import command
+from flexcfl.record.places import resume_command
 from flexcfl.report.page import Report, html
 from flexcfl.report.page.page import REPORT
 from flexcfl.report.terminal.setting_rows import print_rows
@@ -155,7 +155,7 @@ def _report_kept_runs(
             whole = f"{done} of {len(runs)} runs are complete; they and t" if done else "T"
             where = f"{whole}he rounds so far of {'others' if done else 'all'} are in '{path}'."
             how = "Once that is fixed" if isinstance(error, FlexcflError) else "To go on"
-            further = f" {how}: {command(path)}" if spec.own_data is None else ""
+            further = f" {how}: {resume_command(path)}" if spec.own_data is None else ""
             tell(where + further, console)
         raise
 

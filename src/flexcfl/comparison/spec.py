@@ -15,7 +15,7 @@ from flexcfl.data import Federation
 from flexcfl.errors import SettingsError
 from flexcfl.experiment import toml
 from flexcfl.experiment.experiment import Experiment, Tables
-from flexcfl.experiment.layers import Layer
+from flexcfl.experiment.layers import SettingsLayer
 from flexcfl.record.checks import difference as first_difference
 from flexcfl.runner.origin import Fingerprint
 from flexcfl.settings import validated
@@ -44,7 +44,7 @@ class ComparisonSpec:
         cls,
         algorithms: Sequence[str],
         seeds: int,
-        given: Layer,
+        given: SettingsLayer,
         federation: Federation | None = None,
     ) -> "ComparisonSpec":
         """Return the specification for these arguments, after checking them."""
@@ -74,7 +74,9 @@ class ComparisonSpec:
                 "This comparison uses data from a Python program: resume it there with "
                 "flexcfl.compare and the same arguments."
             )
-        return plan_runs(self.algorithms, self.seeds, Layer("given", self.settings), federation)
+        return plan_runs(
+            self.algorithms, self.seeds, SettingsLayer("given", self.settings), federation
+        )
 
     def with_data_in(self, folder: Path) -> "ComparisonSpec":
         """Return the same specification with another folder for the files of its dataset."""

@@ -14,7 +14,7 @@ from rich.table import Table
 from flexcfl.comparison.worker_messages import Done
 from flexcfl.protocol import Flags
 from flexcfl.record import csv_tables
-from flexcfl.record.metrics import Figure, over
+from flexcfl.record.metrics import MeanDeviation, rounds_text
 from flexcfl.record.summary import Summary, accuracy_of
 
 if TYPE_CHECKING:
@@ -69,13 +69,13 @@ class AlgorithmResult:
     """
 
     algorithm: str
-    best: Figure
-    final: Figure
-    relative_to_fedavg: Figure
-    down_bytes: Figure
-    up_bytes: Figure
-    migrations: Figure
-    seconds: Figure
+    best: MeanDeviation
+    final: MeanDeviation
+    relative_to_fedavg: MeanDeviation
+    down_bytes: MeanDeviation
+    up_bytes: MeanDeviation
+    migrations: MeanDeviation
+    seconds: MeanDeviation
 
     def figures(self) -> dict[str, Any]:
         """Return the figures by name, as plain values."""
@@ -100,13 +100,13 @@ def ranked(rows: Iterable[AlgorithmResult]) -> list[AlgorithmResult]:
 def algorithm_result(algorithm: str, summaries: Sequence[Summary]) -> AlgorithmResult:
     """Return the result of an algorithm from the summaries of its runs, one per seed."""
     names = [name for name in AlgorithmResult.__dataclass_fields__ if name != "algorithm"]
-    figures = {name: Figure.of(_value(each, name) for each in summaries) for name in names}
+    figures = {name: MeanDeviation.of(_value(each, name) for each in summaries) for name in names}
     return AlgorithmResult(algorithm, **figures)
 
 
 def csv(summaries: Iterable[Summary]) -> str:
     """Return the text of comparison.csv, with a line for each run."""
-    return csv_tables.written(
+    return csv_tables.to_csv(
         [list(CSV_COLUMNS), *([_value(each, name) for name in CSV_COLUMNS] for each in summaries)]
     )
 
@@ -153,7 +153,7 @@ def legend(comparison: "Comparison", sign: str, narrow: bool = False) -> dict[st
     spread = f"; mean {sign} standard deviation over the seeds" if comparison.seeds > 1 else ""
     return {
         "ranked": "by final, the mean of the last ten rounds; best is the best single round",
-        "accuracy": f"in %, {over(comparison.measured, len(comparison.table))}{spread}",
+        "accuracy": f"in %, {rounds_text(comparison.measured, len(comparison.table))}{spread}",
         "honest": _honest(comparison, sign),
         "traffic": "model transfers as a multiple of FedAvg's"
         + ("" if narrow else "; MB down and up together"),
@@ -165,8 +165,8 @@ def _honest(comparison: "Comparison", sign: str) -> str:
     parts = []
     for row in ranked(comparison.table):
         honest = [run["honest"] for run in comparison.compared[row.algorithm]]
-        final = Figure.of(each["final"] if each else None for each in honest)
-        best = Figure.of(each["best"] if each else None for each in honest)
+        final = MeanDeviation.of(each["final"] if each else None for each in honest)
+        best = MeanDeviation.of(each["best"] if each else None for each in honest)
         if best.mean is not None:
             figures = f"final {_accuracy(final, sign)}, best {_accuracy(best, sign)}"
             parts.append(f"{row.algorithm} {figures}")
@@ -191,7 +191,7 @@ def _cells(row: AlgorithmResult, sign: str) -> list[str]:
     ]
 
 
-def _accuracy(figure: Figure, sign: str) -> str:
+def _accuracy(figure: MeanDeviation, sign: str) -> str:
     spread = "" if figure.spread is None else f" {sign} {figure.spread * 100:.1f}"
     return _mean(figure, "{:.1f}", 100) + spread
 
@@ -201,5 +201,5 @@ def _megabytes(row: AlgorithmResult) -> str:
     return "-" if down is None or up is None else f"{(down + up) / 1e6:,.1f}"
 
 
-def _mean(figure: Figure, form: str, scale: float = 1.0) -> str:
+def _mean(figure: MeanDeviation, form: str, scale: float = 1.0) -> str:
     return "-" if figure.mean is None else form.format(figure.mean * scale)

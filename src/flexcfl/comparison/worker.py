@@ -32,10 +32,10 @@ from flexcfl.errors import (
     os_error_text,
     out_of_memory,
 )
-from flexcfl.experiment.experiment import Data, Experiment
+from flexcfl.experiment.experiment import DataSettings, Experiment
 from flexcfl.experiment.objects import UserObjects
 from flexcfl.record.folder import EXPERIMENT, LABELS, RunFolder, as_disk_error
-from flexcfl.record.lifecycle import claimed, done_with
+from flexcfl.record.lifecycle import claim_folder, remove_checkpoints
 from flexcfl.record.lock import LOCK, locked
 from flexcfl.record.places import CHECKPOINTS
 from flexcfl.record.reading import is_finished, read_back
@@ -75,7 +75,7 @@ class RunWorker:
     callbacks: Sequence[Callback] = ()
     stoppable: bool = True
     begun: bool = False
-    _loaded: tuple[tuple[Data, Path | None], Federation] | None = None
+    _loaded: tuple[tuple[DataSettings, Path | None], Federation] | None = None
 
     def do(self, task: Task, send: Send) -> None:
         """Do the rest of a run, and report its rounds and its end.
@@ -146,7 +146,7 @@ def _run_folder(
                 yield RunFolder(path), found
     else:
         _clear_remains(path)
-        with claimed(path, task.experiment):
+        with claim_folder(path, task.experiment):
             yield RunFolder(path), None
 
 
@@ -160,7 +160,7 @@ def _clear_remains(path: Path) -> None:
     if not path.is_dir() or not {each.name for each in path.iterdir()} <= REMAINS:
         return
     with locked(path):
-        done_with(RunFolder(path))
+        remove_checkpoints(RunFolder(path))
         for name in REMAINS - {CHECKPOINTS, LOCK}:
             with as_disk_error(path / name) as file:
                 disk.remove(file)

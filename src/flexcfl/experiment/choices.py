@@ -16,7 +16,7 @@ from flexcfl.algorithms import ALGORITHMS, NoOptions
 from flexcfl.data import DATASETS
 from flexcfl.errors import SettingsError, nearest, unknown
 from flexcfl.experiment.arrivals import SETTING
-from flexcfl.experiment.experiment import NO_ATTACK, PLAIN, Choice
+from flexcfl.experiment.experiment import NO_ATTACK, PLAIN, NamedOptions
 from flexcfl.experiment.options import OPTIONS
 from flexcfl.extensions import Registry
 from flexcfl.settings import validated
@@ -87,7 +87,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
 )
 
 
-def chosen(where: str, table: Mapping[str, Any]) -> Choice:
+def chosen(where: str, table: Mapping[str, Any]) -> NamedOptions:
     """Return what a table names, with its options, or raise a ``SettingsError``."""
     kind = NAMED[where]
     name = table.get("name", kind.default)
@@ -100,7 +100,7 @@ def chosen(where: str, table: Mapping[str, Any]) -> Choice:
             f"[{where}] {next(iter(keys))} is set, but no {kind.registry.noun} is chosen: name "
             f"one, such as --set {where}.name={next(iter(kind.registry))}."
         )
-    return Choice(name, validated(options, keys, f"[{where}]"))
+    return NamedOptions(name, validated(options, keys, f"[{where}]"))
 
 
 def names(value: object) -> tuple[str, ...]:

@@ -22,11 +22,11 @@ from flexcfl.trust.privacy import Privacy
 __all__ = [
     "NO_ATTACK",
     "PLAIN",
-    "Choice",
-    "Data",
+    "DataSettings",
     "Experiment",
-    "Model",
-    "Network",
+    "ModelSettings",
+    "NamedOptions",
+    "NetworkSettings",
     "RunSettings",
     "Tables",
     "plain_table",
@@ -41,7 +41,7 @@ Seed = Annotated[int, Field(ge=0, lt=2**63)]  # what TOML promises to read back
 
 
 @dataclasses.dataclass(frozen=True)
-class Data:
+class DataSettings:
     """A dataset by name, with the options that only it has, and when clients appear later."""
 
     name: str
@@ -50,7 +50,7 @@ class Data:
 
 
 @dataclasses.dataclass(frozen=True)
-class Choice:
+class NamedOptions:
     """An algorithm, a detector of drift, a rule or an attack by name, with its own options."""
 
     name: str
@@ -58,7 +58,7 @@ class Choice:
 
 
 @settings(frozen=True, config=ConfigDict(extra="forbid"))
-class Model:
+class ModelSettings:
     """The network: ``mclr``, ``mlp``, ``cnn``, or one's own as ``package.module:factory``."""
 
     name: str
@@ -90,7 +90,7 @@ class RunSettings:
 
 
 @settings(frozen=True, config=ConfigDict(extra="forbid"))
-class Network:
+class NetworkSettings:
     """Who is waited for, how long, and what of the federation the server cannot see for itself.
 
     The first round begins when ``nodes`` of them are there, for which is waited ``patience``
@@ -128,12 +128,12 @@ class Network:
 # The tables whose settings are those of one class; the others name what has the settings.
 PLAIN = MappingProxyType(
     {
-        "model": Model,
+        "model": ModelSettings,
         "local": Local,
         "guards": Guards,
         "faults": Faults,
         "privacy": Privacy,
-        "network": Network,
+        "network": NetworkSettings,
         "run": RunSettings,
     }
 )
@@ -143,18 +143,18 @@ PLAIN = MappingProxyType(
 class Experiment:
     """What is run, table by table; the shifts act in their order."""
 
-    data: Data
-    model: Model
-    algorithm: Choice
+    data: DataSettings
+    model: ModelSettings
+    algorithm: NamedOptions
     local: Local
     shift: Mapping[str, Shift]
-    drift: Choice
-    aggregation: Choice
+    drift: NamedOptions
+    aggregation: NamedOptions
     guards: Guards
     faults: Faults
-    attack: Choice
+    attack: NamedOptions
     privacy: Privacy
-    network: Network
+    network: NetworkSettings
     run: RunSettings
 
     @property
@@ -179,7 +179,7 @@ class Experiment:
             "faults": self.faults == Faults(),
             "attack": self.attack.name == NO_ATTACK,
             "privacy": self.privacy.level == "none",
-            "network": self.network == Network(),
+            "network": self.network == NetworkSettings(),
         }
         return {name: table for name, table in tables.items() if not idle.get(name)}
 
@@ -189,10 +189,10 @@ def plain_table(part: Any) -> dict[str, Any]:
     if isinstance(part, Mapping):
         options = [plain_table(shift) for shift in part.values()]
         return {"name": list(part), **{key: own[key] for own in options for key in own}}
-    if isinstance(part, Data):
+    if isinstance(part, DataSettings):
         arrivals = {"arrivals": _plain(part.arrivals)} if part.arrivals else {}
-        return {**plain_table(Choice(part.name, part.options)), **arrivals}
-    if isinstance(part, Choice):
+        return {**plain_table(NamedOptions(part.name, part.options)), **arrivals}
+    if isinstance(part, NamedOptions):
         return {"name": part.name, **plain_table(part.options)}
     if not dataclasses.is_dataclass(part):  # a detector of one's own
         return {}

@@ -21,7 +21,16 @@ from flexcfl.experiment.experiment import Experiment, Tables
 from flexcfl.experiment.options import OPTIONS
 from flexcfl.extensions import is_import_path
 
-__all__ = ["Given", "Layer", "flattened", "merged", "named_code", "nested", "spoken", "superseded"]
+__all__ = [
+    "MergedSettings",
+    "SettingsLayer",
+    "flattened",
+    "merged",
+    "named_code",
+    "nested",
+    "spoken",
+    "superseded",
+]
 
 SHORT = ("shift", *NAMED)  # tables whose name alone may stand for them: shift = "swap-all"
 TABLES = tuple(item.name for item in fields(Experiment))
@@ -31,7 +40,7 @@ ARRIVALS = f"data.{SETTING}"  # of no dataset in particular
 
 
 @dataclass(frozen=True)
-class Layer:
+class SettingsLayer:
     """Settings from one source, such as a file; they may be given by ``table.key`` or as tables."""
 
     source: str
@@ -47,7 +56,7 @@ class Layer:
 
 
 @dataclass(frozen=True)
-class Given:
+class MergedSettings:
     """All settings that were given, and for each the source that had the last word."""
 
     values: Flat
@@ -105,7 +114,7 @@ def nested(values: Flat) -> Tables:
     return tables
 
 
-def spoken(options: Mapping[str, object], assignments: object = None) -> Layer:
+def spoken(options: Mapping[str, object], assignments: object = None) -> SettingsLayer:
     """Return what somebody asks for by options such as ``rate=0.1`` and by ``local.rate=0.1``.
 
     An assignment overrides an option, and options that are None were not given. Both make one
@@ -125,7 +134,7 @@ def spoken(options: Mapping[str, object], assignments: object = None) -> Layer:
             "set its options where you make it."
         )
     named = {OPTIONS[name].setting if name in OPTIONS else name: known[name] for name in known}
-    return Layer("given", flattened(named) | assigned)
+    return SettingsLayer("given", flattened(named) | assigned)
 
 
 def named_code(tables: Mapping[str, Any]) -> list[str]:
@@ -141,7 +150,7 @@ def named_code(tables: Mapping[str, Any]) -> list[str]:
     return sorted({name for name in found if isinstance(name, str) and is_import_path(name)})
 
 
-def merged(layers: Iterable[Layer]) -> Given:
+def merged(layers: Iterable[SettingsLayer]) -> MergedSettings:
     """Return what the layers say together."""
     values: Flat = {}
     sources: dict[str, str] = {}
@@ -150,7 +159,7 @@ def merged(layers: Iterable[Layer]) -> Given:
         values = {name: value for name, value in values.items() if name not in gone}
         values |= layer.values
         sources |= dict.fromkeys(layer.values, layer.source)
-    return Given(values, {name: sources[name] for name in values})
+    return MergedSettings(values, {name: sources[name] for name in values})
 
 
 def superseded(below: Flat, above: Flat) -> set[str]:

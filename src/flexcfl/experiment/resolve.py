@@ -12,8 +12,8 @@ from flexcfl.experiment import arrivals
 from flexcfl.experiment.arrivals import SETTING
 from flexcfl.experiment.choices import KINDS, RULE, chosen, homes, shifts
 from flexcfl.experiment.defaults import Flat, defaults
-from flexcfl.experiment.experiment import PLAIN, Choice, Data, Experiment, Tables
-from flexcfl.experiment.layers import TABLES, Layer, merged, nested
+from flexcfl.experiment.experiment import PLAIN, DataSettings, Experiment, NamedOptions, Tables
+from flexcfl.experiment.layers import TABLES, SettingsLayer, merged, nested
 from flexcfl.experiment.objects import NO_OBJECTS, UserObjects
 from flexcfl.settings import validated
 from flexcfl.shifts import Shift
@@ -31,7 +31,7 @@ class Resolved:
     sources: Mapping[str, str]
 
 
-def resolve(layers: Iterable[Layer], objects: UserObjects = NO_OBJECTS) -> Resolved:
+def resolve(layers: Iterable[SettingsLayer], objects: UserObjects = NO_OBJECTS) -> Resolved:
     """Return the experiment that the layers describe, with the objects that the caller has."""
     given = merged(layers)
     values, federation = given.values, objects.federation
@@ -56,7 +56,7 @@ def resolve(layers: Iterable[Layer], objects: UserObjects = NO_OBJECTS) -> Resol
     }
     experiment = Experiment(
         data=data,
-        algorithm=Choice(algorithm, _options(tables["algorithm"], "[algorithm]", options)),
+        algorithm=NamedOptions(algorithm, _options(tables["algorithm"], "[algorithm]", options)),
         shift=_shifts(tables["shift"], objects),
         drift=_detector(tables["drift"], objects),
         aggregation=chosen("aggregation", tables["aggregation"]),
@@ -75,7 +75,7 @@ def _chosen(table: str, values: Flat, default: str | None = None) -> str:
     return name
 
 
-def _fitting(cohort: int, data: Data, objects: UserObjects) -> int:
+def _fitting(cohort: int, data: DataSettings, objects: UserObjects) -> int:
     """Return a default cohort that is no larger than a small federation is at the start."""
     federation = objects.federation
     clients = federation.clients if federation else DATASETS[data.name].count(data.options)
@@ -91,11 +91,11 @@ def _shifts(table: dict[str, Any], objects: UserObjects) -> Mapping[str, Shift]:
     return objects.shifts
 
 
-def _detector(table: dict[str, Any], objects: UserObjects) -> Choice:
+def _detector(table: dict[str, Any], objects: UserObjects) -> NamedOptions:
     if objects.detector is None:
         return chosen("drift", table)
     _check_alone("drift", table)
-    return Choice(str(table["name"]), objects.detector)
+    return NamedOptions(str(table["name"]), objects.detector)
 
 
 def _check_alone(name: str, table: dict[str, Any]) -> None:
@@ -107,14 +107,14 @@ def _check_alone(name: str, table: dict[str, Any]) -> None:
         )
 
 
-def _data(table: dict[str, Any], name: str, options: type[Any]) -> Data:
+def _data(table: dict[str, Any], name: str, options: type[Any]) -> DataSettings:
     own = {option.name for option in fields(options)}
     for key in table.keys() - own - {SETTING, "name"}:
         if nearest(key, [*own, SETTING]) == SETTING:  # which the options do not know of
             raise SettingsError(f"[data] has no setting '{key}': did you mean '{SETTING}'?")
     keys = {key: value for key, value in table.items() if key != SETTING}
     later = arrivals.checked(table.get(SETTING, ()))
-    return Data(name, _options(keys, "[data]", options), later)
+    return DataSettings(name, _options(keys, "[data]", options), later)
 
 
 def _options(table: dict[str, Any], where: str, options: type[Any]) -> Any:

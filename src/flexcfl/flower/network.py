@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from flexcfl.errors import TrainingError
-from flexcfl.experiment.experiment import Network as Settings
+from flexcfl.experiment.experiment import NetworkSettings as Settings
 from flexcfl.flower.channel import Answer
 from flexcfl.flower.messages import (
     MESSAGES,

@@ -14,8 +14,8 @@ from pydantic.dataclasses import dataclass as settings
 from flexcfl.data.files import cache_folder
 from flexcfl.errors import SettingsError
 from flexcfl.experiment import toml
-from flexcfl.experiment.experiment import Data, Experiment
-from flexcfl.experiment.layers import Layer, named_code
+from flexcfl.experiment.experiment import DataSettings, Experiment
+from flexcfl.experiment.layers import SettingsLayer, named_code
 from flexcfl.experiment.objects import NO_OBJECTS, UserObjects
 from flexcfl.experiment.resolve import resolve
 from flexcfl.flower.messages import NodeInfo, OrderHeading
@@ -118,7 +118,7 @@ def clients_of(heading: OrderHeading, node: NodeSettings) -> NodeClients:
     """
     tables = toml.parsed(heading.experiment.encode(), "of the server")
     _check_code(tables, node)  # before anything that it names is looked for
-    layers = [Layer("server", tables)]
+    layers = [SettingsLayer("server", tables)]
     stand_in = stand_in_objects(layers)
     experiment = _agreed(resolve(layers, stand_in).experiment, node)
     own = experiment.network.own_files
@@ -161,7 +161,7 @@ def _agreed(experiment: Experiment, node: NodeSettings) -> Experiment:
     return replace(experiment, run=run, data=_here(experiment.data, node))
 
 
-def _here(data: Data, node: NodeSettings) -> Data:
+def _here(data: DataSettings, node: NodeSettings) -> DataSettings:
     """Return a dataset, with the folder of the node where the dataset needs one."""
     if "folder" not in {each.name for each in fields(data.options)}:
         return data

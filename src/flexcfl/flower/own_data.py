@@ -16,8 +16,8 @@ from flexcfl.data.files import is_file, is_forbidden, permission_error
 from flexcfl.data.images import read_idx
 from flexcfl.data.user_data import ClientData, Pair, RawExamples, arrays_that_fit
 from flexcfl.errors import DataError, SettingsError
-from flexcfl.experiment.experiment import Experiment, Network
-from flexcfl.experiment.layers import Layer, merged
+from flexcfl.experiment.experiment import Experiment, NetworkSettings
+from flexcfl.experiment.layers import SettingsLayer, merged
 from flexcfl.experiment.objects import NO_OBJECTS, UserObjects
 from flexcfl.protocol import Ids
 from flexcfl.settings import validated
@@ -29,10 +29,10 @@ IDX_PARTS = ("train", "t10k")  # in the names of the files of MNIST
 BRIGHTEST = np.float32(255)
 
 
-def stand_in_objects(layers: Sequence[Layer]) -> UserObjects:
+def stand_in_objects(layers: Sequence[SettingsLayer]) -> UserObjects:
     """Return what stands for data of nodes' own, or nothing where they have a known dataset."""
     tables = merged(layers).tables
-    network = validated(Network, tables["network"], "[network]")
+    network = validated(NetworkSettings, tables["network"], "[network]")
     if network.clients is None or network.shape is None or network.classes is None:
         return NO_OBJECTS
     name = tables["data"].get("name", "own")

@@ -17,7 +17,7 @@ from flexcfl.data.federation import placeholder_federation
 from flexcfl.errors import SettingsError
 from flexcfl.experiment import toml
 from flexcfl.experiment.experiment import Experiment
-from flexcfl.experiment.layers import Layer, spoken
+from flexcfl.experiment.layers import SettingsLayer, spoken
 from flexcfl.experiment.objects import UserObjects
 from flexcfl.flower import EVERY_ROUND
 from flexcfl.flower.channel import MessageChannel
@@ -61,12 +61,12 @@ def serve(
     if config.get("resume"):
         if not out:
             raise SettingsError("There is nothing to go on with: name the folder of a run as out.")
-        own = stand_in_objects([Layer("file", toml.read(Path(out) / EXPERIMENT))])
+        own = stand_in_objects([SettingsLayer("file", toml.read(Path(out) / EXPERIMENT))])
         return conduct.resume(Path(out), console, own=own, hosting=hosting, callbacks=callbacks)
     file, layers = _named(str(config.get("experiment", "")))
     layers += [
         spoken({}, assignments(shlex.split(str(config.get("set", ""))))),
-        Layer("network", EVERY_ROUND),
+        SettingsLayer("network", EVERY_ROUND),
     ]
     return conduct.conduct(
         layers,
@@ -79,13 +79,13 @@ def serve(
     )
 
 
-def _named(text: str) -> tuple[Path | None, list[Layer]]:
+def _named(text: str) -> tuple[Path | None, list[SettingsLayer]]:
     """Return the settings in a text of TOML, or in a file of that name, with the name."""
     if not text:
         return None, []
     if "\n" in text or ("=" in text and not Path(text).is_file()):
-        return None, [Layer("file", toml.parsed(text.encode(), "of the run"))]
-    return Path(text), [Layer("file", toml.read(Path(text)))]
+        return None, [SettingsLayer("file", toml.parsed(text.encode(), "of the run"))]
+    return Path(text), [SettingsLayer("file", toml.read(Path(text)))]
 
 
 @dataclass(eq=False)

@@ -74,7 +74,7 @@ def _pictures(draw: "Callable[[], Figure]", title: str, by: str) -> Iterator[tup
 def runs_csv(results: Sequence[Result]) -> str:
     """Return a line for each run."""
     lines = [_figures(result) for result in results]
-    return csv_tables.written([list(lines[0]), *(list(line.values()) for line in lines)])
+    return csv_tables.to_csv([list(lines[0]), *(list(line.values()) for line in lines)])
 
 
 def _figures(run: Result) -> dict[str, object]:

@@ -17,7 +17,7 @@ from flexcfl.paper.divergence import PROVED, Divergence, holds, measure
 from flexcfl.paper.drawing import STYLE
 from flexcfl.paper.regression import Examples, Numbers
 from flexcfl.record import csv_tables
-from flexcfl.record.metrics import Figure
+from flexcfl.record.metrics import MeanDeviation
 from flexcfl.report.charts.palette import COLOURS
 from flexcfl.runner import Run, run
 from flexcfl.seeds import generator
@@ -146,7 +146,7 @@ def _row(found: Divergence, group: int, epoch: int) -> Row:
 def csv(found: Measured) -> str:
     """Return the rows as CSV."""
     lines = rows(found)
-    return csv_tables.written([list(lines[0]), *(list(line.values()) for line in lines)])
+    return csv_tables.to_csv([list(lines[0]), *(list(line.values()) for line in lines)])
 
 
 def table(found: Measured) -> ComparisonTable:
@@ -172,8 +172,10 @@ def _entry(found: Divergence, epoch: int) -> Entry:
         "by convexity": found.convex_bounds,
     }
     values = {name: float(each[epoch, farthest]) for name, each in lines.items()}
-    beside = {name: Figure(None if isnan(each) else each, None) for name, each in values.items()}
-    largest = Figure(float(found.clients[epoch, farthest]), None)
+    beside = {
+        name: MeanDeviation(None if isnan(each) else each, None) for name, each in values.items()
+    }
+    largest = MeanDeviation(float(found.clients[epoch, farthest]), None)
     return Entry((f"rate {found.rate:g}",), f"e = {epoch}", largest, None, beside, None)
 
 

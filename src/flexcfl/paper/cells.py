@@ -12,7 +12,7 @@ from typing import TypeAlias
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.errors import SettingsError, unknown
 from flexcfl.experiment.experiment import Experiment
-from flexcfl.experiment.layers import Layer
+from flexcfl.experiment.layers import SettingsLayer
 from flexcfl.experiment.resolve import resolve
 from flexcfl.paper.catalogue import NO_SHIFT, ROUNDS, Method, Row
 
@@ -172,4 +172,4 @@ class Cell:
             said |= CHOICES[name].values[value]
         if self.data is not None:
             said["run.data"] = self.data
-        return resolve([Layer("given", said)]).experiment
+        return resolve([SettingsLayer("given", said)]).experiment

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from flexcfl.lines import show
 from flexcfl.record import csv_tables
-from flexcfl.record.metrics import Figure
+from flexcfl.record.metrics import MeanDeviation
 
 __all__ = ["ComparisonTable", "Entry", "less"]
 
@@ -34,9 +34,9 @@ class Entry:
 
     block: tuple[str, ...]
     column: str
-    ours: Figure
+    ours: MeanDeviation
     paper: float | None = None
-    further: Mapping[str, Figure] = field(default_factory=dict)
+    further: Mapping[str, MeanDeviation] = field(default_factory=dict)
     digits: int | None = 1
 
     @property
@@ -127,7 +127,7 @@ class ComparisonTable:
             for what in self._figures(entry.block)
             if entry.line(what) is not None
         ]
-        return csv_tables.written([head, *figures])
+        return csv_tables.to_csv([head, *figures])
 
     def _named(self, what: str) -> str:
         return self.ours if what == OURS else what

@@ -54,7 +54,7 @@ def conduct(
     cells = planned(requests)
     for cell in cells:
         cell.experiment  # noqa: B018  (mistakes in it are raised before a run begins)
-    made, new = places.entered(folder)
+    made, new = places.make_folder(folder)
     try:
         with locked(made):
             _run(cells, console, jobs or core_count(), folder, seconds)

@@ -13,7 +13,7 @@ from flexcfl.paper.comparison_table import ComparisonTable, Entry
 from flexcfl.paper.drawing import LOOKS, Panel, curve, grid, legend, limit_to_late
 from flexcfl.paper.results import Result, grouped
 from flexcfl.paper.tables import by_method, by_setting, figure, heading, score
-from flexcfl.record.metrics import Figure as Mean
+from flexcfl.record.metrics import MeanDeviation as Mean
 from flexcfl.report.charts.palette import BLACK, BLUE
 
 if TYPE_CHECKING:

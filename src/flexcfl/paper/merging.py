@@ -33,7 +33,7 @@ def merge(sources: Sequence[Path], folder: Path, console: Console) -> list[Path]
             raise SettingsError(
                 f"'{source}' has no folder '{RUNS}': name the folder of a reproduction."
             )
-    places.entered(folder)
+    places.make_folder(folder)
     with locked(folder):
         with loading(console, "Reading runs"):
             found = _joined([folder, *sources])

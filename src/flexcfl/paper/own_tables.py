@@ -11,7 +11,7 @@ from flexcfl.paper.cells import CHOICES, Part
 from flexcfl.paper.comparison_table import ComparisonTable, Entry, less
 from flexcfl.paper.results import Result, grouped
 from flexcfl.paper.tables import READING, score
-from flexcfl.record.metrics import Figure
+from flexcfl.record.metrics import MeanDeviation
 
 __all__ = [
     *("ALGORITHMS", "ALIKE", "BEYOND_ROWS", "CHOICES_MEASURED", "OURS"),
@@ -145,14 +145,14 @@ def _beyond(results: Sequence[Result]) -> Iterator[Entry]:
     most = max(methods, key=lambda method: score(methods[method], "best").mean or 0.0)
     block = (*tables.heading(results), f"best: {most.label}")
 
-    def entry(column: str, scored: Mapping[str, Figure]) -> Entry:
+    def entry(column: str, scored: Mapping[str, MeanDeviation]) -> Entry:
         return Entry(block, column, scored["best"], None, {"final": scored["final"]})
 
     best, ours = _scores(methods[most]), _scores(beside[OURS])
-    margin = {name: Figure(less(ours[name].mean, best[name].mean), None) for name in ours}
+    margin = {name: MeanDeviation(less(ours[name].mean, best[name].mean), None) for name in ours}
     yield from (entry("best of the tables", best), entry(OURS.label, ours), entry("margin", margin))
     yield from (entry(each.label, _scores(beside[each])) for each in CONTROLS if beside[each])
 
 
-def _scores(results: Sequence[Result]) -> Mapping[str, Figure]:
+def _scores(results: Sequence[Result]) -> Mapping[str, MeanDeviation]:
     return {name: score(results, name) for name in ("best", "final")}

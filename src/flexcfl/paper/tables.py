@@ -9,7 +9,7 @@ from flexcfl.paper.catalogue import CLASSES, METHODS, NO_SHIFT, ROUNDS, SHIFTS, 
 from flexcfl.paper.cells import Cell, Part
 from flexcfl.paper.comparison_table import ComparisonTable, Entry
 from flexcfl.paper.results import Result, grouped
-from flexcfl.record.metrics import Figure
+from flexcfl.record.metrics import MeanDeviation
 from flexcfl.record.summary import Summary
 from flexcfl.runner.prepare import prepare
 from flexcfl.shifts import Incremental
@@ -86,7 +86,7 @@ def table2(rows: Sequence[Row], data: Path | None) -> ComparisonTable:
         counts = (federation.clients, examples, prepared.engine.parameters)
         names = ("clients", "examples", "parameters")
         for name, ours, paper in zip(names, counts, published.SIZES[row.name], strict=True):
-            entries.append(Entry((row.label,), name, Figure(ours, None), paper, {}, 0))
+            entries.append(Entry((row.label,), name, MeanDeviation(ours, None), paper, {}, 0))
     return ComparisonTable("Table 2: data and models", entries, (SYNTHETIC,))
 
 
@@ -162,12 +162,12 @@ def _first_measured(results: Sequence[Result]) -> list[str]:
     return [f"from round {first} on"] if short else []
 
 
-def score(results: Sequence[Result], which: str) -> Figure:
+def score(results: Sequence[Result], which: str) -> MeanDeviation:
     """Return an accuracy in %: ``best``, ``final`` or ``median``."""
     values = [getattr(result.accuracy, which) for result in results]
-    return Figure.of(None if value is None else 100 * value for value in values)
+    return MeanDeviation.of(None if value is None else 100 * value for value in values)
 
 
-def figure(results: Sequence[Result], of: Callable[[Summary], float | None]) -> Figure:
+def figure(results: Sequence[Result], of: Callable[[Summary], float | None]) -> MeanDeviation:
     """Return mean and spread over seeds of what is taken from each summary."""
-    return Figure.of(of(result.summary) for result in results)
+    return MeanDeviation.of(of(result.summary) for result in results)

@@ -14,35 +14,37 @@ from flexcfl.protocol import NO_GROUP, Ids
 from flexcfl.protocol.cohorts import NEVER
 from flexcfl.record.tables import Columns
 
-__all__ = ["clients", "columns_in", "of_columns", "rows_in", "written"]
+__all__ = ["clients_to_csv", "columns_to_csv", "read_columns", "read_rows", "to_csv"]
 
 LARGEST = 2**53  # beyond it not every whole number is a float
 
 
-def written(rows: Iterable[Sequence[object]]) -> str:
+def to_csv(rows: Iterable[Sequence[object]]) -> str:
     """Return rows as CSV: floats as their repr, None as nothing."""
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()
 
 
-def of_columns(columns: Columns) -> str:
+def columns_to_csv(columns: Columns) -> str:
     """Return columns as CSV, below their names."""
     rows = zip(*(column.tolist() for column in columns.values()), strict=True)
-    return written([tuple(columns), *rows])
+    return to_csv([tuple(columns), *rows])
 
 
-def clients(group_of: Ids, arrival: Ids, structure: Ids | None, names: Sequence[str] = ()) -> str:
+def clients_to_csv(
+    group_of: Ids, arrival: Ids, structure: Ids | None, names: Sequence[str] = ()
+) -> str:
     """Return a line for every client: its group, when it came, its true cluster and its name."""
     groups = [None if group == NO_GROUP else group for group in group_of.tolist()]
     true = [None] * len(groups) if structure is None else structure.tolist()
     came = [None if number == NEVER else number for number in arrival.tolist()]
     called: Sequence[str | None] = names or [None] * len(groups)
     rows = zip(range(len(groups)), groups, came, true, called, strict=True)
-    return written([("client", "group", "arrival", "structure", "name"), *rows])
+    return to_csv([("client", "group", "arrival", "structure", "name"), *rows])
 
 
-def columns_in(text: bytes, needed: Iterable[str]) -> Columns:
+def read_columns(text: bytes, needed: Iterable[str]) -> Columns:
     """Return the columns of a table that is written whole, the ``needed`` ones whole numbers.
 
     ``ValueError``, also of the module ``csv``, if it is none.
@@ -67,7 +69,7 @@ def _column(name: str, cells: Iterable[str]) -> NDArray[Any]:
     return values.astype(np.int64) if integral and not name.startswith("x") else values
 
 
-def rows_in(text: bytes, kind: type[Any]) -> list[Any]:
+def read_rows(text: bytes, kind: type[Any]) -> list[Any]:
     """Return the rows of a table that grows, each of a class; ``ValueError`` if it is none."""
     head, *lines = map(_cells, text.decode("ascii").removesuffix("\n").split("\n"))
     hints = get_type_hints(kind)

@@ -104,7 +104,7 @@ class RunFolder:
 
     def _lines(self, name: str, rows: Sequence[Any]) -> bytes:
         head = [] if name in self.extents else [[item.name for item in fields(rows[0])]]
-        return tables.written([*head, *map(astuple, rows)]).encode("ascii")
+        return tables.to_csv([*head, *map(astuple, rows)]).encode("ascii")
 
 
 def write(folder: Path, name: str, content: bytes) -> None:

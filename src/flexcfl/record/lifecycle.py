@@ -16,7 +16,16 @@ from flexcfl.record.places import CHECKPOINTS
 from flexcfl.record.tables import ROUNDS
 
 __all__ = [
-    *("ROOT", "State", "check_run", "claimed", "done_with", "is_finished", "name", "state_of"),
+    *(
+        "ROOT",
+        "State",
+        "check_run",
+        "claim_folder",
+        "remove_checkpoints",
+        "is_finished",
+        "run_name",
+        "state_of",
+    ),
     "tidy",
 ]
 
@@ -25,13 +34,15 @@ State: TypeAlias = Literal["finished", "running", "interrupted"]
 
 
 @contextmanager
-def claimed(out: Path | None, experiment: Experiment, but: Collection[str] = ()) -> Iterator[Path]:
+def claim_folder(
+    out: Path | None, experiment: Experiment, but: Collection[str] = ()
+) -> Iterator[Path]:
     """Make the folder of a run, ``out`` or by default a new one under ``runs``, and hold it.
 
     It is empty ``but`` for folders of these names. An empty ``experiment.toml`` marks it as taken.
     If the block fails before a round is written down, what was made is removed again.
     """
-    path, folders = places.made(out, ROOT / name(experiment), but)
+    path, folders = places.make_run_folder(out, ROOT / run_name(experiment), but)
     try:
         _mark(path)
     except SettingsError:
@@ -50,10 +61,10 @@ def claimed(out: Path | None, experiment: Experiment, but: Collection[str] = ())
         raise
 
 
-def name(experiment: Experiment) -> str:
+def run_name(experiment: Experiment) -> str:
     """Return what the folder of a run is called, but for its number."""
     parts = (experiment.algorithm.name, experiment.data.name, experiment.model.name)
-    return places.named([*parts, f"seed{experiment.run.seed}"])
+    return places.safe_name([*parts, f"seed{experiment.run.seed}"])
 
 
 def _mark(path: Path) -> None:
@@ -62,7 +73,7 @@ def _mark(path: Path) -> None:
         try:
             (path / EXPERIMENT).touch(exist_ok=False)
         except FileExistsError:
-            raise SettingsError(places.taken(path)) from None
+            raise SettingsError(places.folder_taken(path)) from None
 
 
 def is_finished(path: Path) -> bool:
@@ -89,7 +100,7 @@ def state_of(finished: bool, held: bool) -> State:
     return "running" if held else "interrupted"
 
 
-def done_with(folder: RunFolder) -> None:
+def remove_checkpoints(folder: RunFolder) -> None:
     """Remove the checkpoints of a run that is finished."""
     with as_disk_error(folder.path / CHECKPOINTS) as path:
         Store(path).clear()
@@ -100,4 +111,4 @@ def tidy(path: Path) -> None:
     if any((path / name).exists() for name in (CHECKPOINTS, LOCK)):
         # Where another process is at work it does so itself, and nobody depends on it.
         with suppress(FlexcflError), locked(path):
-            done_with(RunFolder(path))
+            remove_checkpoints(RunFolder(path))

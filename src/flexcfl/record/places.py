@@ -11,8 +11,16 @@ from flexcfl import disk
 from flexcfl.errors import SettingsError
 
 __all__ = [
-    *("CHECKPOINTS", "LOGS", "NODES", "apart", "as_folder_error", "check_free", "command"),
-    *("entered", "made", "named", "remove", "taken"),
+    *(
+        "CHECKPOINTS",
+        "LOGS",
+        "NODES",
+        "distinct_names",
+        "as_folder_error",
+        "check_free",
+        "resume_command",
+    ),
+    *("make_folder", "make_run_folder", "safe_name", "remove", "folder_taken"),
 ]
 
 # What Windows keeps for devices, in any letters and with any ending.
@@ -32,13 +40,13 @@ def check_free(path: Path, but: Collection[str] = ()) -> None:
             path.is_dir() and all(each.name in but for each in path.iterdir())
         )
     if used:
-        raise SettingsError(taken(path))
+        raise SettingsError(folder_taken(path))
 
 
-def named(parts: Iterable[str]) -> str:
+def safe_name(parts: Iterable[str]) -> str:
     """Return a name that every file system takes; names of one's own may hold what some do not.
 
-    >>> named(["package.module:entry", "digits"]), named(["aux.model:make"]), named(["..."])
+    >>> safe_name(["package.module:entry", "digits"]), named(["aux.model:make"]), named(["..."])
     ('package.module-entry-digits', '_aux.model-make', 'unnamed')
     """
     whole = re.sub(r"[^\w.-]+", "-", "-".join(parts), flags=re.ASCII).strip(".-")
@@ -46,16 +54,16 @@ def named(parts: Iterable[str]) -> str:
     return free[:100].rstrip(".-") or "unnamed"
 
 
-def apart(names: Iterable[str]) -> dict[str, str]:
+def distinct_names(names: Iterable[str]) -> dict[str, str]:
     """Return what each is called in the names of files, and no two alike in other letters.
 
-    >>> apart(["fedavg", "mine:Entry", "mine:entry"])
+    >>> distinct_names(["fedavg", "mine:Entry", "mine:entry"])
     {'fedavg': 'fedavg', 'mine:Entry': 'mine-Entry', 'mine:entry': 'mine-entry-2'}
     """
     found: dict[str, str] = {}
     taken: set[str] = set()
     for name in names:
-        plain = named([name])
+        plain = safe_name([name])
         numbered = (f"{plain}-{number}" for number in itertools.count(2))
         found[name] = next(
             each for each in itertools.chain([plain], numbered) if each.lower() not in taken
@@ -64,15 +72,17 @@ def apart(names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def made(out: Path | None, default: Path, but: Collection[str] = ()) -> tuple[Path, list[Path]]:
+def make_run_folder(
+    out: Path | None, default: Path, but: Collection[str] = ()
+) -> tuple[Path, list[Path]]:
     """Make the folder ``out``, or else the first that is not there yet of a name with a number.
 
     It is returned with those that had to be made for it, innermost first.
     """
     if out is not None:
         check_free(out, but)
-        return entered(out)
-    parent, above = entered(default.parent)
+        return make_folder(out)
+    parent, above = make_folder(default.parent)
     # Trying, not looking, so that what starts at the same moment gets folders of its own.
     for number in itertools.count(1):
         candidate = parent / f"{default.name}-{number}"
@@ -83,7 +93,7 @@ def made(out: Path | None, default: Path, but: Collection[str] = ()) -> tuple[Pa
     return candidate, [candidate, *above]
 
 
-def entered(path: Path) -> tuple[Path, list[Path]]:
+def make_folder(path: Path) -> tuple[Path, list[Path]]:
     """Make a folder unless it is there; it is returned with those that had to be made for it."""
     with as_folder_error(path):
         missing = [folder for folder in (path, *path.parents) if not folder.exists()]
@@ -117,16 +127,18 @@ def as_folder_error(path: Path) -> Iterator[None]:
         ) from None
 
 
-def taken(path: Path) -> str:
+def folder_taken(path: Path) -> str:
     """Return the sentence for a folder that holds something."""
-    unfinished = f", go on with it ({command(path)})" if (path / CHECKPOINTS).is_dir() else ""
+    unfinished = (
+        f", go on with it ({resume_command(path)})" if (path / CHECKPOINTS).is_dir() else ""
+    )
     return (
         f"'{path}' exists already and is not an empty folder: "
         f"choose another with --out{unfinished}, or move it away."
     )
 
 
-def command(folder: Path) -> str:
+def resume_command(folder: Path) -> str:
     """Return the command that goes on with what is in a folder, as a shell takes it."""
     name = str(folder)
     # What begins with a dash would be taken for an option.

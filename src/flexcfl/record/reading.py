@@ -29,16 +29,24 @@ from flexcfl.record.checks import (
     check_table,
     difference,
 )
-from flexcfl.record.csv_tables import columns_in, rows_in
+from flexcfl.record.csv_tables import read_columns, read_rows
 from flexcfl.record.folder import CLIENTS, EXPERIMENT, FOUNDERS, LABELS, SUMMARY, Extent
-from flexcfl.record.record import Record, no_columns
+from flexcfl.record.record import Record, empty_table
 from flexcfl.record.summary import Summary, check_summary
 from flexcfl.record.tables import GROUPS, MEMBERSHIP, ROUNDS, SHIFTS, TABLES, Columns, columns
 from flexcfl.settings import excess
 
 __all__ = [
-    *("FILES", "DamageError", "as_damage_error", "check_whole", "contents", "found", "is_finished"),
-    *("outline", "read", "read_back", "rows", "so_far"),
+    *(
+        "FILES",
+        "DamageError",
+        "as_damage_error",
+        "check_whole",
+        "read_contents",
+        "find_runs",
+        "is_finished",
+    ),
+    *("read_outline", "read", "read_back", "rows_at_checkpoint", "rows_so_far"),
 ]
 
 DEPTH = 3  # a reproduction's runs are so far below its folder
@@ -62,7 +70,7 @@ class DamageError(ValueError):
         self.file = file
 
 
-def contents(path: Path, names: Iterable[str] = FILES) -> Record:
+def read_contents(path: Path, names: Iterable[str] = FILES) -> Record:
     """Return what is known of a run so far: its settings, its summary, and tables of these names.
 
     ``DamageError`` if a file is not what it should be, or a sentence where it is the settings that
@@ -80,8 +88,8 @@ def contents(path: Path, names: Iterable[str] = FILES) -> Record:
         settings=settings,
         text=content.decode("utf-8-sig"),
         tables={name: table for name, table in tables.items() if name in TABLES},
-        labels=tables.get(LABELS, no_columns(*WHOLE[LABELS])),
-        founders=tables.get(FOUNDERS, no_columns(*WHOLE[FOUNDERS])),
+        labels=tables.get(LABELS, empty_table(*WHOLE[LABELS])),
+        founders=tables.get(FOUNDERS, empty_table(*WHOLE[FOUNDERS])),
         group_of=_group_of(tables),
         summary=summary,
         folder=path,
@@ -118,12 +126,12 @@ def _table(path: Path) -> Columns:
         size = path.lstat().st_size if path.is_symlink() or path.exists() else 0
         if size > LONGEST:
             raise ValueError(f"{path.name} of {size:,} bytes")
-        table = columns(path.name, so_far(path)) if path.name in TABLES else _whole(path)
+        table = columns(path.name, rows_so_far(path)) if path.name in TABLES else _whole(path)
         check_table(path.name, table)
         return table
 
 
-def so_far(path: Path) -> list[Any]:
+def rows_so_far(path: Path) -> list[Any]:
     """Return the rows of a table that a run, which may be going on, has written down so far.
 
     The last round may not be in all tables yet. ``ValueError`` if the file is no table of a run.
@@ -134,7 +142,7 @@ def so_far(path: Path) -> list[Any]:
         return []
     whole = text[: text.rfind(b"\n") + 1]  # somebody may be writing the last line
     try:
-        return rows_in(whole, TABLES[path.name].row) if whole else []
+        return read_rows(whole, TABLES[path.name].row) if whole else []
     except (ValueError, csv.Error):
         raise ValueError(path.name) from None
 
@@ -143,12 +151,12 @@ def _whole(path: Path) -> Columns:
     """Return a table that is written whole, without lines as if it were not there."""
     needed = WHOLE[path.name]
     try:
-        table = columns_in(disk.read(path), needed)
+        table = read_columns(disk.read(path), needed)
     except FileNotFoundError:
         table = {}
     except (ValueError, KeyError, csv.Error):
         raise ValueError(path.name) from None
-    return table if any(map(len, table.values())) else no_columns(*needed)
+    return table if any(map(len, table.values())) else empty_table(*needed)
 
 
 def _group_of(tables: Mapping[str, Columns]) -> Ids:
@@ -170,7 +178,9 @@ def _group_of(tables: Mapping[str, Columns]) -> Ids:
     return group_of
 
 
-def rows(folder: Path, extents: Mapping[str, Extent], rounds: int) -> Mapping[str, list[Any]]:
+def rows_at_checkpoint(
+    folder: Path, extents: Mapping[str, Extent], rounds: int
+) -> Mapping[str, list[Any]]:
     """Return the rows of all tables up to their extents, or raise ``UnfitError``."""
     found = {name: _known(folder / name, extents.get(name, Extent())) for name in TABLES}
     given = [each.round for each in found[ROUNDS]]
@@ -190,12 +200,12 @@ def _known(path: Path, extent: Extent) -> list[Any]:
     if Extent().plus(text) != extent:
         raise UnfitError(f"'{path.name}' is not as it was when the checkpoint was made")
     try:
-        return rows_in(text, TABLES[path.name].row)
+        return read_rows(text, TABLES[path.name].row)
     except (ValueError, csv.Error):
         raise UnfitError(f"'{path.name}' is not a table of a run") from None
 
 
-def found(paths: Iterable[Path]) -> list[Path]:
+def find_runs(paths: Iterable[Path]) -> list[Path]:
     """Return the folders of runs that are named, or lie within folders that are named."""
     folders = [folder for path in paths for folder in _within(path)]
     # By where they lead, as one may be named twice, or by a link beside it.
@@ -229,17 +239,17 @@ def _begun(file: Path) -> bool:
 def read(path: Path) -> Record:
     """Return what is known of a run so far, to be shown."""
     with as_damage_error(path):
-        return contents(path)
+        return read_contents(path)
 
 
-def outline(path: Path) -> Record:
+def read_outline(path: Path) -> Record:
     """Return a run as a list shows it: settings and summary, and its rounds if it has no summary.
 
     It takes a tenth of the time of reading it all.
     """
     with as_damage_error(path):
-        run = contents(path, [])
-        return contents(path, [ROUNDS]) if run.summary is None else run
+        run = read_contents(path, [])
+        return read_contents(path, [ROUNDS]) if run.summary is None else run
 
 
 @contextmanager
@@ -275,7 +285,7 @@ def read_back(path: Path, experiment: Experiment, names: Iterable[str] = (ROUNDS
     """Return a finished run with these tables, whose folder must be one of this very experiment."""
     other = None
     try:
-        run = contents(path, names)
+        run = read_contents(path, names)
         other = difference(run.settings, experiment.tables())
         if not other:
             check_whole(run)

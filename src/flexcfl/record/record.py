@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from flexcfl.experiment.experiment import Tables as Settings
 from flexcfl.protocol import NO_GROUP, Clustering, Flags, Ids, numbers
 from flexcfl.record.metrics import Accuracy, measured_by_all
-from flexcfl.record.summary import RoundsSummary, Summary, of_rounds
+from flexcfl.record.summary import RoundsSummary, Summary, summarize_rounds
 from flexcfl.record.tables import (
     GROUPS,
     LEDGER,
@@ -25,12 +25,20 @@ from flexcfl.record.tables import (
 )
 
 __all__ = [
-    *("Changes", "Record", "by_method", "changes_of", "founders_of", "group_matrix", "measured"),
-    *("no_columns", "shift_marks"),
+    *(
+        "Changes",
+        "Record",
+        "runs_by_method",
+        "changes_of",
+        "founders_of",
+        "group_matrix",
+        "measured_rounds",
+    ),
+    *("empty_table", "shift_marks"),
 ]
 
 
-def no_columns(*names: str) -> Columns:
+def empty_table(*names: str) -> Columns:
     """Return a table without any row."""
     return {name: np.empty(0, dtype=np.int64) for name in names}
 
@@ -59,8 +67,8 @@ class Record:
     settings: Settings
     text: str = ""
     tables: Mapping[str, Columns] = field(default_factory=dict)
-    labels: Columns = field(default_factory=lambda: no_columns("client", "label", "train", "test"))
-    founders: Columns = field(default_factory=lambda: no_columns("client", "group"))
+    labels: Columns = field(default_factory=lambda: empty_table("client", "label", "train", "test"))
+    founders: Columns = field(default_factory=lambda: empty_table("client", "group"))
     group_of: Ids = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     summary: Summary | None = None
     folder: Path | None = None
@@ -109,7 +117,7 @@ class Record:
     @property
     def so_far(self) -> RoundsSummary:
         """What the rounds so far tell, as the summary will have it."""
-        return of_rounds(self.rounds, self.settings["run"]["cohort"])
+        return summarize_rounds(self.rounds, self.settings["run"]["cohort"])
 
     @property
     def group_count(self) -> int:
@@ -129,12 +137,12 @@ class Record:
 def founders_of(clustering: Clustering | None) -> Columns:
     """Return the clients that were clustered, with their groups and points."""
     if clustering is None:
-        return no_columns("client", "group")
+        return empty_table("client", "group")
     points = {f"x{axis}": column for axis, column in enumerate(clustering.embedding.T)}
     return {"client": clustering.clients, "group": clustering.group_of, **points}
 
 
-def by_method(records: Iterable[Record]) -> dict[str, list[Record]]:
+def runs_by_method(records: Iterable[Record]) -> dict[str, list[Record]]:
     """Return the runs of each method, one for each seed, in the order of their appearance."""
     found: dict[str, list[Record]] = {}
     for record in records:
@@ -142,7 +150,7 @@ def by_method(records: Iterable[Record]) -> dict[str, list[Record]]:
     return found
 
 
-def measured(records: Iterable[Record]) -> Flags:
+def measured_rounds(records: Iterable[Record]) -> Flags:
     """Return for each round whether all runs are measured; one that never was does not count."""
     return measured_by_all(record.rounds["accuracy"] for record in records)
 

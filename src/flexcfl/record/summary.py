@@ -17,8 +17,15 @@ from flexcfl.trust.guards import REASONS
 
 __all__ = [
     *("FIGURES", "AccuracySummary", "AttackSummary", "ClusteringSummary", "DiscrepancySummary"),
-    *("Figure", "PrivacySummary", "RoundsSummary", "Summary", "TrafficSummary", "accuracy_of"),
-    *("check_summary", "figures_in", "of_rounds"),
+    *(
+        "SummaryFigure",
+        "PrivacySummary",
+        "RoundsSummary",
+        "Summary",
+        "TrafficSummary",
+        "accuracy_of",
+    ),
+    *("check_summary", "figures_in", "summarize_rounds"),
 ]
 
 HOPELESS = 10.0  # a mean loss: to guess is better, be it among twenty thousand classes
@@ -146,7 +153,7 @@ def check_summary(summary: Mapping[str, Any]) -> None:
 
 
 @dataclass(frozen=True)
-class Figure:
+class SummaryFigure:
     """Where a summary has a figure; ``high`` is whether more is better, or comes first.
 
     A ``share`` is between 0 and 1 and shown in percent.
@@ -157,31 +164,31 @@ class Figure:
     share: bool = False
 
 
-FIGURES: Mapping[str, Figure] = {
-    "final": Figure(("accuracy", "final"), high=True, share=True),
-    "best": Figure(("accuracy", "best"), high=True, share=True),
-    "median": Figure(("accuracy", "median"), high=True, share=True),
-    "honest": Figure(("honest", "final"), high=True, share=True),
-    "newcomers": Figure(("newcomers", "final"), high=True, share=True),
-    "auxiliary": Figure(("auxiliary", "final"), high=True, share=True),
-    "loss": Figure(("loss",)),
-    "discrepancy": Figure(("discrepancy", "mean")),
-    "traffic": Figure(("traffic", "relative_to_fedavg")),
-    "transfers": Figure(("traffic", "transfers")),
-    "down_bytes": Figure(("traffic", "down_bytes")),
-    "up_bytes": Figure(("traffic", "up_bytes")),
-    "migrations": Figure(("migrations",), high=True),
-    "shifted": Figure(("shifted",), high=True),
-    "detected": Figure(("detected",), high=True),
-    "placed_again": Figure(("placed_again",), high=True),
-    "done": Figure(("rounds",), high=True),
-    "clients": Figure(("clients",), high=True),
-    "parameters": Figure(("parameters",)),
-    "group_count": Figure(("groups",), high=True),
-    "adjusted_rand_index": Figure(("adjusted_rand_index",), high=True),
-    "silhouette": Figure(("clustering", "silhouette"), high=True),
-    "epsilon": Figure(("privacy", "epsilon")),
-    "seconds": Figure(("seconds",)),
+FIGURES: Mapping[str, SummaryFigure] = {
+    "final": SummaryFigure(("accuracy", "final"), high=True, share=True),
+    "best": SummaryFigure(("accuracy", "best"), high=True, share=True),
+    "median": SummaryFigure(("accuracy", "median"), high=True, share=True),
+    "honest": SummaryFigure(("honest", "final"), high=True, share=True),
+    "newcomers": SummaryFigure(("newcomers", "final"), high=True, share=True),
+    "auxiliary": SummaryFigure(("auxiliary", "final"), high=True, share=True),
+    "loss": SummaryFigure(("loss",)),
+    "discrepancy": SummaryFigure(("discrepancy", "mean")),
+    "traffic": SummaryFigure(("traffic", "relative_to_fedavg")),
+    "transfers": SummaryFigure(("traffic", "transfers")),
+    "down_bytes": SummaryFigure(("traffic", "down_bytes")),
+    "up_bytes": SummaryFigure(("traffic", "up_bytes")),
+    "migrations": SummaryFigure(("migrations",), high=True),
+    "shifted": SummaryFigure(("shifted",), high=True),
+    "detected": SummaryFigure(("detected",), high=True),
+    "placed_again": SummaryFigure(("placed_again",), high=True),
+    "done": SummaryFigure(("rounds",), high=True),
+    "clients": SummaryFigure(("clients",), high=True),
+    "parameters": SummaryFigure(("parameters",)),
+    "group_count": SummaryFigure(("groups",), high=True),
+    "adjusted_rand_index": SummaryFigure(("adjusted_rand_index",), high=True),
+    "silhouette": SummaryFigure(("clustering", "silhouette"), high=True),
+    "epsilon": SummaryFigure(("privacy", "epsilon")),
+    "seconds": SummaryFigure(("seconds",)),
 }
 
 
@@ -197,7 +204,7 @@ def _at(summary: Mapping[str, Any], place: Sequence[str]) -> Any:
     return value
 
 
-def of_rounds(rounds: Columns, cohort: int) -> RoundsSummary:
+def summarize_rounds(rounds: Columns, cohort: int) -> RoundsSummary:
     """Return what the rounds alone tell, all of them or those so far, as the summary has it.
 
     ``shifted`` is how often clients' data changed, or None where only they know.
@@ -210,7 +217,9 @@ def of_rounds(rounds: Columns, cohort: int) -> RoundsSummary:
         "newcomers": _accuracy(rounds["newcomers_accuracy"]),
         "auxiliary": _accuracy(rounds["auxiliary_accuracy"]),
         "rounds_to": dict(metrics.rounds_to(rounds["accuracy"])),
-        "discrepancy": cast(DiscrepancySummary, asdict(metrics.Spread.of(rounds["discrepancy"]))),
+        "discrepancy": cast(
+            DiscrepancySummary, asdict(metrics.MeanVariance.of(rounds["discrepancy"]))
+        ),
         "loss": metrics.final(rounds["loss"]),
         "diverged": _diverged(rounds),
         "traffic": _traffic(rounds, cohort),

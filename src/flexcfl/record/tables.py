@@ -17,8 +17,8 @@ from flexcfl.record.metrics import PURPOSES, Cost, Ledger, Trainees
 __all__ = [
     *("GROUPS", "LEDGER", "MEMBERSHIP", "MESSAGES", "MISSING", "ROUNDS", "SHIFTS", "TABLES"),
     *("Columns", "Evaluation", "GroupFigures", "LedgerEntry", "Membership", "Messages", "Missing"),
-    *("Round", "RoundFacts", "RoundFigures", "Rows", "Shifted", "Table", "Timing", "TIMINGS"),
-    *("columns", "memberships", "rows_of", "tabled"),
+    *("Round", "RoundFacts", "RoundFigures", "Rows", "Shifted", "TableSchema", "Timing", "TIMINGS"),
+    *("columns", "memberships", "rows_of", "columns_by_table"),
 ]
 
 Columns: TypeAlias = Mapping[str, NDArray[Any]]
@@ -261,7 +261,7 @@ class Shifted:
 
 
 @dataclass(frozen=True)
-class Table:
+class TableSchema:
     """A table that grows with a run: what a row is, and whether equal runs have equal bytes."""
 
     row: type[Any]
@@ -269,15 +269,15 @@ class Table:
     reproducible: bool = True
 
 
-TABLES: Mapping[str, Table] = {
-    ROUNDS: Table(RoundFigures, "a line per round"),
-    GROUPS: Table(GroupFigures, "a line per round and group"),
-    LEDGER: Table(LedgerEntry, "a line per round and purpose that something was sent for"),
-    MEMBERSHIP: Table(Membership, "a line whenever a client's group changes"),
-    TIMINGS: Table(Timing, "a line per round", reproducible=False),
-    MISSING: Table(Missing, "a line per order that some clients did not answer"),
-    MESSAGES: Table(Messages, "on a network, a line per round and order", reproducible=False),
-    SHIFTS: Table(
+TABLES: Mapping[str, TableSchema] = {
+    ROUNDS: TableSchema(RoundFigures, "a line per round"),
+    GROUPS: TableSchema(GroupFigures, "a line per round and group"),
+    LEDGER: TableSchema(LedgerEntry, "a line per round and purpose that something was sent for"),
+    MEMBERSHIP: TableSchema(Membership, "a line whenever a client's group changes"),
+    TIMINGS: TableSchema(Timing, "a line per round", reproducible=False),
+    MISSING: TableSchema(Missing, "a line per order that some clients did not answer"),
+    MESSAGES: TableSchema(Messages, "on a network, a line per round and order", reproducible=False),
+    SHIFTS: TableSchema(
         Shifted,
         "a line per round in which clients' data changed; on a network only the clients know",
     ),
@@ -344,7 +344,7 @@ def _shifts(facts: RoundFacts) -> tuple[Shifted, ...]:
     return (Shifted(facts.number, spans(facts.shifted)),) if known else ()  # type: ignore[arg-type]
 
 
-def tabled(rows: Rows) -> Mapping[str, Columns]:
+def columns_by_table(rows: Rows) -> Mapping[str, Columns]:
     """Return the columns of all tables."""
     return {name: columns(name, rows[name]) for name in TABLES}
 

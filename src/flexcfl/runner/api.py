@@ -10,7 +10,7 @@ from flexcfl.data import Federation
 from flexcfl.experiment import toml
 from flexcfl.experiment.choices import keyword_homes
 from flexcfl.experiment.experiment import Experiment
-from flexcfl.experiment.layers import Layer, spoken
+from flexcfl.experiment.layers import SettingsLayer, spoken
 from flexcfl.experiment.objects import PARTS, user_objects
 from flexcfl.experiment.options import Options, with_options
 from flexcfl.runner import conduct as conducting
@@ -116,7 +116,9 @@ def resume(
     )
 
 
-def _said(experiment: str | Path | Mapping[str, Any] | Experiment | None, own_data: bool) -> Layer:
+def _said(
+    experiment: str | Path | Mapping[str, Any] | Experiment | None, own_data: bool
+) -> SettingsLayer:
     """Return what an experiment says; of its data what is true of the caller's, where those are."""
     if isinstance(experiment, str | Path):
         return _said(toml.read(Path(experiment)), own_data)
@@ -124,4 +126,4 @@ def _said(experiment: str | Path | Mapping[str, Any] | Experiment | None, own_da
     data = tables.get("data")
     if own_data and isinstance(data, Mapping):
         tables["data"] = {key: data[key] for key in ("name", "arrivals") if key in data}
-    return Layer("experiment", tables)
+    return SettingsLayer("experiment", tables)

@@ -41,9 +41,9 @@ def files(
     """Yield the names and contents of files, one at a time because models may be large."""
     structure, names = prepared.federation.structure, prepared.federation.names
     arrival = prepared.cohorts.arrival
-    yield CLIENTS, tables.clients(serving.model_of, arrival, structure, names).encode()
+    yield CLIENTS, tables.clients_to_csv(serving.model_of, arrival, structure, names).encode()
     if serving.clustering is not None:
-        yield FOUNDERS, tables.of_columns(founders_of(serving.clustering)).encode()
+        yield FOUNDERS, tables.columns_to_csv(founders_of(serving.clustering)).encode()
     for name, content in models(prepared.engine, serving.models, serving.auxiliary, summary):
         yield f"{MODELS}/{name}", content
     for name, content in checkpoints.checkpoint_files(

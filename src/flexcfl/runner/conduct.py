@@ -11,14 +11,14 @@ from rich.text import Text
 
 from flexcfl.errors import DiskError, FlexcflError, SettingsError
 from flexcfl.experiment import toml
-from flexcfl.experiment.layers import Layer
+from flexcfl.experiment.layers import SettingsLayer
 from flexcfl.experiment.objects import NO_OBJECTS, UserObjects
 from flexcfl.experiment.resolve import Resolved, resolve
 from flexcfl.lines import tell
 from flexcfl.record.folder import EXPERIMENT, RunFolder
-from flexcfl.record.lifecycle import check_run, claimed, is_finished
+from flexcfl.record.lifecycle import check_run, claim_folder, is_finished
 from flexcfl.record.lock import locked
-from flexcfl.record.places import check_free, command
+from flexcfl.record.places import check_free, resume_command
 from flexcfl.record.tables import ROUNDS
 from flexcfl.report.terminal.round_progress import show_rounds
 from flexcfl.report.terminal.run_results import result_rows
@@ -38,7 +38,7 @@ Folder: TypeAlias = Path | Literal["new"] | None  # "new" is one under runs; Non
 
 
 def conduct(
-    layers: Iterable[Layer],
+    layers: Iterable[SettingsLayer],
     console: Console,
     *,
     folder: Folder,
@@ -63,7 +63,7 @@ def conduct(
         run = execute(prepared, view, hosting=hosting, callbacks=callbacks)
     else:
         out = folder if isinstance(folder, Path) else None
-        claim = claimed(out, resolved.experiment, hosting.beside)
+        claim = claim_folder(out, resolved.experiment, hosting.beside)
         with claim as path, _going_on(path, console, stoppable) as stop:
             run = execute(prepared, view, RunFolder(path), stop, None, hosting, callbacks)
     print_rows(result_rows(run), console)
@@ -74,7 +74,7 @@ def resume(
     path: Path,
     console: Console,
     *,
-    layers: Iterable[Layer] = (),
+    layers: Iterable[SettingsLayer] = (),
     own: UserObjects = NO_OBJECTS,
     stoppable: bool = False,
     hosting: Hosting = SIMULATED,
@@ -90,7 +90,7 @@ def resume(
             raise SettingsError(f"The run in '{path}' is finished: there is nothing left to do.")
         check_own(path, own)  # before what it lacks is looked for by its name
         file = path / EXPERIMENT
-        experiment = resolve([Layer("file", _said(file, own)), *layers], own).experiment
+        experiment = resolve([SettingsLayer("file", _said(file, own)), *layers], own).experiment
         # Everything is from the file, which need not be said of each setting.
         prepared = _prepared(Resolved(experiment, {}), file, own, console, hosting)
         found = restored(path, prepared, Origin.of(prepared), hosting)
@@ -159,9 +159,11 @@ def _going_on(path: Path, console: Console, stoppable: bool) -> Iterator[Stop]:
         if not (path / ROUNDS).exists():
             raise
         if isinstance(error, DiskError):
-            raise DiskError.of(error.path, error.reason, f"then go on: {command(path)}") from None
+            raise DiskError.of(
+                error.path, error.reason, f"then go on: {resume_command(path)}"
+            ) from None
         # Where training itself has failed, it would fail again.
-        further = "" if isinstance(error, FlexcflError) else f" To go on: {command(path)}"
+        further = "" if isinstance(error, FlexcflError) else f" To go on: {resume_command(path)}"
         tell(f"The rounds so far are in '{path}'.{further}", console)
         raise
 

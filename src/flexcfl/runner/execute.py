@@ -13,12 +13,12 @@ from flexcfl.experiment import toml
 from flexcfl.experiment.experiment import Experiment
 from flexcfl.protocol import Serving
 from flexcfl.record.checkpoints import Checkpoint, Saver, Store, flattened
-from flexcfl.record.csv_tables import of_columns
+from flexcfl.record.csv_tables import columns_to_csv
 from flexcfl.record.folder import LABELS, RunFolder, as_disk_error
-from flexcfl.record.lifecycle import done_with
+from flexcfl.record.lifecycle import remove_checkpoints
 from flexcfl.record.places import CHECKPOINTS
 from flexcfl.record.record import founders_of
-from flexcfl.record.tables import GROUPS, ROUNDS, TABLES, Round, tabled
+from flexcfl.record.tables import GROUPS, ROUNDS, TABLES, Round, columns_by_table
 from flexcfl.runner import artifacts
 from flexcfl.runner.callbacks import Beginning, Callback, Tell, View, following, remark
 from flexcfl.runner.hosting import SIMULATED, Hosting
@@ -118,7 +118,7 @@ class _Recorder:
     def begin(self) -> None:
         """Write what there is before the first round."""
         prepared, labels = self.run.prepared, self.run.labels
-        files = [(LABELS, of_columns(labels.columns).encode())] if labels.known else []
+        files = [(LABELS, columns_to_csv(labels.columns).encode())] if labels.known else []
         self.folder.begin(toml.written(prepared.experiment, prepared.remarks), files)
         self.saver.save_now(0, lambda: self._checkpoint(0, None, None))
 
@@ -169,11 +169,11 @@ def _finished(
     """Return what came of a run whose rounds are over, once all of it is written."""
     serving, newcomer = kept.last, artifacts.newcomer(prepared.algorithm, kept.state)
     seconds = perf_counter() - started
-    tables = tabled(kept.rows)
+    tables = columns_by_table(kept.rows)
     summary = summarised(prepared, tables, serving, releases, seconds)
     if folder:
         folder.finish(artifacts.files(prepared, serving, newcomer, summary), summary)
-        done_with(folder)
+        remove_checkpoints(folder)
     return Run(
         settings=prepared.experiment.tables(),
         text=toml.written(prepared.experiment, prepared.remarks),

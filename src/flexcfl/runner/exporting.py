@@ -12,7 +12,7 @@ from flexcfl.errors import SettingsError
 from flexcfl.experiment import toml
 from flexcfl.record.export import ExportedGroup, ExportedRun, card, config
 from flexcfl.record.folder import EXPORT, as_disk_error, write
-from flexcfl.record.places import entered
+from flexcfl.record.places import make_folder
 from flexcfl.runner import artifacts
 from flexcfl.runner.restoring import WRONG
 from flexcfl.runner.result import Run
@@ -32,7 +32,7 @@ def export(run: Run, folder: Path | None = None, force: bool = False) -> Path:
     # All is known before anything is written.
     texts = _texts(run)
     models = artifacts.models(run.engine, run.models, run.auxiliary, run.summary)
-    entered(path)
+    make_folder(path)
     written = set()
     for name, content in chain(models, texts):
         write(path, name, content)

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from flexcfl.algorithms import NoOptions
 from flexcfl.data import Federation
 from flexcfl.data.describe import LabelSkew, label_skew
-from flexcfl.experiment.experiment import NO_ATTACK, Choice, Data, Experiment, Model
+from flexcfl.experiment.experiment import (
+    NO_ATTACK,
+    DataSettings,
+    Experiment,
+    ModelSettings,
+    NamedOptions,
+)
 from flexcfl.experiment.objects import UserObjects
 from flexcfl.runner.loop import World
 from flexcfl.runner.prepare import Prepared, prepare
@@ -143,11 +149,11 @@ def single_client(
         privacy = replace(privacy, delta=privacy.delta_for(clients))
     single = replace(
         experiment,
-        data=Data(federation.name, NoOptions()),
-        model=Model(model) if isinstance(model, str) else experiment.model,
+        data=DataSettings(federation.name, NoOptions()),
+        model=ModelSettings(model) if isinstance(model, str) else experiment.model,
         shift={},
         faults=Faults(),
-        attack=Choice(NO_ATTACK, None),
+        attack=NamedOptions(NO_ATTACK, None),
         privacy=privacy,
         run=replace(
             run,

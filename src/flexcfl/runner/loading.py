@@ -18,15 +18,15 @@ from flexcfl.data.federation import placeholder_federation
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.experiment import Experiment
 from flexcfl.experiment.experiment import Tables as Settings
-from flexcfl.experiment.layers import Layer
+from flexcfl.experiment.layers import SettingsLayer
 from flexcfl.experiment.objects import NO_OBJECTS, UserObjects
 from flexcfl.experiment.resolve import resolve
 from flexcfl.protocol import Vector, state_type
 from flexcfl.record.checkpoints import FoundCheckpoint, Store, UnfitError, rebuilt
 from flexcfl.record.folder import CLIENTS, EXPERIMENT, FOUNDERS, MODELS, NEWCOMER, SUMMARY
 from flexcfl.record.lifecycle import check_run, is_finished
-from flexcfl.record.places import command
-from flexcfl.record.reading import check_whole, contents
+from flexcfl.record.places import resume_command
+from flexcfl.record.reading import check_whole, read_contents
 from flexcfl.record.record import Record
 from flexcfl.record.summary import Summary
 from flexcfl.report.terminal.run_results import result_rows
@@ -72,11 +72,11 @@ def load(folder: str | Path, *, model: "str | Callable[[], nn.Module] | None" = 
     check_run(path)
     if not is_finished(path):
         raise SettingsError(
-            f"The run in '{path}' is not finished: go on with it ({command(path)}), and then "
+            f"The run in '{path}' is not finished: resume it with '{resume_command(path)}', then "
             "load it."
         )
     with _as_load_error(path):
-        read = contents(path)
+        read = read_contents(path)
         _check(read, path, model)
         run = _run(read, path, model)
         result_rows(run)  # what cannot be shown is no run
@@ -154,7 +154,7 @@ def _experiment(tables: Settings, own: Sequence[str], blank: Federation) -> Expe
     said = {name: table for name, table in tables.items() if name not in left_out}
     brought = "data" in own or "shape" in tables.get("network", {})
     objects = UserObjects(blank) if brought else NO_OBJECTS
-    return resolve([Layer("file", said)], objects).experiment
+    return resolve([SettingsLayer("file", said)], objects).experiment
 
 
 def _models(path: Path, engine: "Engine") -> tuple[list[Vector], Vector | None]:

@@ -160,7 +160,7 @@ def _fitting(
     _check_hosting(about, hosting)
     about.origin.check(origin)
     extents = {table.name: table.extent for table in about.tables}
-    rows = reading.rows(folder, extents, checkpoint.round)
+    rows = reading.rows_at_checkpoint(folder, extents, checkpoint.round)
     changed = about.origin.changed_versions(origin)
     if changed:
         remarks = [*remarks, f"With {changed} the rest may differ from the run as it began."]

@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any
 
 from flexcfl.errors import FlexcflError
-from flexcfl.record.places import command
+from flexcfl.record.places import resume_command
 
 __all__ = ["SIGNALS", "Stop", "StoppedError", "limited", "listening"]
 
@@ -40,7 +40,7 @@ class StoppedError(FlexcflError):
     """
 
     def __init__(self, how_far: str, folder: Path, stop: Stop, further: str | None = None) -> None:
-        super().__init__(f"Stopped {how_far}. To go on: {further or command(folder)}")
+        super().__init__(f"Stopped {how_far}. To go on: {further or resume_command(folder)}")
         self.code = 128 + (stop.asked or 0)
 
 

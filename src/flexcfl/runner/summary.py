@@ -13,7 +13,7 @@ from flexcfl.record.summary import (
     ClusteringSummary,
     PrivacySummary,
     Summary,
-    of_rounds,
+    summarize_rounds,
 )
 from flexcfl.record.tables import MESSAGES, ROUNDS, Columns
 from flexcfl.runner.origin import processor, versions
@@ -48,7 +48,7 @@ def summarised(
     experiment, federation = prepared.experiment, prepared.federation
     waiting = np.isin(serving.model_of, serving.waiting)
     made: Summary = {
-        **of_rounds(tables[ROUNDS], experiment.run.cohort),
+        **summarize_rounds(tables[ROUNDS], experiment.run.cohort),
         "algorithm": experiment.algorithm.name,
         "dataset": experiment.data.name,
         "model": experiment.model.name,

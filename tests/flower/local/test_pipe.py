@@ -11,7 +11,7 @@ from threading import Thread
 import pytest
 
 from flexcfl.errors import SettingsError
-from flexcfl.experiment.layers import Layer
+from flexcfl.experiment.layers import SettingsLayer
 from flexcfl.experiment.resolve import resolve
 from flexcfl.flower.pipe import VARIABLE, Event, PipeReader, reporting
 from flexcfl.runner.callbacks import Beginning, Callback, remark
@@ -71,7 +71,7 @@ def test_remarks_arrive_in_one_piece(tmp_path: Path, reader: PipeReader) -> None
 
 @pytest.mark.parametrize("before", [0, 7])
 def test_that_a_run_begins_is_told(tmp_path: Path, reader: PipeReader, before: int) -> None:
-    experiment = resolve([Layer("given", {})]).experiment
+    experiment = resolve([SettingsLayer("given", {})]).experiment
 
     def act(company: Sequence[Callback]) -> None:
         (each,) = company

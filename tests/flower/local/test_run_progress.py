@@ -6,7 +6,7 @@ import pytest
 
 import flexcfl
 from flexcfl.flower.local.run_progress import RunProgress
-from flexcfl.record.places import made
+from flexcfl.record.places import make_run_folder
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_rounds_that_were_done_before_are_left_out(finished: Path) -> None:
 
 
 def test_a_run_that_was_killed_before_its_beginning_makes_room(tmp_path: Path) -> None:
-    path, folders = made(tmp_path / "run", tmp_path)
+    path, folders = make_run_folder(tmp_path / "run", tmp_path)
     for name in ("logs", "nodes", "checkpoints"):
         (path / name).mkdir()
     (path / "nodes" / "memory").touch()
@@ -60,7 +60,7 @@ def test_a_run_that_was_killed_before_its_beginning_makes_room(tmp_path: Path) -
     progress = RunProgress(path)
     progress.clean_up()
     assert {each.name for each in path.iterdir()} == {"logs"}
-    made(path, tmp_path, ["logs"])  # for a run can begin here
+    make_run_folder(path, tmp_path, ["logs"])  # for a run can begin here
     progress.discard(folders)
     assert not path.exists()
 
@@ -74,7 +74,7 @@ def test_rounds_are_never_taken_away(tmp_path: Path, finished: Path) -> None:
 
 
 def test_what_others_put_into_the_folder_stays(tmp_path: Path) -> None:
-    path, folders = made(tmp_path / "run", tmp_path)
+    path, folders = make_run_folder(tmp_path / "run", tmp_path)
     (path / "notes.txt").touch()
     RunProgress(path).discard(folders)
     assert {each.name for each in path.iterdir()} == {"notes.txt"}

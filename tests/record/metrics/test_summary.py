@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flexcfl.record.metrics import Accuracy, Spread, final, measured_by_all, over, rounds_to
+from flexcfl.record.metrics import (
+    Accuracy,
+    MeanVariance,
+    final,
+    measured_by_all,
+    rounds_text,
+    rounds_to,
+)
 
 FRACTIONS = st.floats(0, 1)
 CURVES = st.lists(st.none() | FRACTIONS, max_size=40)
@@ -67,15 +74,15 @@ def test_runs_are_summed_up_over_the_rounds_that_all_of_them_have(
     ],
 )
 def test_rounds_are_told_in_words(rounds: list[int], methods: int, words: str) -> None:
-    assert over(np.array(rounds, dtype=np.bool_), methods) == words
+    assert rounds_text(np.array(rounds, dtype=np.bool_), methods) == words
 
 
 @given(CURVES)
 def test_spread_against_the_standard_library(curve: list[float | None]) -> None:
     values = [value for value in curve if value is not None]
-    spread = Spread.of(curve)
+    spread = MeanVariance.of(curve)
     if not values:
-        assert spread == Spread(None, None)
+        assert spread == MeanVariance(None, None)
     else:
         assert spread.mean == pytest.approx(statistics.fmean(values))
         assert spread.variance == pytest.approx(statistics.pvariance(values), abs=1e-12)

@@ -10,7 +10,7 @@ import pytest
 import flexcfl
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import Federation
-from flexcfl.experiment.layers import Layer
+from flexcfl.experiment.layers import SettingsLayer
 from flexcfl.experiment.objects import UserObjects
 from flexcfl.experiment.resolve import resolve
 from flexcfl.record.tables import ROUNDS
@@ -127,14 +127,14 @@ def test_groups_are_shown_by_their_sizes_and_worth(
 
 def test_arrivals_are_shown_as_they_could_be_typed() -> None:
     table = {"arrivals": [{"round": 5, "share": 0.2}, {"round": 9, "share": 0.1}]}
-    rows = resolved_rows(resolve([Layer("file", {"data": table})]), None)
+    rows = resolved_rows(resolve([SettingsLayer("file", {"data": table})]), None)
     assert "arrivals [{round=5,share=0.2},{round=9,share=0.1}] (file)" in rows["data"].plain
     assert "arrivals" not in resolved_rows(resolve([]), None)["data"].plain
 
 
 @pytest.fixture
 def prepared(blobs: Federation) -> Prepared:
-    mine = Layer("given", {"data": {"name": "blobs"}, "algorithm": {"name": "fedavg"}})
+    mine = SettingsLayer("given", {"data": {"name": "blobs"}, "algorithm": {"name": "fedavg"}})
     return prepare(resolve([mine], UserObjects(blobs)).experiment, UserObjects(blobs))
 
 

@@ -16,7 +16,7 @@ from rich.text import Text
 from flexcfl.errors import FlexcflError, SettingsError, TrainingError
 from flexcfl.experiment import toml
 from flexcfl.experiment.experiment import Experiment
-from flexcfl.experiment.layers import Layer, named_code
+from flexcfl.experiment.layers import SettingsLayer, named_code
 from flexcfl.experiment.resolve import Resolved, resolve
 from flexcfl.flower import EVERY_ROUND
 from flexcfl.flower.local.federation import FederationPlan, LocalFederation
@@ -45,7 +45,7 @@ CLEAR = "\r\x1b[2K"  # the line on which a bar may stand
 
 def federate(
     file: Path | None,
-    words: Layer,
+    words: SettingsLayer,
     console: Console,
     *,
     nodes: int | None = None,
@@ -60,14 +60,16 @@ def federate(
     trackers.
     """
     _check_possible(port, track)
-    layers = [Layer("given", {"network.nodes": NODES})]
-    layers += [Layer("file", toml.read(file)), words] if file else [words]
-    layers += [] if nodes is None else [Layer("given", {"network.nodes": nodes})]
-    resolved = resolve([*layers, Layer("network", EVERY_ROUND)])
+    layers = [SettingsLayer("given", {"network.nodes": NODES})]
+    layers += [SettingsLayer("file", toml.read(file)), words] if file else [words]
+    layers += [] if nodes is None else [SettingsLayer("given", {"network.nodes": nodes})]
+    resolved = resolve([*layers, SettingsLayer("network", EVERY_ROUND)])
     if out is not None:
         places.check_free(out)
     prepared = _prepared(resolved, file, console)
-    path, made = places.made(out, lifecycle.ROOT / lifecycle.name(resolved.experiment))
+    path, made = places.make_run_folder(
+        out, lifecycle.ROOT / lifecycle.run_name(resolved.experiment)
+    )
     config = {"experiment": toml.written(resolved.experiment), "track": ",".join(track)}
     _hold(path, config, prepared, console, made=made, port=port, tls=tls)
     return path
@@ -77,13 +79,13 @@ def resume_local(
     path: Path,
     console: Console,
     *,
-    layers: Sequence[Layer] = (),
+    layers: Sequence[SettingsLayer] = (),
     track: Sequence[str] = (),
 ) -> None:
     """Go on with such a run; ``layers`` may say where the data are now."""
     _check_possible(None, track)
     file = path / EXPERIMENT
-    experiment = resolve([Layer("file", toml.read(file)), *layers]).experiment
+    experiment = resolve([SettingsLayer("file", toml.read(file)), *layers]).experiment
     if is_finished(path):
         raise SettingsError(f"The run in '{path}' is finished: there is nothing left to do.")
     with locked(path):  # or raise that another process is at work in it
@@ -221,7 +223,7 @@ def _going_on(path: Path, console: Console, made: Sequence[Path] | None) -> Iter
         if progress.has_rounds:
             # Where the run itself has failed, it would fail again.
             own = isinstance(error, FlexcflError) and not isinstance(error, TrainingError)
-            further = "" if own else f" To go on: {places.command(path)}"
+            further = "" if own else f" To go on: {places.resume_command(path)}"
             tell(f"The rounds so far are in '{path}'.{further}", console)
         elif made is not None and not isinstance(error, TrainingError):  # which speaks of logs
             progress.discard(made)

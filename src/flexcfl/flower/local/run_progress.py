@@ -11,7 +11,7 @@ from flexcfl.record import places
 from flexcfl.record.folder import EXPERIMENT
 from flexcfl.record.lock import locked
 from flexcfl.record.places import CHECKPOINTS, LOGS, NODES
-from flexcfl.record.reading import so_far
+from flexcfl.record.reading import rows_so_far
 from flexcfl.record.tables import ROUNDS, TABLES, RoundFigures
 
 __all__ = ["REGISTER", "RunProgress"]
@@ -65,7 +65,7 @@ class RunProgress:
         if size == self._size:
             return []
         self._size = size
-        added = so_far(self.folder / ROUNDS)[self._known :]
+        added = rows_so_far(self.folder / ROUNDS)[self._known :]
         self._known += len(added)
         return added
 

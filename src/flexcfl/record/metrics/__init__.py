@@ -5,11 +5,11 @@ from flexcfl.record.metrics.rounds import Trainees, accuracy, adjusted_rand_inde
 from flexcfl.record.metrics.summary import (
     Accuracy,
     Curve,
-    Figure,
-    Spread,
+    MeanDeviation,
+    MeanVariance,
     final,
     measured_by_all,
-    over,
+    rounds_text,
     rounds_to,
 )
 
@@ -18,14 +18,14 @@ __all__ = [
     "Accuracy",
     "Cost",
     "Curve",
-    "Figure",
     "Ledger",
-    "Spread",
+    "MeanDeviation",
+    "MeanVariance",
     "Trainees",
     "accuracy",
     "adjusted_rand_index",
     "final",
     "measured_by_all",
-    "over",
+    "rounds_text",
     "rounds_to",
 ]

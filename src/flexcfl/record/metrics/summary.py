@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    *("LAST", "THRESHOLDS", "Accuracy", "Curve", "Figure", "Spread", "final"),
-    *("measured_by_all", "over", "rounds_to"),
+    *("LAST", "THRESHOLDS", "Accuracy", "Curve", "MeanDeviation", "MeanVariance", "final"),
+    *("measured_by_all", "rounds_text", "rounds_to"),
 ]
 
 THRESHOLDS = ("0.8", "0.85", "0.9", "0.95")
@@ -40,10 +40,10 @@ def measured_by_all(curves: Iterable[Curve]) -> NDArray[np.bool_]:
     return shared
 
 
-def over(rounds: NDArray[np.bool_], methods: int) -> str:
+def rounds_text(rounds: NDArray[np.bool_], methods: int) -> str:
     """Return in words over which rounds so many methods are compared.
 
-    >>> print(over(measured_by_all([[0.5, 0.6, 0.7], [None, 0.4, 0.5]]), methods=2))
+    >>> print(rounds_text(measured_by_all([[0.5, 0.6, 0.7], [None, 0.4, 0.5]]), methods=2))
     over the rounds 2 to 3, in which every method is measured
     """
     numbers = np.flatnonzero(rounds) + 1
@@ -99,21 +99,21 @@ def _end(rounds: NDArray[np.bool_]) -> int:
 
 
 @dataclass(frozen=True)
-class Spread:
+class MeanVariance:
     """Mean and (population) variance over rounds."""
 
     mean: float | None
     variance: float | None
 
     @classmethod
-    def of(cls, curve: Curve) -> "Spread":
+    def of(cls, curve: Curve) -> "MeanVariance":
         """Sum up a curve, rounds without a value left out."""
         values = _known(curve)
         return cls(float(np.mean(values)), float(np.var(values))) if values else cls(None, None)
 
 
 @dataclass(frozen=True)
-class Figure:
+class MeanDeviation:
     """The mean over seeds and the standard deviation, None where there is but one seed.
 
     Both are None where the figure is not known for every seed.
@@ -128,7 +128,7 @@ class Figure:
         return self.mean is None, -(self.mean or 0.0)
 
     @classmethod
-    def of(cls, values: Iterable[float | None]) -> "Figure":
+    def of(cls, values: Iterable[float | None]) -> "MeanDeviation":
         """Sum up the values of all seeds."""
         values = list(values)
         known = [value for value in values if value is not None]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flexcfl.record.record import Record, by_method, measured
+from flexcfl.record.record import Record, measured_rounds, runs_by_method
 from flexcfl.report.charts.figure import (
     Chart,
     axis,
@@ -58,7 +58,7 @@ def _over_rounds(records: Sequence[Record], column: str, title: str, what: str) 
 def traffic(records: Sequence[Record]) -> Chart:
     """Return the accuracy against all bytes sent so far."""
     data = []
-    for place, (method, runs) in enumerate(by_method(records).items()):
+    for place, (method, runs) in enumerate(runs_by_method(records).items()):
         sent = np.cumsum(_mean(runs, "down_bytes") + _mean(runs, "up_bytes")) / 1e6
         reached = 100 * _mean(runs, "accuracy")
         known = ~np.isnan(reached)
@@ -81,7 +81,7 @@ def _percents(data: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _lines(records: Sequence[Record], column: str, scale: float = 1) -> list[dict[str, Any]]:
     data = []
-    for place, (method, runs) in enumerate(by_method(records).items()):
+    for place, (method, runs) in enumerate(runs_by_method(records).items()):
         numbers, *values = over_seeds(scale * _stacked(runs, column))
         x, (low, mean, high) = numbers.tolist(), map(json_numbers, values)
         line = _line(method, place, x, mean)
@@ -159,7 +159,7 @@ def _last(values: NDArray[np.float64]) -> float | None:
 
 def _finals(records: Sequence[Record]) -> str:
     """Return the final accuracies in words, over the rounds in which every method is measured."""
-    rounds = measured(records)
+    rounds = measured_rounds(records)
     finals = _in_words(records, lambda record: record.scored(rounds).final, percent)
     if finals:
         return f"Final accuracy, the mean of the last ten rounds: {finals}"
@@ -178,7 +178,7 @@ def _in_words(
 ) -> str:
     """Return one figure of each method in words, the mean over the seeds that have it."""
     means = {}
-    for method, runs in by_method(records).items():
+    for method, runs in runs_by_method(records).items():
         known = [value for value in map(of, runs) if value is not None]
         if known:
             means[method] = float(np.mean(known))
@@ -192,4 +192,4 @@ def _in_words(
 
 
 def _spread(records: Sequence[Record]) -> str:
-    return SPREAD if len(records) > len(by_method(records)) else ""
+    return SPREAD if len(records) > len(runs_by_method(records)) else ""

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from flexcfl.errors import SettingsError
 from flexcfl.record.lock import is_held
-from flexcfl.record.reading import found, outline
+from flexcfl.record.reading import find_runs, read_outline
 from flexcfl.report.history.rows import (
     RunRow,
     checked_key,
@@ -61,7 +61,7 @@ def read_runs(paths: Iterable[Path], read: Callable[[Path], Read]) -> tuple[list
     those in a folder.
     """
     paths, runs, refused = list(paths), [], []
-    for path in found(paths):
+    for path in find_runs(paths):
         try:
             runs.append(read(path))
         except SettingsError as error:
@@ -120,11 +120,11 @@ def folders_of_runs(folders: Iterable[str | Path]) -> list[Path]:
 
 def _row(path: Path) -> RunRow:
     held = is_held(path)  # before it is read: one that is finished meanwhile was not interrupted
-    run = outline(path)
+    run = read_outline(path)
     return row_of(run, held, run.so_far if run.summary is None else run.summary)
 
 
 def _has_runs(path: Path) -> bool:
     with suppress(SettingsError):
-        return bool(found([path]))
+        return bool(find_runs([path]))
     return False

@@ -15,14 +15,14 @@ from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import DATASETS
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.experiment import Tables
-from flexcfl.experiment.layers import Layer
+from flexcfl.experiment.layers import SettingsLayer
 from flexcfl.experiment.resolve import resolve
 from flexcfl.record import folder as files
 from flexcfl.record import places
 from flexcfl.record.folder import EXPERIMENT
 from flexcfl.record.lock import is_held
 from flexcfl.record.metrics import Cost
-from flexcfl.record.reading import as_damage_error, found, read
+from flexcfl.record.reading import as_damage_error, find_runs, read
 from flexcfl.record.record import Record
 from flexcfl.record.summary import Summary
 from flexcfl.record.tables import GROUPS, LEDGER, ROUNDS, Columns
@@ -126,7 +126,7 @@ def details(folder: str | Path) -> RunDetails:
 
 def _only(path: Path) -> Path:
     """Return the folder of a run, or of the only one within a folder."""
-    runs = found([path])
+    runs = find_runs([path])
     if len(runs) == 1:
         return runs[0]
     raise SettingsError(
@@ -146,7 +146,7 @@ def _defaults(tables: Tables) -> dict[str, Any]:
     }
     if any(chosen[table]["name"] not in ours for table, ours in OURS.items()):
         return {}
-    usual = flat_settings(resolve([Layer("run", chosen)]).experiment.tables())
+    usual = flat_settings(resolve([SettingsLayer("run", chosen)]).experiment.tables())
     own = flat_settings(tables)
     return {name: usual.get(name) for name in own if own[name] != usual.get(name)}
 
@@ -188,7 +188,7 @@ def _size(path: Path) -> str:
 
 def _again(run: Record, unfinished: bool) -> str:
     if unfinished:
-        return places.command(run.path)
+        return places.resume_command(run.path)
     command = re.search(rf"To run it again: (flexcfl \w+) {EXPERIMENT}$", run.text, re.MULTILINE)
     return f"{command[1]} {shlex.quote(str(run.path / EXPERIMENT))}" if command else ""
 

@@ -8,7 +8,7 @@ from typing import Any
 from flexcfl.experiment.experiment import Tables
 from flexcfl.protocol import Flags
 from flexcfl.record.reading import read
-from flexcfl.record.record import Record, by_method, measured
+from flexcfl.record.record import Record, measured_rounds, runs_by_method
 from flexcfl.report.charts import OF_METHODS, charts_of_run
 from flexcfl.report.history.finding import read_runs
 from flexcfl.report.history.rows import flat_settings
@@ -32,12 +32,12 @@ class Setting:
     @property
     def measured(self) -> Flags:
         """For each round whether all runs are measured: over these they are compared."""
-        return measured(self.runs)
+        return measured_rounds(self.runs)
 
     @property
     def methods(self) -> dict[str, list[Record]]:
         """The runs of each method, one for each seed."""
-        return by_method(self.runs)
+        return runs_by_method(self.runs)
 
     @property
     def titles(self) -> list[str]:

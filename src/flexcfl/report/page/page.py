@@ -20,7 +20,7 @@ from jinja2 import Environment, StrictUndefined
 from flexcfl import __version__
 from flexcfl.errors import SettingsError
 from flexcfl.record.folder import write as write_file
-from flexcfl.record.metrics import over
+from flexcfl.record.metrics import rounds_text
 from flexcfl.report.charts.palette import DARK
 from flexcfl.report.page import text
 from flexcfl.report.page.content import Report, Setting
@@ -133,7 +133,7 @@ def _rendered(template: str, report: Report, beside: Path | None = None) -> str:
         {
             "name": setting.name,
             "facts": text.facts(setting),
-            "over": over(setting.measured, len(setting.methods)),
+            "over": rounds_text(setting.measured, len(setting.methods)),
             "lines": text.result_lines(setting),
             "again": text.reruns(setting, beside),
         }

@@ -22,7 +22,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from flexcfl.errors import FlexcflError, SettingsError
-from flexcfl.record.reading import FILES, found, read
+from flexcfl.record.reading import FILES, find_runs, read
 from flexcfl.record.record import Record
 from flexcfl.report.page.content import Report
 from flexcfl.report.page.page import html, page_state
@@ -122,7 +122,7 @@ class _Latest:
 
 
 def _stamp(folders: Sequence[Path]) -> str:
-    known = [_known(folder / name) for folder in found(folders) for name in FILES]
+    known = [_known(folder / name) for folder in find_runs(folders) for name in FILES]
     return f'"{hashlib.sha256(repr(known).encode()).hexdigest()[:20]}"'
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from flexcfl.experiment.experiment import Tables
 from flexcfl.protocol import Flags
 from flexcfl.record.folder import EXPERIMENT
-from flexcfl.record.metrics import Figure
+from flexcfl.record.metrics import MeanDeviation
 from flexcfl.record.record import Record
 from flexcfl.report.page.content import Report, Setting
 
@@ -123,7 +123,7 @@ def _seeds(runs: Iterable[Record]) -> str:
 
 def _line(method: str, runs: Sequence[Record], measured: Flags) -> Line:
     accuracies = [run.scored(measured) for run in runs]
-    final = Figure.of(each.final for each in accuracies)
+    final = MeanDeviation.of(each.final for each in accuracies)
     sent = [_sum(run, "down_bytes") + _sum(run, "up_bytes") for run in runs]
     done, total = min(run.done for run in runs), runs[0].total
     return Line(
@@ -131,7 +131,7 @@ def _line(method: str, runs: Sequence[Record], measured: Flags) -> Line:
         seeds=_seeds(runs),
         rounds=str(total) if done == total else f"{done} of {total}",
         final=_accuracy(final),
-        best=_accuracy(Figure.of(each.best for each in accuracies)),
+        best=_accuracy(MeanDeviation.of(each.best for each in accuracies)),
         traffic=_mean(map(_relative, runs), "x{:.2f}"),
         megabytes=_mean(sent, "{:,.1f}", 1e-6),
         migrations=_mean((_sum(run, "migrated") for run in runs), "{:,.0f}"),
@@ -150,11 +150,11 @@ def _relative(run: Record) -> float | None:
 
 
 def _mean(values: Iterable[float | None], form: str, scale: float = 1) -> str:
-    mean = Figure.of(values).mean
+    mean = MeanDeviation.of(values).mean
     return UNKNOWN if mean is None else form.format(scale * mean)
 
 
-def _accuracy(figure: Figure) -> str:
+def _accuracy(figure: MeanDeviation) -> str:
     """Return an accuracy in percent, with its spread where there are several seeds."""
     values = [f"{100 * value:.1f}" for value in (figure.mean, figure.spread) if value is not None]
     return " ± ".join(values) or UNKNOWN

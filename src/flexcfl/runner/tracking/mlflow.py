@@ -104,7 +104,7 @@ class MLflow(Callback):
     def _start(self, beginning: Beginning) -> None:
         mlflow, folder, experiment = _mlflow(), beginning.folder, beginning.experiment
         client = mlflow.MlflowClient()
-        name = folder.resolve().name if folder else lifecycle.name(experiment)
+        name = folder.resolve().name if folder else lifecycle.run_name(experiment)
         tags = {"flexcfl.folder": str(folder.resolve())} if folder else {}
         chosen = {"experiment_id": _experiment(client, self.experiment), "run_name": name}
         # Nested, where the caller has begun a run.
