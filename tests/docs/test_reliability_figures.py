@@ -1,4 +1,4 @@
-"""The figures of docs/reliability.md are what its result files give, each rounded once."""
+"""The figures of docs/reliability.md follow from its result files, each rounded once."""
 
 from pathlib import Path
 
@@ -19,32 +19,32 @@ PARTS = common.read(dropout.FILE, dropout.Done)
 BY_PART = dropout.by_row(PARTS)
 DIRECTIONS = common.read(founders.FILE, founders.Done)
 
-# Sentences of the page: what a row loses against the one with which its table is compared.
+# Sentences of the page: what a row loses against its table's reference row.
 CLAIMS = {
     "Drop-out costs {} of the final accuracy": ("failing", "30 % away in every round"),
-    "To vanish over training costs {} of the final": (
+    "Vanishing during training costs {} of the final": (
         *("failing", "30 % vanish over their training, in every round"),
     ),
-    "stragglers {}: their training times": ("failing", "stragglers"),
-    "turned away, for whatever reason, costs {} of the final": ("failing", "10 % send NaN"),
-    "they do not lengthen it they cost it {} of the final": ("hostile", "the same, not lengthened"),
+    "Stragglers cost {}: their training times": ("failing", "stragglers"),
+    "for whatever reason, this costs {} of the final": ("failing", "10 % send NaN"),
+    "they do not lengthen it, they cost {} of the final": ("hostile", "the same, not lengthened"),
     "the guard on founders loses {} of the final": ("hostile", "sign flip, multi-krum"),
-    "shortening alone {}: it is the length": (
+    "shortening alone {}: the length": (
         *("hostile", "sign flip, mean of updates shortened to twice the median"),
     ),
     "Both together change it by {change}.": (
         *("hostile", "sign flip, multi-krum of updates so shortened"),
     ),
-    "noise 0.1 changes the final accuracy by {change} and promises next to nothing": (
+    "noise 0.1 changes the final accuracy by {change} and protects hardly at all": (
         *("private, few", "noise for each group, noise 0.1"),
     ),
     "noise 1 costs {}.": ("private, few", "noise for each group, noise 1"),
 }
 PARTS_OF_THE_LOSS = {
-    "migration: to be away from it alone costs {}.": ("away from migration alone", "final"),
+    "being away from migration alone costs {}.": ("away from migration alone", "final"),
     "All others lose {}.": ("away from everything", "current"),
     "Fewer answers for each group cost {},": ("away from training alone", "final"),
-    "later placement {}: nothing": ("away from founding and placement alone", "final"),
+    "later placement {}: no": ("away from founding and placement alone", "final"),
     "drop-out would cost {}.": ("away, but migrating", "final"),
 }
 
