@@ -1,4 +1,4 @@
-"""The claims of the paper held against our tables: each verdict is computed from ``results``."""
+"""The claims of the paper compared with our tables: verdicts are computed from ``results``."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -89,7 +89,7 @@ def _by_row(holds: Callable[[str, str], bool]) -> Scored:
 def lost(column: str, row: str, method: str, shift: str, static: str | None = None) -> float:
     """Return how much a method loses under a shift, over the seeds that both tables have.
 
-    ``static`` is the method that it is without a shift, where it has another name there.
+    ``static`` is the method's name without a shift, if it differs.
     """
     before = runs("table3").figures(column, row, static or method)
     after = runs("table4").figures(column, row, method, shift)
@@ -152,10 +152,10 @@ def static() -> Iterator[Claim]:
     rivals = ("fedavg", "fedprox", "fesem")
     yield _claim("FlexCFL is better than FedAvg, FedProx and FeSEM", _ahead(rivals),
                  _bests(("flexcfl", *rivals)))  # fmt: skip
-    yield _claim("FlexCFL is better than IFCA, but on Synthetic", _ahead(("ifca",)),
+    yield _claim("FlexCFL is better than IFCA, except on Synthetic", _ahead(("ifca",)),
                  _bests(("flexcfl", "ifca")))  # fmt: skip
     yield _claim(
-        "FeSEM is the last of FedAvg, FedProx, IFCA, FeSEM and FlexCFL, but on Synthetic",
+        "FeSEM is the last of FedAvg, FedProx, IFCA, FeSEM and FlexCFL, except on Synthetic",
         _by_row(lambda column, row: _extreme(column, row, "fesem", most=False)),
         _bests(("fesem", "fedavg")),
     )

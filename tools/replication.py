@@ -129,7 +129,8 @@ def _moved(row: str) -> str:
     moves, largest = (runs("table3").figures(column, row, "fesem")
                       for column in ("migrations", "largest_group"))  # fmt: skip
     sizes = ", ".join(f"{number:.0f}" for number in largest)
-    return f"{min(moves):.0f} to {max(moves):.0f} moves in a run, and {sizes} clients"
+    times = f"{min(moves):.0f} to {max(moves):.0f} times"
+    return f"clients move {times} in a run, and the largest of three groups has {sizes}"
 
 
 def _bound(rate: str, epoch: str, what: str) -> str:
