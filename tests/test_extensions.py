@@ -216,7 +216,7 @@ def test_a_run_on_a_dataset_of_ones_own_by_its_name(tmp_path: Path) -> None:
         (["--drift", f"{MODULE}:number"], f"The detector '{MODULE}:number' must be a class"),
         (["--shift", f"{MODULE}:Plain"], f"The shift '{MODULE}:Plain' must be a class"),
         (["--set", "data.partition=idd"], "[data] partition must be 'classes', 'dirichlet', 'iid'"),
-        (["--set", "data.options={a=1}"], "options is for partition = one of your own"),
+        (["--set", "data.options={a=1}"], "options is for partition = package.module:Class"),
         (["--set", f"data.partition={MODULE}:Plain"], "must be a dataclass"),
         (
             ["--set", f"data.partition={MODULE}:Partition", "--set", "data.options={a=1}"],

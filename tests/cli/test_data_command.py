@@ -208,7 +208,7 @@ def test_inspect_reads_leaf_files(tmp_path: Path) -> None:
         (tmp_path / part / "all.json").write_text(text, "utf-8")
     shown = output("inspect", "leaf", "--set", f"folder={tmp_path}")
     assert "leaf: 1 client, 2 examples of 2 numbers, 2 classes" in shown
-    assert "(of 2 classes the 1 that somebody has)" in shown
+    assert "(of 2 classes the 1 that any client has)" in shown
     assert "class   0" not in shown
     assert output("inspect", "leaf", "--set", f"data.folder={tmp_path}") == shown
     shaped = ("--set", f"folder={tmp_path}", "--set", "shape=[1,2,1]")
@@ -327,7 +327,7 @@ def test_fetch_says_why_it_fails(mirror: tuple[Path, Dataset[object]], tmp_path:
     assert "answers 404" in refusal("fetch", "tiny", "--data", tmp_path / "data")
     (tmp_path / "file").write_bytes(b"")
     assert refusal("fetch", "tiny", "--data", tmp_path / "file").startswith(
-        f"Nothing can be put into '{tmp_path / 'file' / 'tiny'}'"
+        f"'{tmp_path / 'file' / 'tiny'}' cannot be written"
     )
 
 

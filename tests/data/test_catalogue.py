@@ -137,5 +137,5 @@ def test_a_damaged_file_is_a_sentence(name: str, small_files: Path) -> None:
 
 
 def test_more_clients_than_examples_are_a_sentence() -> None:
-    with pytest.raises(DataError, match="1797 examples cannot serve 1798 clients"):
+    with pytest.raises(DataError, match="1797 examples are not enough for 1798 clients"):
         load_federation("digits", partition="iid", clients=1798)

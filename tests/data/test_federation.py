@@ -75,8 +75,8 @@ def test_the_true_structure_may_be_given(structure: Any) -> None:
 ONE = IndexLists.of([[0]])
 NO_CLIENTS = IndexLists.of([])
 NO_LISTS = (
-    "Whose is what must be one list of whole numbers, the indices of examples, for each client: "
-    "see IndexLists.of."
+    "The lists of a federation must be one list of whole numbers, the indices of examples, "
+    "for each client: see IndexLists.of."
 )
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"y": Y[:3]}, "'tiny' has 4 examples but 3 labels"),
@@ -88,7 +88,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         )
         for y in (Y.astype(float), Y[:, None], np.array(list("abca")))
     ),
-    ({"x": [["a"]] * 4}, "The examples of 'tiny' are no array of numbers"),
+    ({"x": [["a"]] * 4}, "The examples of 'tiny' are not an array of numbers"),
     *(
         (
             {"x": np.zeros(shape, np.float32)},
@@ -122,7 +122,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         for number in (3.0, True, 0, -1, "2", None)
     ),
     *(
-        ({"name": name}, f"The name of a federation must be a text that is not empty, not {name!r}")
+        ({"name": name}, f"The name of a federation must be a non-empty string, not {name!r}")
         for name in ("", None, 7)
     ),
     *(

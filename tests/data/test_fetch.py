@@ -146,7 +146,7 @@ def test_wrong_content_leaves_nothing_and_keeps_what_was_there(
     lay(server, "a", images=b"another thing")
     (tmp_path / "tiny-files").mkdir()
     (tmp_path / "tiny-files" / "images.gz").write_bytes(b"old")
-    with pytest.raises(DataError, match=r"the content of images\.gz is not the right one"):
+    with pytest.raises(DataError, match=r"the content of images\.gz is wrong"):
         fetch("tiny", tmp_path, sources=sources(server, "a/"))
     assert everything(tmp_path) == {"images.gz": b"old"}
 
@@ -246,7 +246,7 @@ def test_the_members_of_an_archive_are_fetched_with_one_download(
     [
         (b"no zip at all", "not a zip file"),
         (archive({"gzip/images.gz": gzip.compress(IMAGES)}), r"does not hold labels\.gz"),
-        (archive({"images.gz": b"x", "labels.gz": b"y"}), "not the right one"),
+        (archive({"images.gz": b"x", "labels.gz": b"y"}), "is wrong"),
         (
             BUNDLE[:AMID] + b"\xff\xff\xff\xff" + BUNDLE[AMID + 4 :],
             "Bad CRC-32|while decompressing",
@@ -267,7 +267,7 @@ def test_a_bad_archive_is_told_and_the_next_one_taken(
 
 def test_a_place_that_cannot_be_made_is_told(server: Server, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(DataError, match=r"^Nothing can be put into '.*tiny-files'"):
+    with pytest.raises(DataError, match=r"^'.*tiny-files' cannot be written"):
         fetch("tiny", tmp_path / "file", sources=sources(server, "a/"))
 
 

@@ -116,7 +116,7 @@ def test_a_folder_that_rights_keep_from_us_is_told_and_hides_nothing(another_use
         with pytest.raises(DataError) as caught:
             find("mnist", another_user / "given")
         assert str(caught.value) == (
-            f"'{place}' cannot be read (Permission denied): check its rights."
+            f"'{place}' cannot be read (Permission denied): check its permissions."
         )
         closed.chmod(0o700)
     fill(cache_folder() / "mnist")

@@ -51,7 +51,9 @@ def test_a_file_that_rights_keep_from_us_is_not_called_damaged(another_user: Pat
     path.chmod(0)
     with pytest.raises(DataError) as caught:
         read_idx(path, 3)
-    assert str(caught.value) == f"'{path}' cannot be read (Permission denied): check its rights."
+    assert (
+        str(caught.value) == f"'{path}' cannot be read (Permission denied): check its permissions."
+    )
 
 
 def test_images_and_labels_are_read_together(tmp_path: Path, write_idx: WriteIdx) -> None:
@@ -70,7 +72,7 @@ def test_images_and_labels_are_read_together(tmp_path: Path, write_idx: WriteIdx
         (b"\x00\x00\x0d\x03" + PLAIN[4:], "not an IDX file of unsigned bytes in 3 dimensions"),
         (PLAIN[:10], "ends inside its header"),
         (PLAIN[:-1], "ends after 2351 of 2352 bytes"),
-        (PLAIN + b"x", "goes on after the 2352 bytes"),
+        (PLAIN + b"x", "continues after the 2352 bytes"),
         (ENDLESS, f"ends after 0 of {(2**32 - 1) ** 3} bytes"),
         (gzip.compress(ENDLESS, mtime=0), "too short for that"),
         (struct.pack(">IIII", 0x803, 2**32 - 1, 0, 2**32 - 1), "cannot be read"),
@@ -124,7 +126,7 @@ def test_a_header_that_promises_much_takes_no_memory(broken: Path) -> None:
 def test_a_missing_file_and_a_folder_are_sentences_too(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="No such file"):
         read_idx(tmp_path / "none", 1)
-    with pytest.raises(DataError, match="no regular file"):
+    with pytest.raises(DataError, match="not a regular file"):
         read_idx(tmp_path, 1)
 
 
@@ -133,8 +135,8 @@ def test_a_missing_file_and_a_folder_are_sentences_too(tmp_path: Path) -> None:
     [
         (IMAGES, LABELS[:2], "holds 3 images and .* 2 labels"),
         (IMAGES[:0], LABELS[:0], "holds 0 images and .* 0 labels"),
-        (IMAGES[:, :27], LABELS, "images of 27 x 28 pixels where 28 x 28 are expected"),
-        (IMAGES, LABELS + 1, "holds the label 3 where 0 to 2 are expected"),
+        (IMAGES[:, :27], LABELS, "images of 27 x 28 pixels instead of 28 x 28"),
+        (IMAGES, LABELS + 1, "holds the label 3, outside of 0 to 2"),
     ],
 )
 def test_files_that_do_not_fit_are_refused(

@@ -125,7 +125,7 @@ def test_files_without_users_are_told(tmp_path: Path) -> None:
 
 def test_examples_without_numbers_are_refused(tmp_path: Path) -> None:
     nothing = content(ann={"x": [[]], "y": [0]})
-    with pytest.raises(DataError, match=r"'ann' in .*json' has an example without a single number"):
+    with pytest.raises(DataError, match=r"'ann' in .*json' has an example without any number"):
         from_leaf(write(tmp_path, [nothing], [nothing]))
 
 
@@ -136,7 +136,7 @@ def test_what_rights_keep_from_us_is_told(another_user: Path) -> None:
     with pytest.raises(DataError) as caught:
         from_leaf(folder)
     assert str(caught.value) == (
-        f"'{closed}' cannot be read (Permission denied): check its rights."
+        f"'{closed}' cannot be read (Permission denied): check its permissions."
     )
     closed.parent.chmod(0)
     with pytest.raises(DataError, match=r"train' cannot be read \(Permission denied\): check its"):

@@ -93,7 +93,9 @@ def test_what_rights_keep_from_us_is_told(another_user: Path) -> None:
     closed.chmod(0)
     with pytest.raises(DataError) as told:
         from_folder(another_user)
-    assert str(told.value) == f"'{closed}' cannot be read (Permission denied): check its rights."
+    assert (
+        str(told.value) == f"'{closed}' cannot be read (Permission denied): check its permissions."
+    )
     another_user.chmod(0)
     try:
         with pytest.raises(DataError, match=r"cannot be read \(Permission denied\)"):

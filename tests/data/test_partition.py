@@ -149,7 +149,7 @@ def test_equal_seeds_give_equal_partitions_and_others_do_not() -> None:
 @pytest.mark.parametrize("clients", [0, -1, 4])
 def test_a_number_of_clients_that_the_pool_cannot_serve_is_refused(clients: int) -> None:
     labels, rng = np.array([0, 1, 1]), np.random.default_rng(0)
-    sentence = f"3 examples cannot serve {clients} clients: choose between 1 and 3 clients."
+    sentence = f"3 examples are not enough for {clients} clients: choose between 1 and 3 clients."
     with pytest.raises(DataError, match=sentence):
         iid(labels, clients, rng)
     with pytest.raises(DataError, match=sentence):

@@ -134,7 +134,7 @@ def test_both_pools_of_a_class_of_femnist_last_equally_long() -> None:
 
 
 def test_a_class_of_femnist_without_two_images_is_refused() -> None:
-    with pytest.raises(DataError, match="at least two images of class 3, there are 1"):
+    with pytest.raises(DataError, match="at least two images of class 3, but there are 1"):
         published_femnist(np.array([0, 0, 1, 1, 2, 2, 3]), seed=748)
 
 
@@ -183,7 +183,7 @@ def test_fashion_mnist_is_dealt_in_the_order_that_is_written_down() -> None:
 
 
 def test_a_pool_too_small_for_fashion_mnist_is_refused() -> None:
-    with pytest.raises(DataError, match=r"needs \d+ images of class \d, there are \d+"):
+    with pytest.raises(DataError, match=r"needs \d+ images of class \d, but there are \d+"):
         published_fashion(FASHION_TRAIN[:1000], FASHION_TEST, seed=233)
 
 

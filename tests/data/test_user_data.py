@@ -26,7 +26,10 @@ def changed(values: Any, index: int, value: Any) -> list[Any]:
 
 
 ARRAYS: list[tuple[dict[str, Any], str]] = [
-    ({"owner": changed(WHO, 4, np.nan)}, "'mine' has no owner for the example 4 (nan): say whose"),
+    (
+        {"owner": changed(WHO, 4, np.nan)},
+        "'mine' has no owner for the example 4 (nan): name its owner",
+    ),
     ({"y": changed(Y, 4, 12), "classes": 10}, f"{OF_BOB} has the label 12, outside of"),
     ({"y": changed(Y, 1, -1)}, f"{OF_ANN} has the label -1, outside of 0 to 1: number"),
     ({"y": changed(Y, 5, 10**7)}, f"{OF_BOB} has the label 10000000, outside of 0 to 9"),
@@ -58,11 +61,11 @@ ARRAYS: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"owner": changed(WHO, 2, None)},
-        "'mine' has no owner for the example 2 (None): say whose it",
+        "'mine' has no owner for the example 2 (None): name its ow",
     ),
     (
         {"owner": [0, 1, np.nan, 0, 1, 0]},
-        "'mine' has no owner for the example 2 (nan): say whose it",
+        "'mine' has no owner for the example 2 (nan): name its ow",
     ),
     (
         {"owner": np.array([0, "a"] * 3, dtype=object)},
@@ -76,14 +79,14 @@ ARRAYS: list[tuple[dict[str, Any], str]] = [
     ({"test": [True] * 3 + [False] * 3}, f"{OF_ANN} has no training example: give it"),
     (
         {"test": [0, 1] * 3},
-        "test of 'mine' is of type int64 and shape (6,): give True or False for",
+        "test of 'mine' is of type int64 and shape (6,): give True for each test",
     ),
     ({"test": [True]}, "'mine' has 1 flags in test but 6 owners: every example needs one of each."),
     (
         {"classes": 0},
         "The number of classes of 'mine' must be a whole number of at least 1, not 0.",
     ),
-    ({"name": ""}, "The name of a federation must be a text that is not empty, not ''."),
+    ({"name": ""}, "The name of a federation must be a non-empty string, not ''."),
 ]
 
 
@@ -95,7 +98,7 @@ def test_arrays(changes: dict[str, Any], sentence: str) -> None:
 FOLDERS: list[tuple[dict[str, Any], str]] = [
     (
         {"x": np.zeros((6, 3))},
-        "has examples of shape (3,), and client 'ann' ('{folder}/ann.npz') of",
+        "has examples of shape (3,), but those of client 'ann' ('{folder}/ann.npz') have",
     ),
     (
         {"y": Y.astype(float)},
@@ -103,7 +106,7 @@ FOLDERS: list[tuple[dict[str, Any], str]] = [
     ),
     ({"y": Y[:5]}, "has 6 examples but 5 labels: give every example one label."),
     ({"y": np.full(6, -3)}, "has the label -3, outside of 0 to 999999: number the classes from 0"),
-    ({"x": X + np.inf}, "has NaN or infinity in its examples: fill in what is missing."),
+    ({"x": X + np.inf}, "has NaN or infinity in its examples: fill in missing values."),
     (
         {"x": X.astype(str)},
         "has examples of type <U32 and labels of type int64 in 1 dimensions: gi",
@@ -112,15 +115,15 @@ FOLDERS: list[tuple[dict[str, Any], str]] = [
     ({"x": X[:0], "y": Y[:0]}, "has no training example: a client needs one."),
     (
         {"y": None},
-        "needs the arrays x_train and y_train, and x_test and y_test or neither of these",
+        "needs the arrays x_train and y_train, and optionally both x_test and y_test",
     ),
     (
         {"x": None, "y": None, "data": X},
-        "needs the arrays x_train and y_train, and x_test and y_tes",
+        "needs the arrays x_train and y_train, and optionally both x_test",
     ),
     (
         {"x_train": X, "y_train": Y},
-        "needs the arrays x_train and y_train, and x_test and y_test or",
+        "needs the arrays x_train and y_train, and optionally both",
     ),
     (
         {"x": None, "y": None, "x_train": X, "y_train": Y, "x_test": X},
@@ -169,7 +172,7 @@ def test_a_single_array_a_folder_by_the_name_of_a_file_and_nothing_at_all(tmp_pa
     (tmp_path / "ann.npz").mkdir()
     refuses(
         lambda: from_folder(tmp_path),
-        f"Client 'ann' ('{tmp_path}/ann.npz') is no regular file: replace it by one, or take it",
+        f"Client 'ann' ('{tmp_path}/ann.npz') is not a regular file: replace it with one, or",
     )
 
 
@@ -205,13 +208,16 @@ DATASETS: list[tuple[Any, str]] = [
     ([*PAIRS, (GRADED, 0)], "has the example 2, which is no array of numbers (Can't call numpy()"),
     (
         [*PAIRS, (np.full(2, np.nan), 0)],
-        "has NaN or infinity in its examples: fill in what is missi",
+        "has NaN or infinity in its examples: fill in missing v",
     ),
     (
         [*PAIRS, np.zeros(2)],
-        "has for the example 2 no pair of example and label but 'ndarray': let",
+        "returns 'ndarray' for the example 2, not a pair of example and label: let",
     ),
-    ([*PAIRS, (1, 2, 3)], "has for the example 2 no pair of example and label but 'tuple': let"),
+    (
+        [*PAIRS, (1, 2, 3)],
+        "returns 'tuple' for the example 2, not a pair of example and label: let",
+    ),
     ({0: PAIRS[0], 2: PAIRS[1]}, "has the example 1, which cannot be read (KeyError: 1): correct"),
     (
         [(Image.new("F", (2, 2)), 0)],
@@ -222,7 +228,7 @@ DATASETS: list[tuple[Any, str]] = [
     ([], "has no training example: a client needs one."),
     (
         [(np.zeros(5), 0)],
-        "has examples of shape (5,), and client 'ann' of 'mine' of (2,): bring all",
+        "has examples of shape (5,), but those of client 'ann' of 'mine' have shape (2,): ",
     ),
 ]
 
@@ -253,7 +259,7 @@ def test_datasets_as_a_whole() -> None:
         (lambda: from_dataset(mine, test=one), "The clients of 'mine' must be a mapping or a list"),
         (
             lambda: from_dataset(mine, test={"ann": [(np.zeros(3), 1)]}),
-            "The test set of client 'ann' of 'mine' has examples of shape (3,), and client 'ann'",
+            "The test set of client 'ann' of 'mine' has examples of shape (3,), but those of ",
         ),
     ):
         refuses(call, sentence)
@@ -323,8 +329,8 @@ def test_partitioners() -> None:
 def test_labels_that_are_no_classes() -> None:
     """Say what numbers texts, and that quantities cannot be learned; truncated, they look odd."""
     numbered = (
-        ": number the classes from 0 (np.unique(y, return_inverse=True)[1] does that for texts, "
-        "where y has the labels of all clients), for flexcfl classifies and has no regression."
+        ": number the classes from 0 (np.unique(y, return_inverse=True)[1] does that for strings, "
+        "if y has the labels of all clients); flexcfl classifies and has no regression."
     )
     for labels in (Y + 0.5, Y.astype(float), ["cat", "dog"] * 3):
         with pytest.raises(DataError, match=re.escape(numbered)):
@@ -335,7 +341,7 @@ def test_labels_that_are_no_classes() -> None:
         from_arrays(x, quantities, owner)
     assert str(told[0].message).startswith(
         f"'mine' has labels up to {quantities.max()} on 400 examples, which makes "
-        f"{quantities.max() + 1} classes: flexcfl classifies and has no regression for quantities"
+        f"{quantities.max() + 1} classes: flexcfl classifies and has no regression; if"
     )
     from_arrays(x, quantities, owner, classes=347)  # somebody knows what they are
     from_arrays(x, quantities // 2, owner)

@@ -122,7 +122,7 @@ def test_the_users_of_leaf_become_the_clients_in_their_order(tmp_path: Path) -> 
     ("changes", "sentence"),
     [
         ({"y_train": None}, "needs the arrays x_train and y_train"),
-        ({"x_test": None}, "needs the arrays .* and has x_train, y_train, y_test"),
+        ({"x_test": None}, "needs the arrays .* but has x_train, y_train, y_test"),
         ({"x_train": np.full((8, 4), Trap(), dtype=object)}, "cannot be read as .npz .*pickle"),
         ({"x_train": np.full((8, 4), "a")}, "has examples of type <U1 .*: give numbers"),
         ({"y_train": np.zeros(8)}, "labels of type float64 in 1 dimensions"),
@@ -130,7 +130,7 @@ def test_the_users_of_leaf_become_the_clients_in_their_order(tmp_path: Path) -> 
         ({"y_train": np.zeros(7, int)}, "has 8 examples but 7 labels"),
         ({"y_train": np.full(8, 4)}, r"has a label outside of 0 to 3 \(\[network\] classes"),
         ({"y_train": np.full(8, -1)}, "has a label outside of 0 to 3"),
-        ({"x_train": np.zeros((8, 5))}, r"do not fit .* of shape \(5,\), and \(4,\) is wanted"),
+        ({"x_train": np.zeros((8, 5))}, r"do not fit .* of shape \(5,\) instead of \(4,\)"),
         ({"x_train": np.full((8, 4), np.nan)}, "has NaN or infinity"),
         ({"x_test": np.full((4, 4), 1e300)}, "has NaN or infinity"),
         ({"x_train": np.zeros((0, 4)), "y_train": np.zeros(0, int)}, "has no training example"),

@@ -133,7 +133,7 @@ def test_a_false_size_is_a_failure_of_the_mirror(mirror: Mirror, tmp_path: Path,
 def test_a_bomb_is_not_unpacked_to_its_end(mirror: Mirror, tmp_path: Path) -> None:
     mirror.answer = gzip.compress(bytes(100 * MOST), 1)
     assert len(mirror.answer) < MOST
-    reason = r"the content of images\.gz is not the right one"
+    reason = r"the content of images\.gz is wrong"
     assert peak_while_refused(mirror, tmp_path, reason) < 8 * MOST
 
 
@@ -142,7 +142,7 @@ def test_what_a_server_says_it_has_packed_is_kept_as_it_comes(
 ) -> None:
     mirror.answer = gzip.compress(gzip.compress(bytes(200 * MOST), 1))
     mirror.headers = {"Content-Encoding": "gzip, gzip"}
-    assert peak_while_refused(mirror, tmp_path, "not the right one") < 8 * MOST
+    assert peak_while_refused(mirror, tmp_path, "is wrong") < 8 * MOST
     mirror.answer, mirror.headers = gzip.compress(IMAGES), {"Content-Encoding": "gzip"}
     (path,) = fetched(mirror, tmp_path)
     assert path.read_bytes() == mirror.answer
@@ -151,7 +151,7 @@ def test_what_a_server_says_it_has_packed_is_kept_as_it_comes(
 def test_the_page_of_a_redirection_is_not_read(mirror: Mirror, tmp_path: Path) -> None:
     mirror.endless = mirror.redirected = {"/images.gz"}
     mirror.headers = {"Location": "/elsewhere"}
-    assert peak_while_refused(mirror, tmp_path, "not the right one") < 8 * MOST
+    assert peak_while_refused(mirror, tmp_path, "is wrong") < 8 * MOST
     assert mirror.sent < 2**30
 
 

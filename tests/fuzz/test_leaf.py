@@ -129,7 +129,7 @@ def test_what_is_no_file_is_neither_waited_for_nor_read(tmp_path: Path, kind: st
         path.symlink_to(path)
     else:
         path.mkdir()
-    with alarmed(), pytest.raises(FlexcflError, match="is no regular file: replace it by one"):
+    with alarmed(), pytest.raises(FlexcflError, match="is not a regular file: replace it with one"):
         from_leaf(tmp_path)
 
 

@@ -136,11 +136,11 @@ def test_examples_may_be_flat_or_lack_an_axis_of_one() -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ({"x": np.zeros((2, 3)), "y": [0, 1]}, r"of shape \(3,\), and \(10,\) is wanted"),
+        ({"x": np.zeros((2, 3)), "y": [0, 1]}, r"of shape \(3,\) instead of \(10,\)"),
         ({"x": np.zeros((2, 10)), "y": [0]}, "2 examples but 1 labels"),
         ({"x": np.zeros((2, 10)), "y": [0, 99]}, "has a label outside of 0 to"),
         ({"x": np.zeros((2, 10)), "y": [-1, 0]}, "has a label outside of 0 to"),
-        ({"x": np.zeros((2, 10)), "y": [0.0, 1.0]}, "one whole number for each"),
+        ({"x": np.zeros((2, 10)), "y": [0.0, 1.0]}, "one whole number as the label of each"),
         ({"x": np.full((2, 10), np.nan), "y": [0, 1]}, "NaN or infinity"),
         ({"x": [["a"] * 10], "y": [0]}, "give numbers"),
         ({"x": np.zeros((0, 10)), "y": np.zeros(0, int)}, "has no example"),

@@ -1,4 +1,4 @@
-"""Federations: real datasets, the user's own data, partitions, and where files come from."""
+"""Federations: built-in datasets, your own data, and partitions."""
 
 from flexcfl.data.arrays import from_arrays
 from flexcfl.data.client_lists import IndexLists, MadeLists

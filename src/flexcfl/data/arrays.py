@@ -1,4 +1,4 @@
-"""A federation from arrays: examples, their labels, and whose each of them is."""
+"""A federation from arrays: the examples, their labels and the owner of each example."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
@@ -18,9 +18,9 @@ from flexcfl.settings import keywords, short_repr, validated
 
 __all__ = ["Owners", "Subject", "from_arrays", "label_as_int", "stack_examples"]
 
-Subject: TypeAlias = Callable[[int], str]  # how the sentence on an example's owner begins
+Subject: TypeAlias = Callable[[int], str]  # from an example's index to the subject of a sentence
 
-BRIGHTEST = {"u1": 255, "u2": 65535, "b1": 1}  # of the images whose numbers are of these types
+BRIGHTEST = {"u1": 255, "u2": 65535, "b1": 1}  # the largest pixel value of each image type
 
 
 @keywords()
@@ -35,21 +35,27 @@ def from_arrays(
     seed: int = 0,
     classes: int | None = None,
 ) -> Federation:
-    """Return a federation of examples whose owners are known.
+    """Build a federation from arrays; every distinct owner becomes a client.
 
-    Clients are the owners in sorted order. They are called what their owners are called, unless
-    these are the numbers from 0.
+    Clients are in the sorted order of their owners. They take the owners' names, unless the owners
+    are the numbers from 0.
 
     Args:
         x: The examples, along the first axis.
-        y: One whole number for each example, from 0: its class.
-        owner: A number or a text for each example: whose it is.
-        name: What the federation is called.
-        test: A flag for each example: whether it is to test with. Without it, each client's
-            examples are divided at random.
-        test_share: The share of a client's examples that is drawn to test with.
-        seed: The seed of that draw.
+        y: The class of each example, a whole number from 0.
+        owner: The owner of each example, a number or a string.
+        name: The name of the federation.
+        test: A flag for each example, True for a test example. Without it, each client's examples
+            are split at random.
+        test_share: The share of each client's examples that the random split uses for testing.
+        seed: The seed of the random split.
         classes: The number of classes; by default the largest label plus one.
+
+    Returns:
+        The federation, with one client for each owner.
+
+    Raises:
+        DataError: If an array is not as described; the message names the client and the example.
 
     Example:
         >>> import numpy as np
@@ -68,7 +74,7 @@ def from_arrays(
 
 
 class Owners:
-    """Whose each example of a federation is: ``client_of`` numbers them, in sorted order."""
+    """The owners of a federation's examples; ``client_of`` is each example's client number."""
 
     def __init__(self, name: str, owner: ArrayLike) -> None:
         self.name = name
@@ -84,11 +90,11 @@ class Owners:
         self.client_of: NDArray[np.int64] = client_of.astype(np.int64)
 
     def subject(self, index: int) -> str:
-        """Return how a sentence on an example's owner begins."""
+        """Return the subject of a sentence about an example's owner."""
         return f"Client {short_repr(self.clients[self.client_of[index]])} of '{self.name}'"
 
     def demand(self, number: int, what: str) -> None:
-        """Demand that there are as many of something as there are owners."""
+        """Raise an error unless ``number`` equals the number of owners."""
         if number != len(self.client_of):
             raise DataError(
                 f"'{self.name}' has {number} {what} but {len(self.client_of)} owners: every "
@@ -106,19 +112,19 @@ def _one_each(name: str, owner: ArrayLike) -> NDArray[Any]:
             f"The owners of '{name}' are of shape {given.shape}: give one number or name for each "
             "example, and at least one example."
         )
-    # A list is looked at itself: NumPy makes a text of what is missing among texts.
+    # Look at the list itself: in an array of strings, NumPy turns a missing value into a string.
     if given.dtype.kind in "fO" or isinstance(owner, list | tuple):
         for index, each in enumerate(_given(owner, given)):
             if _missing(each):
                 raise DataError(
-                    f"'{name}' has no owner for the example {index} ({each}): say whose it is, or "
+                    f"'{name}' has no owner for the example {index} ({each}): name its owner, or "
                     "leave it out."
                 )
     return given
 
 
 def _missing(value: Any) -> bool:
-    """Tell whether a value stands for none: NaN differs from itself, and pandas' NA raises."""
+    """Return whether a value is missing: NaN differs from itself, and pandas' NA raises."""
     try:
         return value is None or bool(value != value)
     except TypeError:
@@ -126,7 +132,7 @@ def _missing(value: Any) -> bool:
 
 
 def _numbers(x: ArrayLike, owners: Owners) -> NDArray[Any]:
-    """Return the examples as an array; where they form none, look for the one that differs."""
+    """Return the examples as an array; if they form none, name the first one that differs."""
     array = _array(x)
     if array.dtype.kind not in NUMERIC + "O" or array.ndim < 1:
         raise DataError(
@@ -140,10 +146,10 @@ def _numbers(x: ArrayLike, owners: Owners) -> NDArray[Any]:
 
 
 def _labels(y: ArrayLike, owners: Owners) -> NDArray[Any]:
-    """Return the labels as an array; where they are no whole numbers, look for one that is none."""
+    """Return the labels as an array of integers, or name the first one that is not an integer."""
     array = _array(y)
     if array.ndim < 1 or (array.ndim > 1 and array.dtype.kind in "iu"):
-        return array  # which a federation refuses, by its shape
+        return array  # Federation refuses this shape
     owners.demand(len(array), "labels")
     if array.dtype.kind in "iu":
         return array
@@ -152,7 +158,7 @@ def _labels(y: ArrayLike, owners: Owners) -> NDArray[Any]:
 
 
 def _array(values: ArrayLike) -> NDArray[Any]:
-    """Return values as an array, which is one of objects where they form none."""
+    """Return values as an array; ragged values give an array of objects."""
     try:
         return np.asarray(values)
     except ValueError:  # ragged
@@ -160,7 +166,7 @@ def _array(values: ArrayLike) -> NDArray[Any]:
 
 
 def _given(values: ArrayLike, array: NDArray[Any]) -> Sequence[Any]:
-    """Return single values as they were before they became an array, of which one changes all."""
+    """Return the original values: in an array, one odd value changes the type of all."""
     given: Sequence[Any] = values if isinstance(values, list | tuple) else array.tolist()
     return given
 
@@ -170,14 +176,14 @@ def _flags(test: ArrayLike, owners: Owners) -> NDArray[np.bool_]:
     if flags.ndim != 1 or flags.dtype != np.bool_:
         raise DataError(
             f"test of '{owners.name}' is of type {flags.dtype} and shape {flags.shape}: give True "
-            "or False for each example, True where it is to test with."
+            "for each test example and False for each training example."
         )
     owners.demand(len(flags), "flags in test")
     return flags
 
 
 def stack_examples(examples: Iterable[Any], number: int, subject: Subject) -> NDArray[np.float32]:
-    """Return so many examples as one array; images of Pillow become numbers from 0 to 1."""
+    """Return ``number`` examples as one array; Pillow images become numbers from 0 to 1."""
     pool = np.empty((number, 0), dtype=np.float32)
     for index, example in enumerate(examples):
         array = _example(example, index, subject)
@@ -188,7 +194,7 @@ def stack_examples(examples: Iterable[Any], number: int, subject: Subject) -> ND
                 f"{subject(index)} has the example {index} of shape {array.shape}, and the first "
                 f"example is of shape {pool.shape[1:]}: bring all examples to one shape."
             )
-        with np.errstate(over="ignore"):  # which is infinity, and seen later
+        with np.errstate(over="ignore"):  # an overflow gives infinity, which is checked later
             pool[index] = array
     return pool
 
@@ -197,7 +203,7 @@ def label_as_int(label: Any, index: int, subject: Subject) -> int:
     """Return the label of an example as a number."""
     try:
         value = np.asarray(label)
-    except (TypeError, ValueError, RuntimeError):  # ragged, or what a tensor says of itself
+    except (TypeError, ValueError, RuntimeError):  # ragged, or a tensor that cannot be converted
         value = np.empty(0)
     if value.size != 1 or value.dtype.kind not in "iu":
         raise DataError(
@@ -225,10 +231,10 @@ def _example(example: Any, index: int, subject: Subject) -> NDArray[Any]:
 
 
 def _image(image: Any) -> NDArray[np.float32]:
-    """Return an image of Pillow with its channels first."""
+    """Return a Pillow image as an array with its channels first."""
     pixels = np.asarray(image.convert("RGB") if image.mode.startswith("P") else image)
     brightest = BRIGHTEST.get(pixels.dtype.str[1:])
     if brightest is None:
-        raise ValueError(f"it is an image of mode '{image.mode}', whose brightest is unknown")
+        raise ValueError(f"it is an image of mode '{image.mode}', whose largest value is unknown")
     channels = pixels[np.newaxis] if pixels.ndim == 2 else np.moveaxis(pixels, -1, 0)
     return (channels / np.float32(brightest)).astype(np.float32, copy=False)

@@ -1,7 +1,7 @@
-"""Which examples each client has: lists of indices into the pool, stored or made on demand.
+"""The examples of each client: lists of indices into the pool, stored or made on demand.
 
-``MadeLists`` take no room for clients that are not asked for, so that there may be very many.
-Example: a million clients with ten neighbouring examples each, of a pool of 60,000.
+``MadeLists`` computes the list of a client only when it is needed, which allows very many clients.
+Example: a million clients with ten neighbouring examples each, from a pool of 60,000.
 
 >>> import numpy as np
 >>> def window(clients):
@@ -25,9 +25,16 @@ __all__ = ["DerivedLists", "IndexLists", "MadeLists", "offsets_of", "ranges"]
 
 @dataclass(frozen=True, eq=False)
 class IndexLists:
-    """One list of indices per client, stored flat: a million clients are two arrays.
+    """One list of indices per client, stored in two flat arrays.
 
-    Client ``c`` owns ``indices[offsets[c]:offsets[c + 1]]``.
+    Client ``c`` owns ``indices[offsets[c]:offsets[c + 1]]``. Use ``IndexLists.of`` to build it from
+    separate lists.
+
+    Example:
+        >>> lists = IndexLists.of([[0, 2], [1]])
+        >>> len(lists), lists[0]
+        (2, array([0, 2]))
+
     """
 
     indices: NDArray[np.int64]
@@ -43,34 +50,34 @@ class IndexLists:
 
     @classmethod
     def of(cls, lists: Iterable[ArrayLike]) -> "IndexLists":
-        """Store separate lists flat."""
+        """Build the flat arrays from one list of indices per client."""
         try:
             parts = [_indices(part) for part in lists]
         except (TypeError, ValueError):
             raise DataError(
-                "Whose is what must be one list of whole numbers, the indices of examples, for "
-                "each client: see IndexLists.of."
+                "The lists of a federation must be one list of whole numbers, the indices of "
+                "examples, for each client: see IndexLists.of."
             ) from None
         indices = np.concatenate([np.empty(0, np.int64), *parts])
         return cls(indices, offsets_of([len(part) for part in parts]))
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """How many examples each client has."""
+        """The number of examples of each client."""
         return np.diff(self.offsets)
 
     def sizes_of(self, clients: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return how many examples some clients have."""
+        """Return the number of examples of the given clients."""
         sizes: NDArray[np.int64] = self.offsets[clients + 1] - self.offsets[clients]
         return sizes
 
     def gathered(self, clients: NDArray[np.int64]) -> "IndexLists":
-        """Return the lists of some clients, in the order asked."""
+        """Return the lists of the given clients, in that order."""
         places, offsets = ranges(self.offsets[clients], self.sizes_of(clients))
         return IndexLists(self.indices[places], offsets)
 
     def taken(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return what stands in some places of all lists, one after the other."""
+        """Return the indices at these positions of all lists, one after the other."""
         return self.indices[slots]
 
     def __repr__(self) -> str:
@@ -89,27 +96,27 @@ class IndexLists:
 
 
 class DerivedLists(ABC):
-    """Lists that are not stored: each is looked up when it is asked for."""
+    """Lists that are not stored but computed when they are needed."""
 
     @abstractmethod
     def gathered(self, clients: NDArray[np.int64]) -> IndexLists:
-        """Return the lists of some clients, in the order asked."""
+        """Return the lists of the given clients, in that order."""
 
     @abstractmethod
     def sizes_of(self, clients: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return how many examples some clients have."""
+        """Return the number of examples of the given clients."""
 
     @abstractmethod
     def __len__(self) -> int: ...
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """How many examples each client has."""
+        """The number of examples of each client."""
         return self.sizes_of(np.arange(len(self)))
 
     @property
     def indices(self) -> NDArray[np.int64]:
-        """The lists of all clients, one after the other: as much memory as if they were stored."""
+        """The lists of all clients, one after the other; this needs as much memory as storing."""
         return self.gathered(np.arange(len(self))).indices
 
     def __getitem__(self, client: int) -> NDArray[np.int64]:
@@ -123,12 +130,12 @@ class DerivedLists(ABC):
 
 @dataclass(frozen=True, eq=False)
 class MadeLists(DerivedLists):
-    """One list of indices per client, made by a function whenever it is asked for.
+    """One list of indices per client, computed by a function when it is needed.
 
-    ``make(clients)`` returns the indices of some clients, list after list in the order asked, below
-    ``examples``, the size of the pool. Client ``c`` has ``offsets[c + 1] - offsets[c]`` of them,
-    always the same ones, whatever other clients are asked for. Only the offsets are stored, 8 bytes
-    for each client.
+    ``make(clients)`` returns the indices of the given clients, list after list in that order. All
+    are below ``examples``, the size of the pool. Client ``c`` has ``offsets[c + 1] - offsets[c]``
+    indices. They are always the same, whichever other clients are requested. Only the offsets are
+    stored, 8 bytes for each client. Use ``MadeLists.of`` to build it from the sizes of the lists.
     """
 
     make: Callable[[NDArray[np.int64]], ArrayLike]
@@ -139,7 +146,14 @@ class MadeLists(DerivedLists):
     def of(
         cls, make: Callable[[NDArray[np.int64]], ArrayLike], sizes: ArrayLike, examples: int
     ) -> "MadeLists":
-        """Describe as many clients as there are ``sizes``, the lengths of their lists."""
+        """Build the lists of ``len(sizes)`` clients.
+
+        Args:
+            make: The function that returns the indices of the given clients.
+            sizes: The length of each client's list.
+            examples: The size of the pool.
+
+        """
         lengths = np.asarray(sizes)
         if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or (lengths < 0).any():
             raise DataError(
@@ -149,19 +163,19 @@ class MadeLists(DerivedLists):
         return cls(make, offsets_of(lengths), examples)
 
     def gathered(self, clients: NDArray[np.int64]) -> IndexLists:
-        """Make the lists of some clients, in the order asked."""
+        """Compute the lists of the given clients, in that order."""
         offsets = offsets_of(self.sizes_of(clients))
         return IndexLists(self._made(clients, int(offsets[-1])), offsets)
 
     def sizes_of(self, clients: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return how many examples some clients have."""
+        """Return the number of examples of the given clients."""
         sizes: NDArray[np.int64] = self.offsets[clients + 1] - self.offsets[clients]
         return sizes
 
     def taken(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return what stands in some places of all lists, one after the other."""
+        """Return the indices at these positions of all lists, one after the other."""
         homes = np.searchsorted(self.offsets, slots, side="right") - 1
-        # One list for all slots of the same client that follow each other, as they mostly do.
+        # Neighbouring slots mostly belong to the same client: compute its list once.
         first = np.flatnonzero(np.diff(homes, prepend=-1))
         lists = self.gathered(homes[first])
         shift = lists.offsets[:-1] - self.offsets[homes[first]]
@@ -194,7 +208,7 @@ class MadeLists(DerivedLists):
 
 
 def offsets_of(sizes: ArrayLike) -> NDArray[np.int64]:
-    """Return where each list of such a size begins, one after the other, and where the last ends.
+    """Return where each list begins if lists of these sizes follow each other, and the total size.
 
     >>> offsets_of([2, 3])
     array([0, 2, 5])
@@ -205,7 +219,7 @@ def offsets_of(sizes: ArrayLike) -> NDArray[np.int64]:
 def ranges(
     starts: NDArray[np.int64], sizes: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return all numbers of some ranges, one range after the other, and where each begins.
+    """Return the numbers of all ranges, one range after the other, and where each range begins.
 
     >>> import numpy as np
     >>> ranges(np.array([7, 3]), np.array([2, 3]))

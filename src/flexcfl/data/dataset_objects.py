@@ -1,7 +1,7 @@
-"""A federation from dataset objects: of PyTorch's kind, of Hugging Face, or of flwr-datasets.
+"""A federation from dataset objects: PyTorch, Hugging Face or flwr-datasets.
 
-Those of PyTorch's kind have a length and give pairs by index. None of the packages is imported
-here: a user with such objects has them (those of Hugging Face by ``flexcfl[datasets]``).
+A PyTorch dataset has a length and returns a pair for each index. This module imports none of these
+packages: a user who has such objects has installed them (``flexcfl[datasets]`` for Hugging Face).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ ARRAYS = ("Image", "Array2D", "Array3D", "Array4D", "Array5D", "List", "LargeLis
 
 
 class PairedDataset(Protocol):
-    """A map-style ``torch.utils.data.Dataset`` of examples and labels, or whatever is like it."""
+    """A map-style ``torch.utils.data.Dataset`` of examples and labels, or a similar object."""
 
     def __getitem__(self, index: int, /) -> Any:
         """Return the pair (example, label) of an index."""
@@ -46,21 +46,33 @@ def from_dataset(
     seed: int = 0,
     classes: int | None = None,
 ) -> Federation:
-    """Return a federation of one dataset whose examples have owners, or of one for each client.
+    """Build a federation from PyTorch datasets: one dataset with owners, or one for each client.
 
-    Every example is read once, with the transforms that the dataset has, and kept. Images of
-    Pillow become numbers from 0 to 1 with their channels first.
+    Every example is read once, through the transforms of the dataset, and kept in memory. Pillow
+    images become numbers from 0 to 1 with their channels first.
 
     Args:
-        dataset: A map-style ``Dataset`` of pairs (example, label) with an ``owner`` for each; or,
-            without ``owner``, a mapping from clients' names to such datasets, or a list of these.
-        owner: A number or a text for each example of the one dataset: whose it is.
-        name: What the federation is called.
-        test: With ``owner`` a flag for each example, as for ``from_arrays``; else the datasets to
-            test with, given as ``dataset`` is. Without it, examples are divided at random.
-        test_share: The share of a client's examples that is drawn to test with.
-        seed: The seed of that draw.
+        dataset: With ``owner``, one map-style ``Dataset`` of pairs (example, label). Without it, a
+            mapping from client names to such datasets, or a list of them.
+        owner: The owner of each example of the one dataset, a number or a string.
+        name: The name of the federation.
+        test: With ``owner``, a flag for each example, as for ``from_arrays``. Without it, the test
+            datasets, in the same form as ``dataset``. By default, examples are split at random.
+        test_share: The share of each client's examples that the random split uses for testing.
+        seed: The seed of the random split.
         classes: The number of classes; by default the largest label plus one.
+
+    Returns:
+        The federation, with one client for each owner or for each dataset.
+
+    Raises:
+        DataError: If a dataset has no length, or an example or label cannot be used.
+
+    Example:
+        >>> import numpy as np
+        >>> pairs = [(np.zeros(2), 0), (np.ones(2), 1), (np.zeros(2), 0), (np.ones(2), 1)]
+        >>> from_dataset({"ann": pairs, "bob": pairs}).names
+        ('ann', 'bob')
 
     """
     if owner is not None:
@@ -71,7 +83,7 @@ def from_dataset(
         return from_arrays(x, y, owner, name=name, classes=classes, **drawing)
     division = validated(SplitOptions, {"test_share": test_share, "seed": seed}, "from_dataset")
     train = _by_client(dataset, name, "or one dataset with owner=")
-    tests = None if test is None else _by_client(test, name, "as those to train with")
+    tests = None if test is None else _by_client(test, name, "as for the training datasets")
     stranger = next((client for client in tests or () if client not in train), None)
     if stranger is not None:
         raise DataError(
@@ -93,24 +105,36 @@ def from_partitions(
     seed: int = 0,
     classes: int | None = None,
 ) -> Federation:
-    """Return a federation of ``datasets.Dataset`` objects, a partition for each client.
+    """Build a federation from Hugging Face ``datasets.Dataset`` objects, one for each client.
 
-    Images become numbers from 0 to 1 with their channels first. The owners of a
-    ``NaturalIdPartitioner`` become the names of the clients.
+    Images become numbers from 0 to 1 with their channels first. With a ``NaturalIdPartitioner``,
+    the natural ids become the names of the clients.
 
     Args:
-        partitions: A mapping from clients' names to datasets, a list of datasets, a ``Partitioner``
-            of flwr-datasets that has its dataset, or a ``FederatedDataset`` with one partitioner.
-        features: The column of the examples, or several columns of numbers, of which each example
-            is put together; by default the one column of images or arrays.
-        label: The column of the labels; by default the one of type ``ClassLabel``.
-        test: Partitions to test with, given in any of these ways, for the same clients. Without
-            it, each client's examples are divided at random.
-        name: What the federation is called.
-        test_share: The share of a client's examples that is drawn to test with.
-        seed: The seed of that draw.
+        partitions: A mapping from client names to datasets, a list of datasets, a flwr-datasets
+            ``Partitioner`` that has its dataset, or a ``FederatedDataset`` with one partitioner.
+        features: The column of the examples, or several columns of numbers that together make up
+            an example; by default the only column of images or arrays.
+        label: The column of the labels; by default the only one of type ``ClassLabel``.
+        test: The test partitions of the same clients, in any of these forms. By default, each
+            client's examples are split at random.
+        name: The name of the federation.
+        test_share: The share of each client's examples that the random split uses for testing.
+        seed: The seed of the random split.
         classes: The number of classes; by default that of the ``ClassLabel``, or else the largest
             label plus one.
+
+    Returns:
+        The federation, with one client for each partition.
+
+    Raises:
+        DataError: If the partitions cannot be read, or a column must be chosen.
+
+    Example:
+        from flwr_datasets import FederatedDataset
+
+        mnist = FederatedDataset(dataset="ylecun/mnist", partitioners={"train": 100})
+        federation = from_partitions(mnist)
 
     """
     train = dict(_partitions(partitions, name))
@@ -140,7 +164,7 @@ def from_partitions(
 
 
 def _by_client(datasets: Any, name: str, instead: str) -> Mapping[Any, Any]:
-    """Return datasets by what their clients are called, or by their numbers."""
+    """Return the datasets by client name, or by client number if they have no names."""
     if isinstance(datasets, Mapping):
         found: Mapping[Any, Any] = datasets
     elif isinstance(datasets, list | tuple):
@@ -148,7 +172,7 @@ def _by_client(datasets: Any, name: str, instead: str) -> Mapping[Any, Any]:
     else:
         raise DataError(
             f"The clients of '{name}' must be a mapping or a list of datasets, one for each, not "
-            f"{type(datasets).__name__}: give that, {instead}."
+            f"{type(datasets).__name__}: give one of these, {instead}."
         )
     if not found:
         raise DataError(f"'{name}' has no clients: give a dataset for at least one.")
@@ -207,8 +231,8 @@ def _pair(dataset: Any, index: int, subject: Subject) -> tuple[Any, Any]:
         ) from error
     if not isinstance(item, tuple | list) or len(item) != 2:
         raise DataError(
-            f"{subject(index)} has for the example {index} no pair of example and label but "
-            f"{short_repr(type(item).__name__)}: let the dataset return such pairs."
+            f"{subject(index)} returns {short_repr(type(item).__name__)} for the example {index}, "
+            "not a pair of example and label: let the dataset return such pairs."
         )
     return item[0], item[1]
 
@@ -228,7 +252,7 @@ def _partitions(partitions: Any, name: str) -> Iterator[tuple[Any, Any]]:
         clients = getattr(partitioner, "partition_id_to_natural_id", None) or range(number)
         for partition in range(number):
             yield clients[partition], partitioner.load_partition(partition)
-    except Exception as error:  # of code that is not ours, which says what it wants
+    except Exception as error:  # other people's code may raise anything
         raise DataError(
             f"The {type(partitioner).__name__} of '{name}' cannot give its partition {partition} "
             f"({reason(error)}): change its settings."
@@ -247,7 +271,7 @@ def _partitioner(given: Any, name: str) -> Any:
     if not partitioner.is_dataset_assigned():
         raise DataError(
             f"The {type(partitioner).__name__} of '{name}' has no dataset yet: give it one, "
-            "partitioner.dataset = ..., before its partitions are asked for."
+            "partitioner.dataset = ..., before you pass it."
         )
     return partitioner
 
@@ -257,7 +281,7 @@ def _features(dataset: Any, name: str) -> Mapping[str, Any]:
     if not isinstance(features, Mapping):
         raise DataError(
             f"The partitions of '{name}' must be datasets.Dataset objects, not "
-            f"{type(dataset).__name__}: for datasets of PyTorch there is from_dataset."
+            f"{type(dataset).__name__}: use from_dataset for PyTorch datasets."
         )
     return features
 
@@ -275,7 +299,7 @@ def _only(
 
 
 class _Pairs:
-    """A dataset of pairs, of the chosen columns alone; several ``features`` make one example."""
+    """A dataset of pairs from the chosen columns; several ``features`` make one example."""
 
     def __init__(self, dataset: Any, features: Columns, label: str, client: Any, name: str) -> None:
         has = _features(dataset, name)
@@ -288,7 +312,7 @@ class _Pairs:
                     f"among {', '.join(has)}: rename one, or choose others with features= and "
                     "label=."
                 )
-        # The user's own transform may need columns that were not chosen.
+        # A custom transform may need columns that were not chosen.
         plain = dataset.format["type"] != "custom"
         self.dataset = dataset.select_columns(chosen) if plain else dataset
         self.features, self.label = features, label

@@ -1,4 +1,4 @@
-"""The datasets by name: what each is, which settings it has, and how it is loaded."""
+"""The registry of datasets: a description, the settings and a loader for each name."""
 
 import dataclasses
 from collections.abc import Callable
@@ -35,11 +35,17 @@ OptionsT = TypeVar("OptionsT")
 
 @dataclasses.dataclass(frozen=True)
 class Dataset(Generic[OptionsT]):
-    """One dataset: ``load(options, folder)`` gives its federation.
+    """A dataset that can be loaded by name.
 
-    ``options`` is the frozen dataclass of its settings, ``what`` a phrase on what it is,
-    ``clients`` their number by default, ``source`` its files where it needs any. ``count(options)``
-    is how many clients it has, as far as that is known before it is loaded.
+    Attributes:
+        name: The name under which it is loaded.
+        what: A short description.
+        clients: The default number of clients; None if the data decide it.
+        options: The frozen dataclass of its settings.
+        load: ``load(options, folder)`` returns the federation.
+        source: The files to download; None if it needs none.
+        count: ``count(options)`` returns the number of clients, or None if only loading tells.
+
     """
 
     name: str
@@ -65,11 +71,11 @@ ALL: tuple[Dataset[Any], ...] = (
 
 @pydantic_dataclass(frozen=True, config=FORBID)
 class NoDatasetOptions:
-    """The settings of a dataset that has none."""
+    """The settings of a dataset without settings."""
 
 
 def _own(found: object) -> Dataset[Any]:
-    """Understand a person's own function that returns a federation, or a dataset with settings."""
+    """Return a custom dataset, from a function that returns a federation or from a ``Dataset``."""
     if isinstance(found, Dataset):
         return found
     if isinstance(found, type) and dataclasses.is_dataclass(found) and _is_called(found):
@@ -119,24 +125,45 @@ DATASETS = Registry("dataset", OURS, _own)
 
 
 def dataset_named(name: str) -> Dataset[Any]:
-    """Return a dataset, or raise the sentence with the nearest name that exists."""
+    """Return a dataset by name.
+
+    Raises:
+        SettingsError: If there is no such dataset; the message suggests the closest name.
+
+    Example:
+        >>> dataset_named("digits").clients
+        100
+
+    """
     if name not in DATASETS:
         raise SettingsError(unknown("dataset", name, DATASETS))
     return DATASETS[name]
 
 
 def load_federation(name: str, folder: Path | str | None = None, **options: object) -> Federation:
-    """Load a dataset by name, with its own settings as keyword arguments.
+    """Load a dataset by name.
 
-    ``folder`` is the data folder, as ``--data`` on the command line; for ``leaf`` and ``npz`` it
-    is the folder of the dataset itself.
+    Args:
+        name: One of ``DATASETS``, or your own dataset as ``package.module:function``.
+        folder: The data folder, like ``--data`` on the command line. For ``leaf`` and ``npz``, the
+            folder of the dataset itself.
+        options: The settings of the dataset.
 
-    >>> load_federation("digits", partition="iid", clients=20).clients
-    20
+    Returns:
+        The federation.
+
+    Raises:
+        SettingsError: If there is no such dataset, or it has no such setting.
+        DataError: If its files are missing or damaged.
+
+    Example:
+        >>> load_federation("digits", partition="iid", clients=20).clients
+        20
+
     """
     dataset = dataset_named(name)
     data = None if folder is None else Path(folder)
-    has_its_own = "folder" in {field.name for field in dataclasses.fields(dataset.options)}
-    if data is not None and has_its_own:
+    has_folder = "folder" in {field.name for field in dataclasses.fields(dataset.options)}
+    if data is not None and has_folder:
         options["folder"] = data
     return dataset.load(validated(dataset.options, options, name), data)

@@ -1,8 +1,8 @@
-"""What a federation looks like: sizes, which labels its clients have, and how far they are apart.
+"""Figures of a federation: sizes, the labels of each client, and how far clients are apart.
 
-A distance is how far the mean of a client's examples is from the mean of all examples. It is given
-in multiples of what chance alone would make of it: about 1 where clients draw from one pool, as the
-root of the F-ratio of an analysis of variance is.
+A distance is how far the mean of a client's examples is from the mean of all examples. Its unit is
+what chance alone would give: it is about 1 if clients draw from one pool, like the root of the
+F-ratio in an analysis of variance.
 """
 
 from dataclasses import dataclass
@@ -30,9 +30,9 @@ __all__ = [
 
 LEVELS = 4
 MOST_CLIENTS_COUNTED = 100_000
-COUNTS_AT_ONCE = 2**22  # few at once, for of many classes most clients have none
-MOST_CLIENTS_COMPARED = 1000  # of more clients only so many are compared
-MOST_AXES = 64  # longer examples are seen from so many random directions
+COUNTS_AT_ONCE = 2**22  # cells of one block of counts, most of which are zero
+MOST_CLIENTS_COMPARED = 1000  # a larger federation is sampled
+MOST_AXES = 64  # longer examples are projected on this many random directions
 EXAMPLES_AT_ONCE = 10_000
 
 
@@ -40,7 +40,7 @@ EXAMPLES_AT_ONCE = 10_000
 class Picture:
     """The label skew on a small grid of classes (rows) and clients (columns).
 
-    A level is 0 where the client has nothing of the class, else 1 to ``LEVELS`` for each further
+    A level is 0 if the client has no example of the class, else 1 to ``LEVELS``, one for each
     quarter of its examples.
     """
 
@@ -50,7 +50,7 @@ class Picture:
 
 
 def unused_and_repeated(federation: Federation) -> tuple[int, int]:
-    """Return how many examples of the pool no client has, and how many are listed repeatedly."""
+    """Return how many examples of the pool no client has, and how many are listed several times."""
     listed = np.concatenate([federation.train.indices, federation.test.indices])
     uses = np.bincount(listed, minlength=len(federation.y))
     return int((uses == 0).sum()), int((uses > 1).sum())
@@ -68,7 +68,7 @@ def label_counts(
 def skew_picture(labels: NDArray[np.int64], columns: int, rows: int) -> Picture:
     """Sample clients and classes from label counts so that they fit into a picture.
 
-    Clients are arranged, and classes are the most frequent ones that any client has.
+    Clients are sorted by their labels. Classes are the most frequent ones.
     """
     clients = sorted_by_labels(labels, columns)
     shares = _shares(labels)
@@ -80,19 +80,19 @@ def skew_picture(labels: NDArray[np.int64], columns: int, rows: int) -> Picture:
 
 
 def sorted_by_labels(labels: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-    """Return so many clients at the most, arranged such that those of one kind stand together.
+    """Return at most ``most`` clients, sorted so that similar clients are neighbours.
 
-    They are ordered by their three most frequent classes and sampled evenly in that order.
+    They are sorted by their three most frequent classes, then sampled evenly.
     """
     shares = _shares(labels)
     first_three = np.argsort(-shares, axis=1, kind="stable").T[:3]
-    # The last key counts first: the most frequent class; the share of that class decides last.
+    # lexsort sorts by its last key first: the most frequent class. The share of it breaks ties.
     order = np.lexsort((-shares.max(axis=1), *first_three[::-1]))
     return order[np.linspace(0, len(order) - 1, min(most, len(order))).round().astype(np.int64)]
 
 
 def _shares(labels: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return which share of a client's examples each class is."""
+    """Return the share of each class in each client's examples."""
     return np.asarray(labels / np.maximum(labels.sum(axis=1, keepdims=True), 1))
 
 
@@ -100,8 +100,8 @@ def _shares(labels: NDArray[np.int64]) -> NDArray[np.float64]:
 class LabelSkew:
     """How many training and test examples of a label a client has, where it has any.
 
-    Rows are by client and then by label. Every client has examples, so that there are no rows only
-    where nothing is known.
+    Rows are sorted by client, then by label. Every client has examples, so there are no rows only
+    if nothing is known.
     """
 
     client: NDArray[np.int64]
@@ -124,10 +124,10 @@ UNKNOWN = LabelSkew(*(np.empty(0, dtype=np.int64) for _ in range(4)))
 
 
 def label_skew(federation: Federation) -> LabelSkew:
-    """Count the labels of every client in all its data, also in those that it may use only later.
+    """Count the labels of every client in all its data, including data that is released later.
 
-    Nothing is known of lists that are made on demand, which are not made for it, and of more than
-    ``MOST_CLIENTS_COUNTED`` clients, whose rows are too many to look at.
+    The result is ``UNKNOWN`` for lists that are made on demand, which this does not make, and for
+    more than ``MOST_CLIENTS_COUNTED`` clients, which have too many rows to look at.
     """
     made = any(isinstance(lists, MadeLists) for lists in (federation.train, federation.test))
     if made or federation.clients > MOST_CLIENTS_COUNTED:
@@ -152,16 +152,16 @@ def _counted(
 
 @dataclass(frozen=True, eq=False)
 class Distances:
-    """The distance of each client that is looked at, and of all together; NaN where none is."""
+    """The distance of each sampled client, and of all together; NaN if there is none."""
 
     each: NDArray[np.float64]
     all: float
 
 
 def client_distances(federation: Federation) -> tuple[Distances, Distances]:
-    """Return distances of clients' means from the mean of all, and the same class by class.
+    """Return the distances of clients' means from the overall mean, and the same within classes.
 
-    Where labels alone differ, the first are above 1 and the second are not.
+    If clients differ only in their labels, the first are above 1 and the second are not.
     """
     count = min(federation.clients, MOST_CLIENTS_COMPARED)
     looked_at = np.linspace(0, federation.clients - 1, count).round().astype(np.int64)
@@ -174,7 +174,7 @@ def client_distances(federation: Federation) -> tuple[Distances, Distances]:
 
 
 def _projected(x: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return examples in few directions, which keeps the ratios of distances, by a tenth or so."""
+    """Project examples on a few random directions, which keeps distance ratios to about 10 %."""
     width = int(np.prod(x.shape[1:]))
     axes = generator(0, "distances").standard_normal((width, MOST_AXES), dtype=np.float32)
     blocks = (
@@ -188,14 +188,14 @@ def _projected(x: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.fl
 def _apart(
     values: NDArray[np.float64], client: NDArray[np.int64], kind: NDArray[np.int64]
 ) -> Distances:
-    """Hold the means of cells, a client's examples of a kind, against those of their kinds."""
+    """Compare the mean of each cell (one client's examples of one kind) with that of its kind."""
     kinds = int(kind.max()) + 1
     cells, cell, sizes = np.unique(client * kinds + kind, return_inverse=True, return_counts=True)
     owner, kind_of = np.divmod(cells, kinds)
     means, totals = _means(values, cell), np.bincount(kind)
     within = np.square(values - means[cell]).sum() / max(len(values) - len(cells), 1)
     found = sizes * np.square(means - _means(values, kind)[kind_of]).sum(axis=1)
-    # A client with all examples of a kind is the centre of that kind, and says nothing.
+    # A client that has all examples of a kind is its centre, and tells nothing.
     expected = within * (1 - sizes / totals[kind_of])
     each, chance = (np.bincount(owner, part).astype(np.float64) for part in (found, expected))
     known = chance > 0
@@ -205,7 +205,7 @@ def _apart(
 
 
 def _means(values: NDArray[np.float64], group: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the mean of each group of rows, of which none is empty."""
+    """Return the mean of each group of rows; no group is empty."""
     sums = np.stack([np.bincount(group, column) for column in values.T], axis=1)
     means: NDArray[np.float64] = sums / np.bincount(group)[:, None]
     return means

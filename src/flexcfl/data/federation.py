@@ -1,7 +1,7 @@
-"""A federation: one pool of arrays and, for every client, the indices of its own examples.
+"""A federation: one pool of arrays and, for every client, the indices of its examples.
 
-What must hold of it is checked when it is made. To find the client that something does not hold for
-takes as long as the check itself, so that search begins only when something is wrong.
+It is checked when it is made. Finding the client of a bad example takes as long as the check
+itself, so that search begins only when something is wrong.
 """
 
 from collections.abc import Sequence
@@ -17,24 +17,39 @@ from flexcfl.settings import short_repr
 
 __all__ = ["LABEL_ADVICE", "Federation", "placeholder_federation", "unknown_label_error"]
 
-# What to do with labels that are no classes yet, and what cannot be done with quantities.
+# What to do with labels that are not class numbers.
 LABEL_ADVICE = (
-    "number the classes from 0 (np.unique(y, return_inverse=True)[1] does that for texts, where y "
-    "has the labels of all clients), for flexcfl classifies and has no regression"
+    "number the classes from 0 (np.unique(y, return_inverse=True)[1] does that for strings, if y "
+    "has the labels of all clients); flexcfl classifies and has no regression"
 )
 
 
 @dataclass(frozen=True, eq=False)
 class Federation:
-    """Clients and their data: a pool ``x``, ``y``, and client by client ``train`` and ``test``.
+    """Clients and their data: one pool of examples, and the indices of each client's examples.
 
-    ``x`` has the shape ``(examples, *shape of one example)``, ``y`` holds labels in
-    ``range(classes)``. Every client has at least one training example. Arrays of other types are
-    turned into contiguous float32 and int64 ones; arrays that already are such are not copied.
-    Plain lists of indices, one per client, are turned into ``IndexLists``; ``MadeLists`` are made
-    for the clients asked for, so that there may be very many. ``structure`` says which true cluster
-    every client is of, where that is known, to judge the groups that are found. ``names`` are what
-    clients are called where they have names; else they are known by their numbers alone.
+    Every client has at least one training example. Arrays of other types are converted to
+    contiguous float32 and int64 arrays; arrays that already have these types are not copied.
+
+    Attributes:
+        name: The name of the federation.
+        x: The pool of examples, of shape ``(examples, *shape of one example)``.
+        y: The label of each example, in ``range(classes)``.
+        train: The indices of each client's training examples. Plain lists, one per client, become
+            ``IndexLists``; ``MadeLists`` are computed when they are needed and allow very many
+            clients.
+        test: The indices of each client's test examples, in the same form.
+        classes: The number of classes.
+        structure: The true cluster of each client, if it is known, to judge the groups that an
+            algorithm finds.
+        names: The names of the clients; empty if they only have numbers.
+
+    Example:
+        >>> import numpy as np
+        >>> x, y = np.zeros((4, 2)), np.array([0, 1, 0, 1])
+        >>> Federation("two", x, y, train=[[0], [2]], test=[[1], [3]], classes=2).clients
+        2
+
     """
 
     name: str
@@ -85,9 +100,9 @@ class Federation:
 def placeholder_federation(
     name: str, clients: int, shape: tuple[int, ...], classes: int
 ) -> Federation:
-    """Return a federation in the place of one whose examples are elsewhere.
+    """Return a stand-in for a federation whose examples are elsewhere.
 
-    One blank example stands for the examples of all clients.
+    All clients have the same blank example.
     """
     lists = IndexLists(np.zeros(clients, dtype=np.int64), np.arange(clients + 1))
     x, y = np.zeros((1, *shape), dtype=np.float32), np.zeros(1, dtype=np.int64)
@@ -95,7 +110,7 @@ def placeholder_federation(
 
 
 def unknown_label_error(subject: str, label: int, classes: int) -> DataError:
-    """Return the sentence on a label of a class that there is not."""
+    """Return the error for a label outside of the classes."""
     return DataError(
         f"{subject} has the label {label}, outside of 0 to {classes - 1}: number the classes from "
         "0, or correct their number."
@@ -103,9 +118,9 @@ def unknown_label_error(subject: str, label: int, classes: int) -> DataError:
 
 
 def _check_name_and_classes(name: object, classes: object) -> None:
-    """Demand a name, and a number of classes that is one."""
+    """Check the name and the number of classes."""
     if not (isinstance(name, str) and name):
-        raise DataError(f"The name of a federation must be a text that is not empty, not {name!r}.")
+        raise DataError(f"The name of a federation must be a non-empty string, not {name!r}.")
     if isinstance(classes, bool) or not isinstance(classes, Integral) or int(classes) < 1:
         raise DataError(
             f"The number of classes of '{name}' must be a whole number of at least 1, "
@@ -114,14 +129,14 @@ def _check_name_and_classes(name: object, classes: object) -> None:
 
 
 def _numbers(name: str, x: ArrayLike) -> NDArray[np.float32]:
-    """Return examples as they are stored."""
+    """Return the examples as a contiguous float32 array."""
     try:
-        with np.errstate(over="ignore"):  # which is infinity, and seen later
+        with np.errstate(over="ignore"):  # an overflow gives infinity, which is checked later
             array = np.ascontiguousarray(x, dtype=np.float32)
     except (TypeError, ValueError) as error:
         raise DataError(
-            f"The examples of '{name}' are no array of numbers ({reason(error)}): give every "
-            "example the same shape, of numbers alone."
+            f"The examples of '{name}' are not an array of numbers ({reason(error)}): give every "
+            "example the same shape, and only numbers."
         ) from None
     if 0 in array.shape[1:]:
         raise DataError(
@@ -132,7 +147,7 @@ def _numbers(name: str, x: ArrayLike) -> NDArray[np.float32]:
 
 
 def _labels(name: str, y: ArrayLike, examples: int) -> NDArray[np.int64]:
-    """Return labels as they are stored, one for each example."""
+    """Return the labels as a contiguous int64 array, one for each example."""
     array = np.asarray(y)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise DataError(
@@ -148,9 +163,9 @@ def _labels(name: str, y: ArrayLike, examples: int) -> NDArray[np.int64]:
 
 
 def _names(name: str, given: Sequence[str], clients: int) -> tuple[str, ...]:
-    """Return what clients are called."""
+    """Return the names of the clients."""
     if isinstance(given, str) or not all(isinstance(each, str) for each in given):
-        raise DataError(f"The names of the clients of '{name}' must be a list of texts.")
+        raise DataError(f"The names of the clients of '{name}' must be a list of strings.")
     if len(given) not in (0, clients):
         raise DataError(
             f"'{name}' names {len(given)} of {clients} clients: name all of them, or none."
@@ -171,12 +186,12 @@ def _structure(name: str, given: ArrayLike, clients: int) -> NDArray[np.int64]:
 
 
 def _check_lists(federation: Federation) -> None:
-    """Demand lists of the same clients, of examples that there are, one of them to train with."""
+    """Check that both lists name the same clients, existing examples, and training examples."""
     train, test = federation.train, federation.test
     if len(train) == 0 or len(train) != len(test):
         raise DataError(
             f"'{federation.name}' lists {len(train)} clients for training and {len(test)} for "
-            "testing: both must name the same clients, at least one."
+            "testing: list the same clients in both, at least one."
         )
     _check_indices(federation, train)
     _check_indices(federation, test)
@@ -196,7 +211,7 @@ def _check_indices(federation: Federation, lists: IndexLists | MadeLists) -> Non
                 f"The lists of '{federation.name}' are made for a pool of {lists.examples} "
                 f"examples, and there are {examples}: correct that number."
             )
-        lists.gathered(np.unique([0, len(lists) - 1]))  # two lists for a try
+        lists.gathered(np.unique([0, len(lists) - 1]))  # try the first and the last list
         return
     indices = lists.indices
     strange = np.flatnonzero((indices < 0) | (indices >= examples))
@@ -209,20 +224,20 @@ def _check_indices(federation: Federation, lists: IndexLists | MadeLists) -> Non
 
 
 def _check_numbers(federation: Federation) -> None:
-    """Demand that all numbers are finite."""
+    """Check that all numbers are finite."""
     x = federation.x
-    # A minimum and a maximum, because asking every number would need another array of their size.
+    # The minimum and the maximum suffice: a test of every number needs another array of this size.
     if not x.size or np.isfinite([x.min(), x.max()]).all():
         return
     odd = np.flatnonzero(~np.isfinite(x).reshape(len(x), -1).all(axis=1))
     raise DataError(
         f"{_owner(federation, odd[0])} has NaN or infinity in its example {odd[0]} of the pool: "
-        "fill in or leave out what is missing."
+        "fill in or leave out the missing values."
     )
 
 
 def _check_labels(federation: Federation) -> None:
-    """Demand labels of classes that there are."""
+    """Check that all labels are classes."""
     y, classes = federation.y, federation.classes
     odd = np.flatnonzero((y < 0) | (y >= classes))
     if len(odd):
@@ -230,13 +245,13 @@ def _check_labels(federation: Federation) -> None:
 
 
 def _client(federation: Federation, number: int) -> str:
-    """Return how a sentence on a client begins."""
+    """Return the subject of a sentence about a client."""
     own = short_repr(federation.names[number]) if federation.names else str(number)
     return f"Client {own} of '{federation.name}'"
 
 
 def _owner(federation: Federation, index: int) -> str:
-    """Return how a sentence on an example's owner begins, without making any list."""
+    """Return the subject of a sentence about an example's owner, without making any list."""
     for lists in (federation.train, federation.test):
         if isinstance(lists, IndexLists):
             places = np.flatnonzero(lists.indices == index)
@@ -246,5 +261,5 @@ def _owner(federation: Federation, index: int) -> str:
 
 
 def _holder(lists: IndexLists, place: int) -> int:
-    """Return the client in whose list a place is."""
+    """Return the client whose list contains a position."""
     return int(np.searchsorted(lists.offsets, place, side="right")) - 1

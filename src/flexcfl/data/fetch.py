@@ -1,6 +1,6 @@
-"""Fetching the files of a dataset: from mirrors, checked, whole or not at all.
+"""Download the files of a dataset from mirrors, and check them.
 
-A mirror may send anything: no more is read than a file may be, and it is kept as it comes.
+A mirror may send anything, so the size of a download is limited.
 """
 
 import hashlib
@@ -24,9 +24,9 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 Download: TypeAlias = Callable[[str, Path], None]
 
 CHUNK = 2**18
-# Twice the largest download there is, the archive of EMNIST, and far more than any file in it.
+# Twice the largest download, the archive of EMNIST, and far more than any file in it.
 MOST_BYTES = 2**30
-# Requests' own errors are OSErrors; a zip that cannot be unpacked raises any of the others.
+# The errors of requests are OSErrors; a zip that cannot be unpacked raises any of the others.
 FAILURES = (*UNREADABLE, zipfile.BadZipFile, LookupError, RuntimeError, ValueError)
 
 
@@ -38,14 +38,26 @@ def fetch(
     timeout: tuple[float, float] = (10, 60),
     most: int = MOST_BYTES,
 ) -> list[Path]:
-    """Bring the files of a dataset into a data folder and return those that were fetched.
+    """Download the missing files of a dataset into a data folder.
 
-    Files that are there and right are left alone. Others are downloaded beside their place, have
-    the SHA-256 of their decompressed content checked, and only then take their place.
-    ``progress(file, bytes received, bytes in all)`` is called as bytes arrive; a mirror that does
-    not tell its size gives 0 in all. ``timeout`` is how many seconds to wait for a connection, and
-    for the next bytes. Neither a download nor a file unpacked from one may grow beyond ``most``
-    bytes, whatever a mirror sends.
+    Correct files are left alone. Others are downloaded into a temporary folder next to their
+    destination and moved there once the SHA-256 of their decompressed content is right.
+
+    Args:
+        name: The name of the dataset.
+        folder: The data folder.
+        progress: Called as ``progress(file, bytes received, total bytes)`` while bytes arrive; the
+            total is 0 if the mirror does not report it.
+        sources: The files of each dataset, and their mirrors.
+        timeout: Seconds to wait for a connection, and for the next bytes.
+        most: The largest size in bytes of a download, and of a file unpacked from it.
+
+    Returns:
+        The paths of the files that were downloaded.
+
+    Raises:
+        DataError: If no mirror sends the right files, or the folder cannot be written.
+
     """
     if name not in sources:
         raise DataError(unknown("dataset to fetch", name, sources))
@@ -53,7 +65,7 @@ def fetch(
     place = folder / source.folder
     try:
         wrong = wrong_files(place, source)
-        # An archive holds all files: one download serves those that are wanted.
+        # An archive holds all files, so one download is enough.
         batches = [wrong] if source.archive else [[file] for file in wrong]
         download = partial(_download, progress=progress, timeout=timeout, most=most)
         with _made(place):
@@ -61,12 +73,12 @@ def fetch(
         return [path for paths in got for path in paths]
     except OSError as error:
         raise DataError(
-            f"Nothing can be put into '{place}' ({error.strerror}): choose another folder."
+            f"'{place}' cannot be written ({error.strerror}): choose another folder."
         ) from None
 
 
 def wrong_files(place: Path, source: Source) -> list[str]:
-    """Return the files that a folder lacks, or that do not have the right content there."""
+    """Return the names of the files that are missing in a folder or have the wrong content."""
     present = files_in(place, source)
     return [
         file
@@ -77,7 +89,7 @@ def wrong_files(place: Path, source: Source) -> list[str]:
 
 @contextmanager
 def _made(place: Path) -> Iterator[None]:
-    """Make a folder and its parents; those that were made go again where what follows fails."""
+    """Make a folder and its parents, and remove them again if an error follows."""
     new = [folder for folder in (place, *place.parents) if not folder.exists()]
     try:
         place.mkdir(parents=True, exist_ok=True)
@@ -101,7 +113,7 @@ def _has_content(path: Path, sha256: str, most: int = MOST_BYTES) -> bool:
 
 
 def _chunks(stream: IO[bytes] | BufferedIOBase, most: int) -> Iterator[bytes]:
-    """Read a stream to its end, or raise when that does not come."""
+    """Yield a stream in chunks; raise an error after ``most`` bytes."""
     left = most
     while chunk := stream.read(CHUNK):
         left -= len(chunk)
@@ -113,10 +125,10 @@ def _chunks(stream: IO[bytes] | BufferedIOBase, most: int) -> Iterator[bytes]:
 def _get(
     files: Sequence[str], place: Path, source: Source, download: Download, most: int
 ) -> list[Path]:
-    """Fetch some files from the first mirror that gives them whole."""
+    """Download some files from the first mirror that sends all of them correctly."""
     failures = []
     for mirror in source.mirrors:
-        # Beside its place, so that taking it is one move within a file system.
+        # Next to the destination, so that each file is moved within one file system.
         with TemporaryDirectory(prefix=".fetch-", dir=place) as temporary:
             paths = {file: Path(temporary) / f"{file}.gz" for file in files}
             try:
@@ -143,14 +155,14 @@ def _get_from(
             download(f"{mirror}{path.name}", path)
     for file, path in paths.items():
         if not _has_content(path, source.sha256[file], most):
-            raise ValueError(f"the content of {path.name} is not the right one")
+            raise ValueError(f"the content of {path.name} is wrong")
 
 
 def _download(
     address: str, path: Path, progress: Progress, timeout: tuple[float, float], most: int
 ) -> None:
-    """Write what an address sends into a file, or raise once it is more than ``most`` bytes."""
-    # Without the header a server may decompress a .gz, or compress it again, on its way.
+    """Download an address into a file, or raise an error after ``most`` bytes."""
+    # Without this header a server may decompress a .gz file, or compress it again.
     headers = {"Accept-Encoding": "identity"}
     get = partial(requests.get, stream=True, timeout=timeout, headers=headers)
     with get(address, hooks={"response": _disarm}) as response, path.open("wb") as file:
@@ -165,10 +177,10 @@ def _download(
 
 
 def _disarm(response: requests.Response, **_: Any) -> None:
-    """Take out what would be read without a bound.
+    """Remove what requests would read without a limit.
 
-    Requests unpacks what a server says it has packed, chunk by chunk and each in memory, and reads
-    the page that comes along with a redirection to its end.
+    Requests decompresses each chunk in memory if the server declares an encoding, and reads the
+    body of a redirect to its end.
     """
     response.raw.headers.pop("Content-Encoding", None)
     if response.is_redirect:
@@ -176,7 +188,7 @@ def _disarm(response: requests.Response, **_: Any) -> None:
 
 
 def _unpack(bundle: Path, paths: Iterable[Path], most: int) -> None:
-    """Take the wanted members out of a zip, in whatever folder of it they are."""
+    """Unpack the wanted members of a zip, from any folder in it."""
     with zipfile.ZipFile(bundle) as archive:
         members = {Path(member.filename).name: member for member in archive.infolist()}
         for path in paths:
@@ -198,5 +210,5 @@ def _reason(error: BaseException) -> str:
         return "breaks off"
     if isinstance(error, LookupError):
         return f"does not hold {error.args[0]}"
-    # What zipfile says may quote a name out of the archive, of any length.
+    # A message of zipfile may quote a name from the archive, of any length.
     return f"{' '.join(str(error).split()):.200}"

@@ -1,6 +1,6 @@
-"""The public files behind the datasets, and where they are looked for.
+"""The public files of the datasets, and the folders to search for them.
 
-That is in a given folder, in the one that ``FLEXCFL_DATA`` names, in the cache, and in the system.
+These are a given folder, the one in ``FLEXCFL_DATA``, the cache, and the system's own packages.
 """
 
 import gzip
@@ -55,10 +55,13 @@ FASHION_MNIST_SHA256 = {
 class Source:
     """The files of one dataset.
 
-    ``folder`` is their folder inside a data folder, ``sha256`` maps each name (without ``.gz``) to
-    the SHA-256 of its decompressed content, ``mirrors`` are addresses to try in order, each of a
-    folder with ``NAME.gz`` or, where ``archive`` is true, of a zip with such members.
-    ``installed`` are complete folders where a system's own package may have put the files.
+    Attributes:
+        folder: Their folder inside a data folder.
+        sha256: The SHA-256 of each file's decompressed content, by name (without ``.gz``).
+        mirrors: Addresses to try in order, each a folder with ``NAME.gz`` files.
+        archive: Whether each mirror is a zip of such files instead.
+        installed: Complete folders where a package of the system may have put the files.
+
     """
 
     folder: str
@@ -109,7 +112,7 @@ SOURCES: Mapping[str, Source] = MappingProxyType(
 
 
 def find(name: str, folder: Path | None = None) -> dict[str, Path]:
-    """Return the path of each file of a dataset, all from the first place that has them all."""
+    """Return the path of each file of a dataset, from the first folder that has them all."""
     looked = search_folders(SOURCES[name], folder)
     paths = find_complete(SOURCES[name], looked)
     if paths is not None:
@@ -119,7 +122,7 @@ def find(name: str, folder: Path | None = None) -> dict[str, Path]:
 
 
 def search_folders(source: Source, folder: Path | None = None) -> list[Path]:
-    """Return the folders to look in, in order: one given by hand does not hide the later ones."""
+    """Return the folders to search, in order; a given folder does not hide the later ones."""
     if folder is not None and not _is_folder(folder):
         raise DataError(f"The data folder '{folder}' is not a folder: correct --data.")
     variable = os.environ.get(VARIABLE)
@@ -133,20 +136,20 @@ def search_folders(source: Source, folder: Path | None = None) -> list[Path]:
 
 
 def cache_folder() -> Path:
-    """Return the user's own cache folder, into which files are fetched."""
+    """Return the user's cache folder, the default destination of downloads."""
     return Path(pooch.os_cache("flexcfl"))
 
 
 def find_complete(source: Source, looked: list[Path]) -> dict[str, Path] | None:
-    """Return the paths of all files in the first of the folders that holds them all."""
+    """Return the paths of all files in the first folder that has them all, or None."""
     everywhere = (files_in(place, source) for place in looked)
     return next((paths for paths in everywhere if len(paths) == len(source.sha256)), None)
 
 
 def files_in(place: Path, source: Source) -> dict[str, Path]:
-    """Return the paths of those files that a folder holds.
+    """Return the paths of the files that a folder has.
 
-    A compressed file goes before a plain one: ``fetch`` brings and repairs that one.
+    A compressed file takes precedence over a plain one, because ``fetch`` replaces that one.
     """
     if is_forbidden(place):
         return {}
@@ -155,7 +158,7 @@ def files_in(place: Path, source: Source) -> dict[str, Path]:
 
 
 def is_forbidden(place: Path) -> bool:
-    """Tell whether the user has no right to look into a folder."""
+    """Return whether the user has no permission to look into a folder."""
     try:
         (place / "any").stat()
     except PermissionError:
@@ -166,33 +169,33 @@ def is_forbidden(place: Path) -> bool:
 
 
 def is_file(path: Path) -> bool:
-    """Tell whether there is a file: a pipe or a device could keep its reader waiting for ever."""
-    # Unlike pathlib's, it has an answer for a name that is too long, or that no file can have.
+    """Return whether this is a regular file: a pipe or a device could block its reader forever."""
+    # Unlike pathlib, os.path returns False for a name that is too long or that no file can have.
     return os.path.isfile(path)  # noqa: PTH113
 
 
 def files_matching(folder: Path, pattern: str) -> list[Path] | None:
-    """Return what in a folder has a name of some pattern, sorted; None if there is no folder."""
+    """Return the sorted paths in a folder that match a pattern; None if there is no folder."""
     if is_forbidden(folder):
         raise permission_error(folder)
     try:
         return sorted(path for path in folder.iterdir() if path.match(pattern))
     except PermissionError:
         raise permission_error(folder) from None
-    except (OSError, ValueError):  # it is not there, no folder, or of a name that none can have
+    except (OSError, ValueError):  # missing, not a folder, or a name that no folder can have
         return None
 
 
 def permission_error(path: Path) -> DataError:
-    """Return the sentence on a file or folder that the user has no right to read."""
-    return DataError(f"'{path}' cannot be read (Permission denied): check its rights.")
+    """Return the error for a file or folder that the user has no permission to read."""
+    return DataError(f"'{path}' cannot be read (Permission denied): check its permissions.")
 
 
 @contextmanager
 def open_file(path: Path) -> Iterator[BufferedIOBase]:
-    """Open a file for reading, through gzip where its first bytes say so."""
+    """Open a file for reading, through gzip if its first bytes say so."""
     if path.exists() and not path.is_file():
-        raise OSError("it is no regular file")
+        raise OSError("it is not a regular file")
     with path.open("rb") as raw:
         compressed = raw.read(2) == GZIP
         raw.seek(0)
@@ -208,7 +211,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _missing(name: str, source: Source, looked: list[Path]) -> str:
-    """Name what is missing where least is missing, all places, and the two ways out."""
+    """Return the error sentence: the missing files, the searched folders, and two solutions."""
     fullest = max((files_in(place, source) for place in looked), key=len)
     lacking = ", ".join(file for file in source.sha256 if file not in fullest)
     folders = ", ".join(f"'{place}'" for place in looked)

@@ -65,13 +65,13 @@ class DigitsOptions(PoolOptions):
 
 
 def load_digits(options: DigitsOptions, folder: Path | None = None) -> Federation:
-    """Take the digits out of scikit-learn; ``folder`` is not used.
+    """Load the digits that come with scikit-learn; ``folder`` is not used.
 
     Reference: Alpaydin and Kaynak, "Optical Recognition of Handwritten Digits", UCI Machine
     Learning Repository, 1998 (its test part, 1,797 images of 8 x 8 pixels).
     """
-    # Its file, and not its function: to import scikit-learn takes longer than all else that a node
-    # of a network does for a message.
+    # The file, not the function: importing scikit-learn takes longer than everything else that a
+    # node of a network does for a message.
     table = np.loadtxt(str(distribution("scikit-learn").locate_file(DIGITS)), delimiter=",")
     images = table[:, :-1].reshape(-1, 1, DIGITS_SIDE, DIGITS_SIDE)
     x = np.ascontiguousarray(images / DIGITS_BRIGHTEST, np.float32)
@@ -81,7 +81,7 @@ def load_digits(options: DigitsOptions, folder: Path | None = None) -> Federatio
 
 @dataclass(frozen=True, config=FORBID)
 class MnistOptions(PoolOptions):
-    """Settings of ``mnist``; its published seed gives the published number of samples."""
+    """Settings of ``mnist``; the default seed gives the published number of samples."""
 
     defaults: ClassVar[Defaults] = {
         "published": {"classes_per_client": 2},
@@ -93,7 +93,7 @@ class MnistOptions(PoolOptions):
 
 
 def load_mnist(options: MnistOptions, folder: Path | None = None) -> Federation:
-    """Read MNIST's four files and divide the 70,000 images."""
+    """Read MNIST's four files and divide the 70,000 images among the clients."""
     images, labels = read_train_and_test("mnist", folder, CLASSES)
     y = np.concatenate(labels)
     parts = _divided(y, options, partial(published_mnist, y))
@@ -103,7 +103,7 @@ def load_mnist(options: MnistOptions, folder: Path | None = None) -> Federation:
 
 @dataclass(frozen=True, config=FORBID)
 class FashionOptions(PoolOptions):
-    """Settings of ``fashion-mnist``; its published seed gives the published number of samples."""
+    """Settings of ``fashion-mnist``; the default seed gives the published number of samples."""
 
     defaults: ClassVar[Defaults] = {
         "published": {},
@@ -115,10 +115,10 @@ class FashionOptions(PoolOptions):
 
 
 def load_fashion(options: FashionOptions, folder: Path | None = None) -> Federation:
-    """Read Fashion-MNIST's four files and divide the images.
+    """Read Fashion-MNIST's four files and divide the images among the clients.
 
-    The pool holds the 60,000 training images, then the test images. They stay apart as published;
-    no partition but our own moves one across.
+    The pool holds the 60,000 training images, then the test images. The published partition keeps
+    the two apart; the other partitions mix them.
     """
     images, labels = read_train_and_test("fashion-mnist", folder, CLASSES)
     y = np.concatenate(labels)
@@ -129,7 +129,7 @@ def load_fashion(options: FashionOptions, folder: Path | None = None) -> Federat
 
 @dataclass(frozen=True, config=FORBID)
 class FemnistOptions(PoolOptions):
-    """Settings of ``femnist``; its published seed gives the published number of samples."""
+    """Settings of ``femnist``; the default seed gives the published number of samples."""
 
     defaults: ClassVar[Defaults] = {
         "published": {},
@@ -141,7 +141,7 @@ class FemnistOptions(PoolOptions):
 
 
 def load_femnist(options: FemnistOptions, folder: Path | None = None) -> Federation:
-    """Read EMNIST's ByClass test split and divide its letters a to j.
+    """Read EMNIST's ByClass test split and divide its letters a to j among the clients.
 
     Reference for the images: Cohen et al., "EMNIST: Extending MNIST to Handwritten Letters",
     IJCNN 2017.

@@ -1,4 +1,4 @@
-"""Images in IDX files, the format of MNIST and its kin, read and turned into pools of float32.
+"""Images in IDX files, the format of MNIST and its variants, read into pools of float32.
 
 An IDX file is a small header, then unsigned bytes. Reference: http://yann.lecun.com/exdb/mnist/ (a
 big-endian magic number of the type 8 and the number of dimensions, one 32-bit size per dimension,
@@ -34,11 +34,11 @@ Figures: TypeAlias = NDArray[np.float64]
 SIDE = 28  # pixels
 UNSIGNED_BYTE = 8
 BYTES_AT_ONCE = 2**20
-# Deflate cannot do better, so a header that promises more than this is broken.
+# The highest compression ratio of deflate: a header that promises more is broken.
 GREATEST_COMPRESSION = 1032
 CACHE_LINE = 64  # bytes
-IMAGES_AT_ONCE = 256  # few enough for what is made of them to stay in a cache
-# Added to the deviation of every pixel, as published, so that constant pixels become 0.
+IMAGES_AT_ONCE = 256  # few enough to stay in the cache
+# Added to the standard deviation of every pixel, as published, so that constant pixels become 0.
 FLOOR = 0.001
 
 
@@ -50,7 +50,7 @@ def read_idx(path: Path, dimensions: int) -> Bytes:
             return _body(stream, path, math.prod(shape)).reshape(shape)
     except PermissionError:
         raise permission_error(path) from None
-    except (*UNREADABLE, ValueError) as error:  # also sizes, one of them 0, that no array can have
+    except (*UNREADABLE, ValueError) as error:  # a ValueError is a shape that no array can have
         reason = str(getattr(error, "strerror", None) or error).rstrip(".")
         raise DataError(
             f"'{path}' cannot be read ({reason}): it is damaged or incomplete, get it again."
@@ -60,23 +60,23 @@ def read_idx(path: Path, dimensions: int) -> Bytes:
 def read_images_and_labels(
     images_path: Path, labels_path: Path, classes: int
 ) -> tuple[Bytes, Bytes]:
-    """Return images and their labels, checked against each other and what is expected of them."""
+    """Return images and their labels, checked against each other and against the expected sizes."""
     images, labels = read_idx(images_path, 3), read_idx(labels_path, 1)
     height, width = images.shape[1:]
     if (height, width) != (SIDE, SIDE):
         raise DataError(
-            f"'{images_path}' holds images of {height} x {width} pixels where {SIDE} x {SIDE} are "
-            "expected: is it the right file?"
+            f"'{images_path}' holds images of {height} x {width} pixels instead of {SIDE} x "
+            f"{SIDE}: check that it is the right file."
         )
     if len(images) != len(labels) or len(images) == 0:
         raise DataError(
-            f"'{images_path}' holds {len(images)} images and '{labels_path}' {len(labels)} labels: "
-            "both must be of one number, at least one; get them again together."
+            f"'{images_path}' holds {len(images)} images and '{labels_path}' {len(labels)} labels, "
+            "but both need the same number, at least one: get them again together."
         )
     if labels.max() >= classes:
         raise DataError(
-            f"'{labels_path}' holds the label {labels.max()} where 0 to {classes - 1} are "
-            "expected: is it the right file?"
+            f"'{labels_path}' holds the label {labels.max()}, outside of 0 to {classes - 1}: check "
+            "that it is the right file."
         )
     return images, labels
 
@@ -84,7 +84,7 @@ def read_images_and_labels(
 def read_train_and_test(
     name: str, folder: Path | None, classes: int
 ) -> tuple[list[Bytes], list[NDArray[np.int64]]]:
-    """Return the training and the test images of MNIST or its kin, and their labels."""
+    """Return the training and the test images of MNIST or a variant, and their labels."""
     files = find(name, folder)
     pairs = [
         read_images_and_labels(
@@ -98,7 +98,7 @@ def read_train_and_test(
 def pixel_statistics(parts: Sequence[Bytes]) -> tuple[Figures, Figures]:
     """Return the mean and the standard deviation of each pixel over several stacks of images."""
     count = sum(len(images) for images in parts)
-    # Sums of integers are exact, whatever the order and the number of images.
+    # Sums of integers are exact, in any order and for any number of images.
     total = sum(chunk.sum(axis=0, dtype=np.int64) for chunk in _chunks(parts))
     squares = sum(
         np.square(chunk, dtype=np.int32).sum(axis=0, dtype=np.int64) for chunk in _chunks(parts)
@@ -121,11 +121,10 @@ def standardised(parts: Sequence[Bytes], mean: Figures, deviation: Figures) -> N
 
 
 def aligned_empty(shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """Return an array of float32 that is not filled and begins where a line of the cache does.
+    """Return an uninitialised float32 array that begins at a cache line.
 
-    Vector instructions load 32 or 64 bytes at once. A load takes twice as long where these lie on
-    two lines of the cache, which made training a fifth slower. NumPy's own arrays begin at any 16
-    bytes.
+    Vector instructions load 32 or 64 bytes at once. A load that crosses two cache lines takes
+    twice as long, which made training a fifth slower. NumPy aligns its arrays to 16 bytes only.
 
     >>> aligned_empty((3, 5)).ctypes.data % CACHE_LINE
     0
@@ -152,27 +151,27 @@ def _header(stream: BufferedIOBase, path: Path, dimensions: int) -> tuple[int, .
 
 def _body(stream: BufferedIOBase, path: Path, expected: int) -> Bytes:
     _demand_room(stream, path.stat().st_size, expected)
-    # It grows with what arrives, so that a false promise takes no memory.
+    # The buffer grows with the data, so that a false header takes no memory.
     values = bytearray()
     while len(values) < expected:
         chunk = stream.read(min(BYTES_AT_ONCE, expected - len(values)))
         if not chunk:
             raise EOFError(f"it ends after {len(values)} of {expected} bytes")
         values += chunk
-    # Reading past the last byte also makes gzip check its sum.
+    # Reading past the last byte also makes gzip verify its checksum.
     if stream.read(1):
-        raise EOFError(f"it goes on after the {expected} bytes that its header promises")
+        raise EOFError(f"it continues after the {expected} bytes that its header promises")
     return np.frombuffer(values, dtype=np.uint8)
 
 
 def _demand_room(stream: BufferedIOBase, size: int, expected: int) -> None:
-    """Refuse a header that promises more than a file of this size can hold."""
+    """Raise an error if the header promises more than a file of this size can hold."""
     if not isinstance(stream, gzip.GzipFile):
         rest = size - stream.tell()
         if expected > rest:
             raise EOFError(f"it ends after {rest} of {expected} bytes")
     elif expected > GREATEST_COMPRESSION * size:
-        raise EOFError(f"its header promises {expected} bytes, it is too short for that")
+        raise EOFError(f"its header promises {expected} bytes, but it is too short for that")
 
 
 def _chunks(parts: Sequence[Bytes]) -> Iterator[Bytes]:

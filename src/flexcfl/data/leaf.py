@@ -1,8 +1,8 @@
-"""Any dataset in the JSON of LEAF and FedProx: a folder with ``train`` and ``test`` in it.
+"""Any dataset in the JSON format of LEAF and FedProx: a folder that holds ``train`` and ``test``.
 
 Every user is a client. Reference: Caldas et al., "LEAF: A Benchmark for Federated Settings", 2018.
-A file is ``{"users": [names], "user_data": {name: {"x": [examples], "y": [labels]}}}``, perhaps
-with ``"num_samples": [counts]``; FedProx writes the same.
+A file is ``{"users": [names], "user_data": {name: {"x": [examples], "y": [labels]}}}``, with an
+optional ``"num_samples": [counts]``; FedProx writes the same format.
 """
 
 import json
@@ -33,7 +33,7 @@ __all__ = ["LeafOptions", "from_leaf", "load_leaf"]
 
 Shape: TypeAlias = tuple[int, ...]
 
-MOST_DIMENSIONS = 32  # of all versions of NumPy
+MOST_DIMENSIONS = 32  # what every version of NumPy supports
 
 
 @dataclass(frozen=True, config=FORBID)
@@ -41,8 +41,8 @@ class LeafOptions(FolderOptions):
     """Settings of ``leaf``.
 
     ``folder`` holds ``train`` and ``test`` and must be given. ``shape`` is the shape of one example
-    where it is stored flat: ``[1, 28, 28]`` turns lists of 784 numbers into grey images, which is
-    what a convolutional network takes.
+    if it is stored flat: ``[1, 28, 28]`` turns lists of 784 numbers into grey images, as a
+    convolutional network expects them.
     """
 
     content = "that holds 'train' and 'test'"
@@ -52,15 +52,30 @@ class LeafOptions(FolderOptions):
 
 @keywords()
 def from_leaf(folder: Path | str, shape: tuple[int, ...] | None = None) -> Federation:
-    """Read a federation in LEAF's format; ``shape`` is for flat images, such as (1, 28, 28)."""
+    """Read a federation in the JSON format of LEAF; every user becomes a client.
+
+    Args:
+        folder: The folder that holds ``train`` and ``test``, both with ``*.json`` files.
+        shape: The shape of one example if it is stored flat, such as ``(1, 28, 28)``.
+
+    Returns:
+        The federation, with the users of the training files as clients.
+
+    Raises:
+        DataError: If a file is damaged or a user has no training example.
+
+    Example:
+        federation = from_leaf("femnist/data", shape=(1, 28, 28))
+
+    """
     return load_leaf(LeafOptions(Path(folder), shape))
 
 
 def load_leaf(options: LeafOptions, folder: Path | None = None) -> Federation:
-    """Read the users of both folders; the data ``folder`` of other sets is not used.
+    """Read the users of both folders; the data ``folder`` of other datasets is not used.
 
-    Clients are the users of the training files in their order. One without test data is no
-    mistake, one without training data is.
+    Clients are the users of the training files, in that order. A client may lack test data, but
+    not training data.
     """
     root = options.root()
     train = _read_users(root / "train", options.shape)
@@ -71,7 +86,7 @@ def load_leaf(options: LeafOptions, folder: Path | None = None) -> Federation:
         if name not in train:
             raise _refused(user.where, "is in no training file")
     clients = {name: client for client, name in enumerate(train)}
-    # All that is to train with comes before all that is to test with, both in the clients' order.
+    # All training data come before all test data, both in the order of the clients.
     parts = [
         ClientPart(clients[name], folder == "test", users[name].where, users[name].x, users[name].y)
         for folder, users in (("train", train), ("test", test))
@@ -82,7 +97,7 @@ def load_leaf(options: LeafOptions, folder: Path | None = None) -> Federation:
 
 
 def _read_users(folder: Path, shape: Shape | None) -> dict[str, RawExamples]:
-    """Read the users of all ``*.json`` files of a folder, in the order of the files' names."""
+    """Read the users of all ``*.json`` files of a folder, in the order of the file names."""
     files = files_matching(folder, "*.json")
     if not files:
         raise DataError(
@@ -100,7 +115,7 @@ def _read_users(folder: Path, shape: Shape | None) -> dict[str, RawExamples]:
 
 
 def _refused(where: str, problem: str) -> DataError:
-    """Return the sentence on a user of a file."""
+    """Return the error about a user of a file."""
     return DataError(f"{where} {problem}: correct the file, or leave the user out.")
 
 
@@ -125,7 +140,7 @@ def _users_of(file: Path, shape: Shape | None) -> dict[str, RawExamples]:
 
 def _content(file: Path) -> dict[str, Any]:
     if not is_file(file):
-        raise DataError(f"'{file}' is no regular file: replace it by one, or take it away.")
+        raise DataError(f"'{file}' is not a regular file: replace it with one, or remove it.")
     try:
         content = json.loads(file.read_bytes())
     except PermissionError:
@@ -158,7 +173,7 @@ def _user(where: str, data: object, shape: Shape | None) -> RawExamples:
         raise _refused(where, "has in 'x' something other than equally long lists of numbers")
     x, y = checked_arrays(RawExamples(where, numbers, y))
     if 0 in x.shape[1:]:
-        raise _refused(where, "has an example without a single number")
+        raise _refused(where, "has an example without any number")
     if shape is not None and len(x):
         if x[0].size != math.prod(shape):
             raise _refused(where, f"has examples of {x[0].size} numbers, which is not {shape}")
@@ -167,7 +182,7 @@ def _user(where: str, data: object, shape: Shape | None) -> RawExamples:
 
 
 def _demand_no_text(where: str, key: str, values: object) -> None:
-    """Refuse a dataset of texts by its first value: the files are right, yet not for us."""
+    """Raise an error if the first value is text: the files are correct, but not supported."""
     while isinstance(values, list) and values:
         values = values[0]
     if isinstance(values, str):
@@ -186,14 +201,15 @@ def _labels(where: str, values: object) -> NDArray[np.int64]:
 
 
 def _numbers(values: object) -> NDArray[Any] | None:
-    """Return an array, or nothing where the values are ragged or not all numbers.
+    """Return an array, or None if the values are ragged or not all numbers.
 
-    As objects first, because one long text would make NumPy set aside its length for every number.
+    The first array holds objects: with one long string, NumPy would reserve its length for every
+    value.
     """
     array = np.asarray(values, dtype=object)
     if not 0 < array.ndim <= MOST_DIMENSIONS or not set(map(type, array.flat)) <= {int, float}:
         return None
     try:
         return array.astype(np.float64)
-    except OverflowError:  # a whole number of hundreds of digits
+    except OverflowError:  # an integer with hundreds of digits
         return None

@@ -1,4 +1,4 @@
-"""A federation from a folder of ``.npz`` files, one for each client, read without pickles."""
+"""A federation from a folder of ``.npz`` files, one for each client, read without pickle."""
 
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,8 @@ TRAIN, TEST = ("x_train", "y_train"), ("x_test", "y_test")
 class NpzOptions(FolderOptions):
     """Settings of ``npz``.
 
-    ``folder`` holds a file for each client and must be given. Where a file has ``x`` and ``y``
-    alone, ``test_share`` of its examples are drawn by ``seed`` to test with.
+    ``folder`` holds a file for each client and must be given. If a file has only ``x`` and ``y``,
+    ``test_share`` of its examples, drawn with ``seed``, are for testing.
     """
 
     content = "that holds an .npz file for each client"
@@ -46,16 +46,28 @@ def from_folder(
 ) -> Federation:
     """Read a federation from a folder with an ``.npz`` file for each client.
 
-    A client is called as its file is, without the ending. Clients are in the order of these names,
-    or of the numbers where all of them are numbers.
+    The name of a client is that of its file, without ``.npz``. Clients are sorted by name, or by
+    number if all names are numbers.
 
     Args:
-        folder: The folder. Each file has the arrays ``x_train`` and ``y_train``, and perhaps
-            ``x_test`` and ``y_test``; or else ``x`` and ``y``, which are divided at random.
-        name: What the federation is called.
-        test_share: The share of a client's examples that is drawn to test with.
-        seed: The seed of that draw.
+        folder: The folder. Each file has the arrays ``x_train`` and ``y_train``, and optionally
+            ``x_test`` and ``y_test``; or only ``x`` and ``y``, which are split at random.
+        name: The name of the federation.
+        test_share: The share of each client's examples that the random split uses for testing.
+        seed: The seed of the random split.
         classes: The number of classes; by default the largest label plus one.
+
+    Returns:
+        The federation, with one client for each file.
+
+    Raises:
+        DataError: If there is no such file, or one cannot be read; the message names it.
+
+    Example:
+        >>> import numpy as np
+        >>> np.savez("site-a.npz", x_train=np.zeros((9, 2)), y_train=[0] * 9)  # doctest: +SKIP
+        >>> from_folder(".").names  # doctest: +SKIP
+        ('site-a',)
 
     """
     division = validated(SplitOptions, {"test_share": test_share, "seed": seed}, "from_folder")
@@ -67,15 +79,15 @@ def from_folder(
 
 
 def load_npz(options: NpzOptions, folder: Path | None = None) -> Federation:
-    """Read the folder of the settings; the data ``folder`` of other sets is not used."""
+    """Read the folder in the settings; the data ``folder`` of other datasets is not used."""
     return from_folder(options.root(), test_share=options.test_share, seed=options.seed)
 
 
 def count_npz(options: NpzOptions) -> int | None:
-    """Return how many clients there are, without reading their files, if that can be seen."""
+    """Return the number of clients without reading their files, or None if it is unknown."""
     try:
         return len(_files(options.root()))
-    except DataError:  # it is raised again when they are to be read
+    except DataError:  # loading raises it again
         return None
 
 
@@ -86,7 +98,7 @@ def _files(folder: Path) -> list[Path]:
             f"There is no folder '{folder}': name one with an .npz file for each client, written "
             "with numpy.savez(file, x_train=..., y_train=...)."
         )
-    # Systems leave files behind whose names begin with a dot.
+    # Some systems leave files whose names begin with a dot.
     found = [path for path in listed if not path.name.startswith(".")]
     if not found:
         raise DataError(
@@ -98,16 +110,16 @@ def _files(folder: Path) -> list[Path]:
 
 
 def read_npz(path: Path, where: str, *, whole: bool) -> ClientData:
-    """Read one client: ``x_train`` and ``y_train``, and perhaps ``x_test`` and ``y_test``.
+    """Read one client: ``x_train`` and ``y_train``, and optionally ``x_test`` and ``y_test``.
 
-    Where ``whole`` will do, a file may have ``x`` and ``y`` instead, to be divided. ``where`` is
-    how sentences on the file begin.
+    With ``whole``, a file may have only ``x`` and ``y`` instead, which are split later. ``where``
+    is the subject of sentences about the file.
     """
     arrays = _arrays(path, where)
     names = [name for name in arrays if whole or name not in WHOLE]
     if names == [*WHOLE]:
         return ClientData(RawExamples(where, arrays["x"], arrays["y"]), whole=True)
-    # One of two without the other is an oversight, which is not to go unnoticed.
+    # One array without its partner is a mistake.
     if names not in ([*TRAIN], [*TRAIN, *TEST]):
         raise _lacking(where, arrays, whole)
     train = RawExamples(where, arrays["x_train"], arrays["y_train"])
@@ -117,18 +129,18 @@ def read_npz(path: Path, where: str, *, whole: bool) -> ClientData:
 
 def _lacking(where: str, arrays: dict[str, NDArray[Any]], whole: bool) -> DataError:
     has = ", ".join(arrays) or "none of them"
-    instead = " (or x and y alone, to be divided)" if whole else ""
+    instead = " (or only x and y, which are split at random)" if whole else ""
     return DataError(
-        f"{where} needs the arrays x_train and y_train, and x_test and y_test or neither of "
-        f"these{instead}, and has {has}: write it with numpy.savez(file, x_train=..., "
+        f"{where} needs the arrays x_train and y_train, and optionally both x_test and "
+        f"y_test{instead}, but has {has}: write it with numpy.savez(file, x_train=..., "
         "y_train=...)."
     )
 
 
 def _arrays(path: Path, where: str) -> dict[str, NDArray[Any]]:
-    """Return those arrays of a file that have a meaning, always in the same order."""
+    """Return the known arrays of a file, always in the same order."""
     if not is_file(path):
-        raise DataError(f"{where} is no regular file: replace it by one, or take it away.")
+        raise DataError(f"{where} is not a regular file: replace it with one, or remove it.")
     try:
         with path.open("rb") as stream:
             stored = np.load(stream, allow_pickle=False)
@@ -138,8 +150,8 @@ def _arrays(path: Path, where: str) -> dict[str, NDArray[Any]]:
             return {name: np.asarray(stored[name]) for name in known if name in stored}
     except PermissionError:
         raise permission_error(path) from None
-    except Exception as error:  # what is damaged may make zipfile and NumPy raise anything
+    except Exception as error:  # zipfile and NumPy may raise anything on damaged files
         raise DataError(
-            f"{where} cannot be read as .npz ({reason(error)}): write it again with numpy.savez, "
-            "of arrays of numbers alone."
+            f"{where} cannot be read as .npz ({reason(error)}): write it again with numpy.savez "
+            "and only arrays of numbers."
         ) from None

@@ -1,4 +1,4 @@
-"""The settings that datasets share: the user's own folder, or a partition and what it takes."""
+"""The settings that datasets share: a folder of your own data, or a partition with its settings."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -52,7 +52,7 @@ PARTITION_SETTINGS = ("clients", *OPTIONS, "test_share", "options")
 
 @dataclass(frozen=True, config=FORBID)
 class FolderOptions:
-    """The user's own dataset, in a ``folder`` that must be given; ``content`` is what it holds."""
+    """A dataset of your own in a ``folder``, which must be given; ``content`` is what it holds."""
 
     content: ClassVar[str] = ""
 
@@ -62,7 +62,7 @@ class FolderOptions:
         self.root()
 
     def root(self) -> Path:
-        """Return the folder, or raise the sentence on how it is given."""
+        """Return the folder, or raise an error that says how to give it."""
         if self.folder is None:
             raise ValueError(
                 f"folder must be given: name the folder {self.content} with --set data.folder=DIR "
@@ -72,50 +72,65 @@ class FolderOptions:
 
 
 class Partition(Protocol):
-    """A rule by which the examples of a pool are given to clients; its options are its fields."""
+    """A rule that divides the examples of a pool among clients; its fields are its options.
+
+    Example:
+        >>> @dataclasses.dataclass(frozen=True)
+        ... class Shards:
+        ...     def lists(self, labels, clients, rng):
+        ...         return np.array_split(np.argsort(labels), clients)
+
+    """
 
     def lists(
         self, labels: Indices, clients: int, rng: np.random.Generator
     ) -> Sequence[NDArray[np.integer]]:
-        """Return for every client the indices of its examples, in all no example twice."""
+        """Return the indices of each client's examples; no example may occur twice.
+
+        Args:
+            labels: The label of each example of the pool.
+            clients: The number of clients.
+            rng: The only source of randomness.
+
+        """
         ...
 
 
 @dataclasses.dataclass(frozen=True)
 class ByClasses:
-    """Each client has a few classes, and of each a share of power-law size."""
+    """Each client has a few classes, and a share of power-law size of each class."""
 
     classes_per_client: int
     skew: float
 
     def lists(self, labels: Indices, clients: int, rng: np.random.Generator) -> list[Indices]:
-        """Divide by ``by_classes``."""
+        """Divide the pool with ``by_classes``."""
         return by_classes(labels, clients, self.classes_per_client, rng, self.skew)
 
 
 @dataclasses.dataclass(frozen=True)
 class Dirichlet:
-    """Each class is divided over the clients in proportions drawn from a Dirichlet distribution."""
+    """Each class is divided among all clients in proportions from a Dirichlet distribution."""
 
     concentration: float
 
     def lists(self, labels: Indices, clients: int, rng: np.random.Generator) -> list[Indices]:
-        """Divide by ``dirichlet``."""
+        """Divide the pool with ``dirichlet``."""
         return dirichlet(labels, clients, self.concentration, rng)
 
 
 @dataclasses.dataclass(frozen=True)
 class Iid:
-    """The shuffled pool is dealt out in equal parts."""
+    """The shuffled pool is divided into equal parts."""
 
     def lists(self, labels: Indices, clients: int, rng: np.random.Generator) -> list[Indices]:
-        """Divide by ``iid``."""
+        """Divide the pool with ``iid``."""
         return iid(labels, clients, rng)
 
 
 @dataclasses.dataclass(frozen=True)
 class PartitionEntry:
-    """One line of the registry; the fields of ``partition`` are its options."""
+    """A partition in the registry; the fields of ``partition`` are its options."""
 
     summary: str
     partition: type[Partition]
@@ -134,7 +149,7 @@ PARTITIONS = Registry(
 
 
 def partition_defaults(clients: int, skew: float = 2.0, test_share: float = 0.1) -> Defaults:
-    """Return what each of our own partitions takes, with the defaults for one dataset."""
+    """Return the settings of each built-in partition, with their defaults for one dataset."""
     common = {"clients": clients, "test_share": test_share}
     return {
         "classes": {**common, "classes_per_client": 2, "skew": skew},
@@ -145,12 +160,12 @@ def partition_defaults(clients: int, skew: float = 2.0, test_share: float = 0.1)
 
 @dataclass(frozen=True, config=FORBID)
 class PoolOptions:
-    """A partition of a labelled pool and what it takes.
+    """A partition of a labelled pool, and its settings.
 
     ``published`` is the partition known from the literature; ``classes``, ``dirichlet`` and ``iid``
-    divide the same pool anew, as does one's own, ``package.module:Class``, which takes its
-    ``options``. Of the other settings, those that the partition takes have the defaults that
-    ``defaults`` gives for it; those that it does not take are None, and giving one is refused.
+    divide the same pool anew, and so does your own, ``package.module:Class``, which takes
+    ``options``. The other settings depend on the partition: those that it takes have the defaults
+    in ``defaults``, the others are None and must not be given.
     """
 
     defaults: ClassVar[Defaults] = {}
@@ -168,7 +183,7 @@ class PoolOptions:
         if self.partition not in self.defaults and self.partition not in PARTITIONS:
             known = ", ".join(f"'{each}'" for each in self.defaults)
             raise ValueError(
-                f"partition must be {known} or one of your own, package.module:Class, not "
+                f"partition must be {known} or your own as package.module:Class, not "
                 f"{short_repr(self.partition)}."
             )
         takes = self.takes(self.partition)
@@ -178,14 +193,14 @@ class PoolOptions:
             elif name not in takes:
                 raise ValueError(_does_not_apply(name, self.partition, self.defaults))
         if self.options is not None:
-            self.made()  # so that options that it does not have are refused now
+            self.made()  # refuses unknown options now
 
     def taken(self) -> dict[str, Any]:
         """Return the settings that the chosen partition takes, apart from the seed."""
         return {name: getattr(self, name) for name in self.takes(self.partition)}
 
     def made(self) -> Partition:
-        """Return the chosen partition of the pool, which is not the published one."""
+        """Build the chosen partition, which is not the published one."""
         kind = PARTITIONS[self.partition].partition
         if self.options is not None:
             return validated(kind, self.options, "[data] options")
@@ -193,18 +208,18 @@ class PoolOptions:
 
     @classmethod
     def takes(cls, partition: str) -> Mapping[str, Any]:
-        """Return what a partition takes, with defaults; one's own takes ``options`` of its own."""
+        """Return the settings of a partition with their defaults; a custom one has ``options``."""
         return cls.defaults.get(partition, {**cls.defaults["iid"], "options": {}})
 
 
 def _does_not_apply(name: str, partition: str, defaults: Defaults) -> str:
     takers = " or ".join(f"'{other}'" for other, takes in defaults.items() if name in takes)
-    takers = takers or "one of your own"
+    takers = takers or "package.module:Class"
     return f"{name} is for partition = {takers} and does not apply to '{partition}'."
 
 
 def repartition(labels: Indices, options: PoolOptions) -> tuple[IndexLists, IndexLists]:
-    """Divide a pool by a partition that is not published, then each part into train and test."""
+    """Divide a pool with an unpublished partition, then split each part into train and test."""
     rng = generator(options.seed, "partition")
     taken = options.taken()
     lists = apply_partition(options.made(), labels, taken["clients"], rng)
@@ -214,7 +229,7 @@ def repartition(labels: Indices, options: PoolOptions) -> tuple[IndexLists, Inde
 def apply_partition(
     partition: Partition, labels: Indices, clients: int, rng: np.random.Generator
 ) -> list[Indices]:
-    """Return what a partition gives to each client, once it is known to make sense."""
+    """Return the list of each client from a partition, after checking it."""
     lists = [np.asarray(each) for each in partition.lists(labels, clients, rng)]
     name = type(partition).__name__
     if len(lists) != clients:

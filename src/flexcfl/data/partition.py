@@ -1,8 +1,8 @@
 """Partitions of a labelled pool among clients, as pure functions of a random generator.
 
-Each function returns one array of indices per client. Together the arrays hold every example of
-the pool exactly once and none is empty, at any number of clients up to the number of examples.
-None of them tries again until a draw fits: what a draw leaves empty is filled once.
+Each function returns one array of indices per client. Together, the arrays hold every example of
+the pool exactly once. None is empty, for any number of clients up to the number of examples. No
+function repeats a draw until it fits: a client that a draw leaves empty is filled once.
 """
 
 import bisect
@@ -21,7 +21,21 @@ Indices: TypeAlias = NDArray[np.int64]
 
 
 def iid(labels: Indices, clients: int, rng: np.random.Generator) -> list[Indices]:
-    """Deal the shuffled pool out in equal parts."""
+    """Shuffle the pool and divide it into equal parts.
+
+    Args:
+        labels: The label of each example; only their number matters.
+        clients: The number of clients.
+        rng: The random generator.
+
+    Returns:
+        The indices of each client's examples.
+
+    Example:
+        >>> [len(each) for each in iid(np.zeros(7, int), 3, np.random.default_rng(0))]
+        [3, 2, 2]
+
+    """
     _demand_enough(labels, clients)
     owner = np.empty(len(labels), dtype=np.int64)
     owner[rng.permutation(len(labels))] = np.arange(len(labels)) % clients
@@ -29,7 +43,13 @@ def iid(labels: Indices, clients: int, rng: np.random.Generator) -> list[Indices
 
 
 def by_owner(owners: NDArray[Any]) -> list[Indices]:
-    """Give each example to its given owner; clients are the owners in sorted order."""
+    """Give each example to its owner; clients are the owners in sorted order.
+
+    Example:
+        >>> by_owner(["bob", "ann", "bob"])
+        [array([1]), array([0, 2])]
+
+    """
     names, owner = np.unique(owners, return_inverse=True)
     return _lists(owner, len(names))
 
@@ -37,13 +57,23 @@ def by_owner(owners: NDArray[Any]) -> list[Indices]:
 def dirichlet(
     labels: Indices, clients: int, concentration: float, rng: np.random.Generator
 ) -> list[Indices]:
-    """Divide each class over the clients in proportions drawn from a Dirichlet distribution.
+    """Divide each class among the clients in proportions from a Dirichlet distribution.
 
     The smaller the concentration, the fewer clients share a class. A client that a draw leaves
-    without examples receives one, picked at random from the clients that have several.
+    without examples receives one, taken at random from the clients that have several.
+
+    Args:
+        labels: The label of each example.
+        clients: The number of clients.
+        concentration: The parameter of the Dirichlet distribution, above 0.
+        rng: The random generator.
+
+    Returns:
+        The indices of each client's examples.
 
     Reference: Yurochkin et al., "Bayesian Nonparametric Federated Learning of Neural Networks",
     ICML 2019.
+
     """
     _demand_enough(labels, clients)
     if not 0 < concentration < np.inf:
@@ -62,14 +92,24 @@ def by_classes(
     rng: np.random.Generator,
     skew: float = 2.0,
 ) -> list[Indices]:
-    """Give each client a few classes, and of each class a share of power-law size.
+    """Give each client a few classes, and a share of power-law size of each class.
 
-    Client ``u`` owns the classes ``u, u + 1, ...`` (modulo their number) where every owner can have
-    an example of each; where examples are scarcer than that, classes have as equal a number of
-    owners as their sizes allow, and some clients own fewer classes, never more. The shares are
-    lognormal, ``skew`` the standard deviation of their logarithm.
+    Client ``u`` owns the classes ``u, u + 1, ...`` (modulo their number) if every owner of a class
+    can have an example of it. If a class has too few examples for that, the classes get as equal a
+    number of owners as their sizes allow, and some clients own fewer classes, never more.
+
+    Args:
+        labels: The label of each example.
+        clients: The number of clients.
+        classes_per_client: The number of classes of each client.
+        rng: The random generator.
+        skew: The standard deviation of the logarithm of the shares, which are lognormal.
+
+    Returns:
+        The indices of each client's examples.
 
     Reference: Li et al., "Federated Optimization in Heterogeneous Networks", MLSys 2020.
+
     """
     _demand_enough(labels, clients)
     owns = _ownership(np.unique(labels, return_counts=True)[1], clients, classes_per_client)
@@ -85,9 +125,23 @@ def by_classes(
 def split(
     lists: Sequence[Indices], test_share: float, rng: np.random.Generator
 ) -> tuple[IndexLists, IndexLists]:
-    """Divide each client's examples at random into training and test examples.
+    """Split each client's examples at random into training and test examples.
 
-    Every client keeps a training example; every client of two or more has a test example.
+    Every client keeps a training example; every client with two or more has a test example.
+
+    Args:
+        lists: The indices of each client's examples.
+        test_share: The share of each client's examples that is for testing, between 0 and 1.
+        rng: The random generator.
+
+    Returns:
+        The training lists and the test lists.
+
+    Example:
+        >>> train, test = split([np.arange(10), np.arange(10, 15)], 0.2, np.random.default_rng(0))
+        >>> train.sizes, test.sizes
+        (array([8, 4]), array([2, 1]))
+
     """
     if not 0 < test_share < 1:
         raise SettingsError(f"test_share must lie between 0 and 1, not {test_share}.")
@@ -106,7 +160,7 @@ def split(
 def _demand_enough(labels: Indices, clients: int) -> None:
     if not 1 <= clients <= len(labels):
         raise DataError(
-            f"{len(labels)} examples cannot serve {clients} clients: "
+            f"{len(labels)} examples are not enough for {clients} clients: "
             f"choose between 1 and {len(labels)} clients."
         )
 
@@ -117,12 +171,12 @@ def _lists(owner: Indices, clients: int) -> list[Indices]:
 
 
 def _classes(labels: Indices, rng: np.random.Generator) -> list[Indices]:
-    """Return, for every class that occurs, the shuffled indices of its examples."""
+    """Return the shuffled indices of the examples of each class that occurs."""
     return [rng.permutation(indices) for indices in by_owner(labels)]
 
 
 def _parts(total: int, shares: NDArray[np.float64]) -> Indices:
-    """Divide a number of examples in the given shares, rounding so that the sum is exact."""
+    """Divide a number of examples by the given shares, rounded so that the sum is exact."""
     so_far = np.cumsum(shares)
     ends: Indices = np.rint(so_far / so_far[-1] * total).astype(np.int64)
     return np.diff(ends, prepend=0)
@@ -136,7 +190,7 @@ def _softmax(logarithms: NDArray[np.float64]) -> NDArray[np.float64]:
 def _dirichlet_shares(
     concentration: float, clients: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Draw Dirichlet shares as logarithms of gammas, which cannot all vanish as gammas can."""
+    """Draw Dirichlet shares from logarithms of gammas, which do not underflow as gammas do."""
     gammas = rng.standard_gamma(concentration + 1, clients)
     with np.errstate(over="ignore"):
         powers = np.log(1 - rng.random(clients)) / concentration
@@ -145,7 +199,7 @@ def _dirichlet_shares(
 
 
 def _without_empty(owner: Indices, clients: int, rng: np.random.Generator) -> Indices:
-    """Give every client without examples one of those that their owners can spare."""
+    """Give every client without examples one example of a client that has several."""
     empty = np.flatnonzero(np.bincount(owner, minlength=clients) == 0)
     order = rng.permutation(len(owner))
     kept = np.unique(owner[order], return_index=True)[1]
@@ -181,16 +235,16 @@ def _ownership(
 def _levelled_ownership(
     sizes: NDArray[np.int64], clients: int, classes_per_client: int
 ) -> NDArray[np.bool_]:
-    """Deal classes to clients so that their numbers of owners are as equal as sizes allow.
+    """Assign classes to clients so that their numbers of owners are as equal as sizes allow.
 
-    Each client in turn takes the classes with the most places left, which always comes out even
-    (Gale and Ryser).
+    Each client in turn takes the classes with the most places left, which always works out (Gale
+    and Ryser).
     """
     places = _levelled(np.minimum(sizes, clients), clients * classes_per_client)
     each, more = divmod(int(places.sum()), clients)
     owns = np.zeros((clients, len(sizes)), dtype=bool)
     for client in range(clients):
-        # The wheel breaks ties, so that neighbouring clients own neighbouring classes here too.
+        # The wheel breaks ties, so that neighbouring clients also own neighbouring classes here.
         wheel = (np.arange(len(sizes)) - client) % len(sizes)
         taken = np.lexsort((wheel, -places))[: each + (client < more)]
         owns[client, taken] = True
@@ -199,7 +253,7 @@ def _levelled_ownership(
 
 
 def _levelled(limits: NDArray[np.int64], total: int) -> NDArray[np.int64]:
-    """Return numbers as equal as their limits allow whose sum is ``total``, or all the limits."""
+    """Return numbers with the sum ``total`` (or the limits), as equal as their limits allow."""
     total = min(total, int(limits.sum()))
 
     def reached(level: int) -> int:

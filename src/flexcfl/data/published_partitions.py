@@ -1,7 +1,7 @@
-"""The partitions that are known from the literature: MNIST, FEMNIST and Fashion-MNIST.
+"""The partitions known from the literature: MNIST, FEMNIST and Fashion-MNIST.
 
-Each function returns the training and the test lists of all clients. A client's classes follow each
-other, modulo 10, and begin with the client's number. Draws are made by NumPy's legacy generator.
+Each function returns the training and the test lists of all clients. A client's classes are
+consecutive, modulo 10, and begin with the client's number. Draws use NumPy's legacy generator.
 """
 
 from collections.abc import Sequence
@@ -26,21 +26,21 @@ __all__ = [
 
 CLASSES = 10
 MNIST_CLIENTS = 1000
-MNIST_RESERVED = 1000  # images of a class that the proportions leave out
+MNIST_RESERVED = 1000  # images of each class that the proportional shares leave out
 FEMNIST_CLIENTS = 200
 FEMNIST_CLASSES_PER_CLIENT = 3
 FASHION_CLIENTS = 500
 FASHION_CLASSES_PER_CLIENT = 5
-FASHION_SHARED = 60_000  # training images that the clients' sizes share out
+FASHION_SHARED = 60_000  # training images that the clients' sizes add up to
 FASHION_TRAINING_TO_TEST = 6
 
 
 def split_as_published(
     lists: Sequence[Indices], rng: np.random.RandomState
 ) -> tuple[IndexLists, IndexLists]:
-    """Shuffle inside each client and take ``int(0.9 n)`` examples to train, the others to test.
+    """Shuffle each client's examples: ``int(0.9 n)`` are for training, the others for testing.
 
-    The published partitions share this rule, and NumPy's legacy generator.
+    The published partitions share this rule and NumPy's legacy generator.
     """
     shuffled = [rng.permutation(indices) for indices in lists]
     train = [indices[: int(0.9 * len(indices))] for indices in shuffled]
@@ -53,8 +53,9 @@ def published_mnist(
 ) -> tuple[IndexLists, IndexLists]:
     """Divide labels as published: client ``u`` owns the classes ``u, u + 1, ...`` (modulo 10).
 
-    A few images of each class first, then shares of the rest in lognormal proportions, images
-    always in order; 90 % of each client's images, shuffled, are for training. Some are left over.
+    Each client first gets a few images of each of its classes, then a lognormal share of the rest,
+    always in order. 90 % of each client's images, shuffled, are for training. Some images are left
+    over.
 
     References: Li et al., "Federated Optimization in Heterogeneous Networks" (FedProx), MLSys 2020;
     Duan et al., "Flexible Clustered Federated Learning for Client-Level Data Distribution Shift",
@@ -80,7 +81,7 @@ def published_mnist(
 def _mnist_shares(
     available: Indices, classes_per_client: int, rng: np.random.RandomState
 ) -> Indices:
-    """Return how many images each client (row) has of each of its classes, after the first few."""
+    """Return how many more images each client (row) has of each class, after the first few."""
     drawn = rng.lognormal(0, 2.0, (CLASSES, MNIST_CLIENTS // CLASSES, classes_per_client))
     shares = drawn / drawn.sum((1, 2), keepdims=True)
     counts = (available[:, None, None] * shares).astype(np.int64)
@@ -91,11 +92,11 @@ def _mnist_shares(
 def published_femnist(labels: Indices, seed: int) -> tuple[IndexLists, IndexLists]:
     """Draw for client ``u`` as many images of the classes ``u, u + 1, u + 2`` (modulo 10) each.
 
-    The published sizes ask for more images than there are, and were met there by giving every
-    client the same first images of a class, its test images among the others' training images. Here
-    each class is divided once into a training and a test pool. Clients draw from these without
-    replacement while they last, and from a fresh permutation when one runs out: images may recur,
-    but none is ever in both a training and a test set.
+    The published sizes need more images than there are. The original code therefore gives every
+    client the same first images of a class, so that a client's test images are among the training
+    images of others. Here each class is divided once into a training and a test pool. Clients draw
+    from these without replacement, and from a new permutation when one is used up: images may
+    occur several times, but none is ever in both a training and a test set.
 
     Reference: Li et al., "Federated Optimization in Heterogeneous Networks" (FedProx), MLSys 2020.
     """
@@ -115,8 +116,8 @@ def published_femnist(labels: Indices, seed: int) -> tuple[IndexLists, IndexList
 def _femnist_counts(each: Indices) -> tuple[Indices, Indices]:
     """Return how many training and test images every client has of every class.
 
-    Of a client's images ``int(0.9 n)`` are for training. The others come from its three classes
-    alike, one more from the first ones where three do not divide their number.
+    ``int(0.9 n)`` of a client's images are for training. The others are divided equally over its
+    three classes; the first classes get one more if their number is not a multiple of three.
     """
     total = FEMNIST_CLASSES_PER_CLIENT * each
     tested = total - (0.9 * total).astype(np.int64)
@@ -130,20 +131,20 @@ def _femnist_counts(each: Indices) -> tuple[Indices, Indices]:
 
 
 def _femnist_test_pool(available: int, learning: int, testing: int, class_: int) -> int:
-    """Return how many images of a class are for testing: its share of what clients ask for.
+    """Return how many images of a class are for testing: the share of test images in the demand.
 
     The two pools of a class then last equally long.
     """
     if available < 2:
         raise DataError(
-            f"The published partition of FEMNIST needs at least two images of class {class_}, "
+            f"The published partition of FEMNIST needs at least two images of class {class_}, but "
             f"there are {available}: choose partition = 'iid' or another."
         )
     return min(max(round(available * testing / (learning + testing)), 1), available - 1)
 
 
 def _femnist_drawn(pool: Indices, counts: Indices, rng: np.random.RandomState) -> list[Indices]:
-    """Draw so many images for each client, one permutation of the pool after the other."""
+    """Draw ``counts`` images for the clients, from one permutation of the pool after the other."""
     laps = -(-int(counts.sum()) // len(pool))
     order = np.concatenate([rng.permutation(pool) for _ in range(laps)])
     return np.split(order, np.cumsum(counts))[:-1]
@@ -158,9 +159,9 @@ def published_fashion(
 ) -> tuple[IndexLists, IndexLists]:
     """Divide labels as published: client ``u`` owns the classes ``u, ..., u + 4`` (modulo 10).
 
-    Its images are slices of each class, in order; where a slice would run past the class, it
-    starts again at the first image, so that some images belong to two clients and some to none.
-    Test indices count on from the training images.
+    Its images are slices of each class, in order. A slice that would run past the end of a class
+    starts again at the first image, so some images belong to two clients and some to none. Test
+    indices continue after the training images.
 
     Reference: Li et al., "Ditto: Fair and Robust Federated Learning Through Personalization", ICML
     2021.
@@ -175,7 +176,7 @@ def _fashion_sizes(rng: np.random.RandomState) -> NDArray[np.float64]:
     """Draw how many training images each client has of each of its classes, unrounded."""
     sizes = rng.lognormal(3, 1, FASHION_CLIENTS) + 10
     sizes = FASHION_SHARED * sizes / sizes.sum()
-    # One draw of five after the other: the same numbers as a loop over clients.
+    # One row of five after the other: the same numbers as a loop over clients.
     proportions = rng.lognormal(1, 1, (FASHION_CLIENTS, FASHION_CLASSES_PER_CLIENT))
     proportions /= proportions.sum(axis=1, keepdims=True)
     return np.asarray(proportions * sizes[:, None])
@@ -188,15 +189,15 @@ def _fashion_slices(labels: Indices, counts: Indices) -> list[Indices]:
         if count > len(members[class_]):
             raise DataError(
                 f"The published partition of Fashion-MNIST needs {count} images of class {class_}, "
-                f"there are {len(members[class_])}: choose partition = 'iid' or another."
+                f"but there are {len(members[class_])}: choose partition = 'iid' or another."
             )
     return _dealt(members, [counts], wrap=True)
 
 
 def _dealt(members: Sequence[Indices], rounds: Sequence[Indices], *, wrap: bool) -> list[Indices]:
-    """Deal the images of each class out in order; ``rounds`` are counts by client and own class.
+    """Give out the images of each class in order; ``rounds`` are counts by client and own class.
 
-    Where a class has too few left, a client gets none, or with ``wrap`` the first ones again.
+    If a class has too few images left, a client gets none, or the first ones again with ``wrap``.
     """
     owned: list[list[Indices]] = [[] for _ in rounds[0]]
     used = [0] * CLASSES

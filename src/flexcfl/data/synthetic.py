@@ -1,15 +1,15 @@
-"""Data sets that are drawn at random: ``synthetic`` and ``clusters``.
+"""Datasets that are drawn at random: ``synthetic`` and ``clusters``.
 
 ``synthetic`` is Synthetic(alpha, beta) of Li et al., "Federated Optimization in Heterogeneous
 Networks", MLSys 2020. Client ``i`` labels ``x`` by ``argmax(x W_i + b_i)``. ``alpha`` spreads the
 clients' models, ``beta`` their inputs; both are standard deviations. With seed 0 and 100 clients
-there are 41,159 samples; no seed is known that gives the 75,349 that the literature reports.
+there are 41,159 samples; no known seed gives the 75,349 that the literature reports.
 
-``clusters`` has clients of known clusters, and no one model serves them all. Cluster ``k`` labels
-``x`` by ``argmax(x W_k + b_k)``; examples of all clients are drawn from the same normal
-distribution. The rules are orthogonal to each other (as vectors of weights and biases), so that
-what one cluster learns is of no use to another. The federation's ``structure`` says which client is
-of which cluster, so that clustered algorithms can be held against it.
+``clusters`` has clients in known clusters, and no single model fits them all. Cluster ``k`` labels
+``x`` by ``argmax(x W_k + b_k)``; the examples of all clients come from the same normal
+distribution. The rules are orthogonal to each other (as vectors of weights and biases), so what
+one cluster learns is of no use to another. The federation's ``structure`` holds the cluster of each
+client, so clustered algorithms can be compared with it.
 """
 
 from pathlib import Path
@@ -31,7 +31,7 @@ __all__ = ["ClustersOptions", "SyntheticOptions", "load_clusters", "load_synthet
 
 SYNTHETIC_CLASSES = 10
 FEATURES = 60
-LEAST = 2  # examples of a client of clusters: one to train, one to test
+LEAST = 2  # examples of each client in clusters: one for training, one for testing
 
 Spread: TypeAlias = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 Width: TypeAlias = Annotated[int, Field(ge=1, le=10_000)]
@@ -68,10 +68,10 @@ def load_synthetic(options: SyntheticOptions, folder: Path | None = None) -> Fed
 def _drawn(
     count: int, model_mean: float, centre: NDArray[np.float64], rng: np.random.RandomState
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Draw one client's model and inputs, and label the inputs by the model."""
+    """Draw one client's model and inputs, and label the inputs with the model."""
     weights = rng.normal(model_mean, 1, (FEATURES, SYNTHETIC_CLASSES))
     biases = rng.normal(model_mean, 1, SYNTHETIC_CLASSES)
-    # The covariance is diagonal, (j + 1) ** -1.2, so independent features are the same draw.
+    # The covariance is diagonal, (j + 1) ** -1.2, so the features can be drawn independently.
     deviations = np.arange(1, FEATURES + 1) ** -0.6
     x = centre + deviations * rng.standard_normal((count, FEATURES))
     return x, np.argmax(x @ weights + biases, axis=1)
@@ -125,10 +125,10 @@ def load_clusters(options: ClustersOptions, folder: Path | None = None) -> Feder
 
 
 def _rules(options: ClustersOptions, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Return the weights of each cluster, the biases below: (clusters, features + 1, classes)."""
+    """Return the weights and, in the last row, biases: (clusters, features + 1, classes)."""
     shape = (options.clusters, options.features + 1, options.classes)
     rules = rng.standard_normal(shape)
-    # What is added to all classes alike changes no label, and must not make rules look different.
+    # A constant that is added to all classes changes no label, so remove it from the rules.
     rules -= rules.mean(axis=2, keepdims=True)
     orthogonal, _ = np.linalg.qr(rules.reshape(options.clusters, -1).T)
     return np.ascontiguousarray(orthogonal.T).reshape(shape)

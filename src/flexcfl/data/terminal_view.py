@@ -1,6 +1,6 @@
-"""Data on a terminal: the list of datasets, and a federation's figures and picture of its labels.
+"""Data on a terminal: the list of datasets, and a federation's figures and label picture.
 
-Each is drawn as a table where that fits, and else as lines that break between words.
+Each is a table if that fits the terminal, else lines that break between words.
 """
 
 import dataclasses
@@ -28,10 +28,10 @@ from flexcfl.lines import Folded, whole
 
 __all__ = ["DatasetRow", "DatasetTable", "federation_report"]
 
-# On a terminal narrower than this not even the first three columns may fit.
+# A narrower terminal may not have room for the first three columns.
 TABLE_WIDTH = 80
 INDENT = Text("  ")
-# Darker is more, so that the picture can be read without its colours too.
+# Darker means more, so that the picture can also be read without its colours.
 SHADES = "·░▒▓█"
 ASCII_SHADES = " .:*#"
 STYLES = ("bright_black", "blue", "cyan", "yellow", "bold red")
@@ -41,14 +41,14 @@ NO_LIMIT = 10_000
 ROWS = 62
 DISTANCES = ("distance", "distance by class")
 MEANING = Text(
-    "Distance is how far a client's mean example is from that of all; 1.0 is chance, as among "
-    "clients of one pool. By class it is the same among examples of one class: about 1.0 where "
-    "clients differ in their labels alone."
+    "Distance is how far a client's mean example is from the mean of all; 1.0 is what chance gives "
+    "if clients draw from one pool. Distance by class is the same within each class: about 1.0 if "
+    "clients differ only in their labels."
 )
 
 
 class DatasetRow(NamedTuple):
-    """What the list says of one dataset."""
+    """One dataset in the list."""
 
     name: str
     what: str
@@ -58,12 +58,12 @@ class DatasetRow(NamedTuple):
 
 @dataclass(frozen=True)
 class DatasetTable:
-    """Datasets that can be printed, in the form that suits the width."""
+    """The printable list of datasets; its form depends on the width."""
 
     rows: Sequence[DatasetRow]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Draw a table where it fits, else lines for each dataset."""
+        """Draw a table if it fits, else several lines for each dataset."""
         if options.max_width >= TABLE_WIDTH:
             yield from _table(self.rows, options.max_width)
             return
@@ -74,7 +74,7 @@ class DatasetTable:
 
 
 def _table(rows: Sequence[DatasetRow], width: int) -> RenderResult:
-    """Yield the rows with their files beside them, or below where there is no room for them."""
+    """Yield the rows with their files in the last column, or below if there is no room."""
     cells = [("name", "what it is", "clients"), *(row[:3] for row in rows)]
     name, what, number = (max(map(len, column)) for column in zip(*cells, strict=True))
     heads = [Text(f"{a:{name}}  {b:{what}}  {c:>{number}}  ") for a, b, c in cells]
@@ -93,13 +93,13 @@ def _table(rows: Sequence[DatasetRow], width: int) -> RenderResult:
 
 
 def _copyable(files: str) -> Text:
-    """Return where files are such that what follows the first word may be copied."""
+    """Return where the files are; what follows the first word can be copied in one piece."""
     word, _, rest = files.partition(" ")
     return Text(f"{word} ") + whole(printable(rest))
 
 
 def federation_report(federation: Federation, options: Any) -> Group:
-    """Return all that is to be said of a federation that was loaded with these settings."""
+    """Return everything to print about a federation that was loaded with these settings."""
     train, test = (
         label_counts(lists, federation.y, federation.classes)
         for lists in (federation.train, federation.test)
@@ -154,7 +154,7 @@ def _rows(
 def _row(
     name: str, values: NDArray[np.int64] | NDArray[np.float64], total: float
 ) -> tuple[str, ...]:
-    """Return the least, the middle, the mean and the greatest of a figure over all clients."""
+    """Return the minimum, median, mean and maximum of a figure over all clients."""
     whole_numbers = values.dtype.kind == "i"
     form = "," if whole_numbers else ",.1f"
     median = f"{np.median(values):,.1f}"
@@ -170,12 +170,12 @@ def _row(
 
 @dataclass(frozen=True)
 class _Figures:
-    """Figures over clients, a table where it fits."""
+    """Figures over clients, as a table if it fits."""
 
     rows: Sequence[tuple[str, ...]]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Draw the table, or else give its rows as lines, which break between words."""
+        """Draw the table, or its rows as lines that break between words."""
         table = Table(box=None, pad_edge=False)
         table.add_column("per client")
         for column in ("min", "median", "mean", "max", "all clients"):
@@ -192,7 +192,7 @@ class _Figures:
 
 
 def _remark(federation: Federation) -> Text:
-    """Say how the clients' examples relate to the pool that they are from."""
+    """Return how many examples of the pool are used by no client or several times."""
     unused, recurring = unused_and_repeated(federation)
     if not (unused or recurring):
         return Text(f"Each of the {len(federation.y):,} examples belongs to exactly one client.")
@@ -214,12 +214,12 @@ def _structure(cluster_of: NDArray[np.int64]) -> Text:
 
 @dataclass(frozen=True, eq=False)
 class _SkewPicture:
-    """Classes as rows, clients as columns; as many clients as fit the width that there is."""
+    """Classes as rows, clients as columns; as many clients as fit the width."""
 
     labels: NDArray[np.int64]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Draw the picture between its caption and its legend."""
+        """Draw the caption, the picture and the legend."""
         labels = self.labels
         room = min(max(options.max_width - MARGIN, 1), WIDEST_PICTURE)
         drawn = skew_picture(labels, room, ROWS)
@@ -240,7 +240,7 @@ def _caption(clients: int, classes: int, among: tuple[int, ...], present: int) -
         "" if classes == among[1] else f" (of {among[1]:,} classes the {classes:,} most frequent)"
     )
     if classes == present < among[1]:
-        kept = f" (of {among[1]:,} classes the {classes:,} that somebody has)"
+        kept = f" (of {among[1]:,} classes the {classes:,} that any client has)"
     return f"{who} as columns, sorted by their most frequent class{kept}:"
 
 

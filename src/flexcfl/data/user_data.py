@@ -1,4 +1,4 @@
-"""Users' own data: what single clients have, checked, and put together to a federation."""
+"""Custom data: the examples of each client, checked and combined into a federation."""
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,17 +36,18 @@ Flags: TypeAlias = NDArray[np.bool_]
 Pair: TypeAlias = tuple[NDArray[np.float32], NDArray[np.int64]]
 
 NUMERIC = "fiub"  # the kinds of arrays that hold numbers: float, int, unsigned, bool
-# A larger label is a mistake; as a number of classes it would ask for memory without end.
+# A larger label is a mistake; so many classes would need too much memory.
 MOST_CLASSES = 1_000_000
-# More classes than half of the examples are no classes; scikit-learn warns by the same measure.
+# With more classes than this share of the examples, labels are hardly classes: warn, like
+# scikit-learn.
 FEW_EXAMPLES, MOST_SHARE = 20, 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class RawExamples:
-    """Examples and labels as they were found, not checked yet.
+    """Examples and labels that are not checked yet.
 
-    ``where`` is how a sentence on them begins, such as a file in quotation marks.
+    ``where`` is the subject of a sentence about them, such as a file name in quotation marks.
     """
 
     where: str
@@ -56,9 +57,9 @@ class RawExamples:
 
 @dataclass(frozen=True, eq=False)
 class ClientData:
-    """The data of one client; there may be none to test with.
+    """The data of one client; it may have no test data.
 
-    Where ``whole`` is true they are not divided yet: examples to test with are among ``train``.
+    If ``whole`` is true, the data are not split yet: the test examples are still in ``train``.
     """
 
     train: RawExamples
@@ -67,51 +68,51 @@ class ClientData:
 
 
 def checked_arrays(examples: RawExamples) -> Pair:
-    """Return examples and labels as a federation has them, or a sentence on what is wrong."""
+    """Return examples and labels in the types of a federation, or raise an error."""
     where, x, y = examples.where, examples.x, examples.y
     if x.dtype.kind not in NUMERIC or y.dtype.kind not in "iu" or y.ndim != 1 or x.ndim < 1:
         raise DataError(
             f"{where} has examples of type {x.dtype} and labels of type {y.dtype} in {y.ndim} "
-            "dimensions: give numbers, and one whole number for each as its label, with classes "
-            "numbered from 0 and alike for all clients, for flexcfl has no regression."
+            "dimensions: give numbers, and one whole number as the label of each example, with the "
+            "same classes from 0 for all clients; flexcfl has no regression."
         )
     if len(x) != len(y):
         raise DataError(
             f"{where} has {len(x)} examples but {len(y)} labels: give every example one label."
         )
-    with np.errstate(over="ignore"):  # which is seen below
+    with np.errstate(over="ignore"):  # an overflow gives infinity, which is checked below
         numbers = np.ascontiguousarray(x, dtype=np.float32)
     if numbers.size and not np.isfinite([numbers.min(), numbers.max()]).all():
-        raise DataError(f"{where} has NaN or infinity in its examples: fill in what is missing.")
+        raise DataError(f"{where} has NaN or infinity in its examples: fill in missing values.")
     return numbers, y.astype(np.int64, copy=False)
 
 
 def arrays_that_fit(
     examples: RawExamples, shape: tuple[int, ...], classes: int, wanting: str, table: str = ""
 ) -> Pair:
-    """Return examples of that ``shape`` with labels of so many ``classes``.
+    """Return examples of a ``shape`` with labels below ``classes``.
 
-    If they have not, the sentence is that they do not fit ``wanting``, and it names the setting of
-    the experiment's ``table`` that asks for this.
+    Otherwise raise an error that they do not fit ``wanting``, which names the setting in the
+    experiment's ``table`` that requires this.
     """
     said = {name: f" ({table} {name})" if table else "" for name in ("shape", "classes")}
     where, (x, y) = examples.where, checked_arrays(examples)
     if not _alike(x.shape[1:], shape):
         raise DataError(
-            f"The data do not fit {wanting}: {where} has examples of shape {x.shape[1:]}, and "
-            f"{shape} is wanted{said['shape']}; convert them as those of the others were."
+            f"The data do not fit {wanting}: {where} has examples of shape {x.shape[1:]} instead "
+            f"of {shape}{said['shape']}; convert them like those of the other clients."
         )
     if len(y) and not 0 <= y.min() <= y.max() < classes:
-        # The sentence keeps the label to itself: a node sends it to the server.
+        # The message does not reveal the label: a node sends this message to the server.
         raise DataError(
             f"The data do not fit {wanting}: {where} has a label outside of 0 to {classes - 1}"
-            f"{said['classes']}; number the labels as the others do."
+            f"{said['classes']}; number the labels like the other clients."
         )
     return x.reshape(len(x), *shape), y
 
 
 def _alike(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
-    """Tell whether a reshape will do, because one side is flat or has an axis of one."""
+    """Return whether a reshape is enough, because one side is flat or has an axis of size one."""
     if np.prod(shape) != np.prod(wanted):
         return False
     flat = min(len(shape), len(wanted)) == 1
@@ -120,7 +121,7 @@ def _alike(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
 
 @pydantic_dataclass(frozen=True, config=FORBID)
 class SplitOptions:
-    """The share of a client's examples to test with, and the seed by which they are drawn."""
+    """The share of each client's examples for testing, and the seed that draws them."""
 
     test_share: Share = 0.2
     seed: Seed = 0
@@ -129,7 +130,7 @@ class SplitOptions:
 def draw_test_flags(
     client_of: Indices, division: SplitOptions, among: Sequence[int] | None = None
 ) -> Flags:
-    """Return which examples of a pool are to test with, drawn for all clients or for some."""
+    """Draw the test examples of a pool, for all clients or for some, and return their flags."""
     lists = by_owner(client_of)
     chosen = lists if among is None else [lists[client] for client in among]
     flags = np.zeros(len(client_of), dtype=np.bool_)
@@ -146,7 +147,7 @@ def federation_of_pool(
     clients: Sequence[Any],
     classes: int | None,
 ) -> Federation:
-    """Return the federation of a pool; ``test`` says which examples are to test with."""
+    """Return the federation of a pool; ``test`` flags the test examples."""
     order = np.argsort(client_of, kind="stable")
 
     def lists(chosen: Flags) -> IndexLists:
@@ -158,9 +159,9 @@ def federation_of_pool(
 
 
 def _number_of_classes(name: str, y: NDArray[Any], classes: int | None) -> int:
-    """Return a number of classes: where none is given, labels begin at 0 and end at the largest.
+    """Return the number of classes: the given one, or the largest label plus one.
 
-    A number that looks as if labels were quantities gives a warning.
+    Warn if the labels look like quantities.
     """
     if classes is not None:
         return classes
@@ -168,15 +169,15 @@ def _number_of_classes(name: str, y: NDArray[Any], classes: int | None) -> int:
     if y.size > FEW_EXAMPLES and number > MOST_SHARE * y.size:
         sentence = (
             f"'{name}' has labels up to {number - 1} on {y.size} examples, which makes {number} "
-            "classes: flexcfl classifies and has no regression for quantities, and if these are "
-            "classes, number them from 0 without gaps (np.unique(y, return_inverse=True)[1])."
+            "classes: flexcfl classifies and has no regression; if these are classes, number them "
+            "from 0 without gaps (np.unique(y, return_inverse=True)[1])."
         )
         warnings.warn(DataWarning(sentence), stacklevel=2)
     return number
 
 
 def _names(clients: Sequence[Any]) -> tuple[str, ...]:
-    """Return what clients are called, which is nothing where they are numbered from 0.
+    """Return the names of clients; there are none if clients are numbered from 0.
 
     >>> _names(["ann", "bob"]), _names([7, 9]), _names([0, 1])
     (('ann', 'bob'), ('7', '9'), ())
@@ -186,7 +187,7 @@ def _names(clients: Sequence[Any]) -> tuple[str, ...]:
 
 
 class ClientPart(NamedTuple):
-    """What a client has to train with, or to test with; where ``test`` is None, that is open."""
+    """The training or the test data of a client; if ``test`` is None, they are not split yet."""
 
     client: int
     test: bool | None
@@ -198,7 +199,7 @@ class ClientPart(NamedTuple):
 def federation_of_clients(
     name: str, data: Mapping[Any, ClientData], division: SplitOptions, classes: int | None
 ) -> Federation:
-    """Return the federation of clients, which are given by their names and stay in order."""
+    """Return the federation of clients that are given by name, in the same order."""
     parts = [part for client, own in enumerate(data.values()) for part in _parts(client, own)]
     return federation_of_parts(name, parts, list(data), division, classes)
 
@@ -218,7 +219,7 @@ def federation_of_parts(
     division: SplitOptions | None = None,
     classes: int | None = None,
 ) -> Federation:
-    """Return the federation of all parts; those that are open are divided."""
+    """Return the federation of all parts; those with ``test`` None are split at random."""
     _demand_training(parts)
     _demand_one_shape([part for part in parts if len(part.y)])
     _demand_known_labels(parts, classes)
@@ -244,8 +245,9 @@ def _demand_one_shape(parts: Sequence[ClientPart]) -> None:
     for part in parts:
         if part.x.shape[1:] != shape:
             raise DataError(
-                f"{part.where} has examples of shape {part.x.shape[1:]}, and "
-                f"{first[:1].lower()}{first[1:]} of {shape}: bring all examples to one shape."
+                f"{part.where} has examples of shape {part.x.shape[1:]}, but those of "
+                f"{first[:1].lower()}{first[1:]} have shape {shape}: bring all examples to one "
+                "shape."
             )
 
 

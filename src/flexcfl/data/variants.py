@@ -1,7 +1,7 @@
-"""Examples seen in another way: turned, or under labels of another meaning, without a copy.
+"""Examples that are rotated or have permuted labels, without a copy of the pool.
 
-A pool of ``N`` examples is never copied. A client that sees some of them differently has *rows*
-beyond the pool: ``row = index + N * (labelling * 4 + turns)``. Rows below ``N`` are the pool's own.
+A client that sees some of the ``N`` examples of the pool differently has *rows* beyond the pool:
+``row = index + N * (labelling * 4 + turns)``. Rows below ``N`` are the unchanged examples.
 """
 
 from dataclasses import dataclass
@@ -12,17 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["TURNS", "Variants"]
 
-TURNS = 4  # quarter turns until an image is as it was
+TURNS = 4  # quarter turns of a full rotation
 
 Rows: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Variants:
-    """The ways in which a pool of ``examples`` can be seen.
+    """The variants of a pool of ``examples``.
 
-    ``labellings[k, label]`` is what a label of the pool is called under labelling ``k``; number 0
-    is the pool's own, and each is a permutation of the classes.
+    ``labellings[k, label]`` is the label under labelling ``k`` for a label of the pool. Labelling 0
+    is the pool's own, and each labelling is a permutation of the classes.
     """
 
     examples: int
@@ -47,7 +47,7 @@ class Variants:
         return indices, labelling, turns
 
     def labels(self, y: NDArray[np.int64], rows: Rows) -> NDArray[np.int64]:
-        """Return the labels of rows, of which ``y`` has the pool's."""
+        """Return the labels of rows; ``y`` are the labels of the pool."""
         indices, labelling, _ = self.parts(rows)
         labels: NDArray[np.int64] = self.labellings[labelling, y[indices]]
         return labels
@@ -57,7 +57,7 @@ class Variants:
     ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Return the examples and labels of rows; turns go counter-clockwise in the last two axes.
 
-        This is the plain definition, to which faster ones are held.
+        This is the reference implementation, against which faster ones are tested.
         """
         indices, _, turns = self.parts(rows)
         seen = x[indices]
