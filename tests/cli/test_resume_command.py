@@ -85,7 +85,7 @@ def test_what_is_not_a_run_is_told_so(kind: str, here: Path, capsys: Output) -> 
         (here / "it" / "rounds.csv").touch()
     before = sorted(here.rglob("*"))
     sentence = told(capsys, "resume", "it")
-    assert sentence.startswith("'it' is not the folder of a run, which has an experiment.toml")
+    assert sentence.startswith("'it' is not the folder of a run, because it has no experiment.toml")
     assert sorted(here.rglob("*")) == before
 
 

@@ -127,7 +127,7 @@ def test_one_that_cannot_be_gone_on_with_is_left_as_it_was(runs: tuple[PlannedRu
 def test_only_one_process_at_a_time_is_at_work(runs: tuple[PlannedRun, ...]) -> None:
     with (
         comparison_folder(Path("a"), SPEC, runs, None) as path,
-        pytest.raises(SettingsError, match="Another process is at work in 'a'"),
+        pytest.raises(SettingsError, match="Another process is using 'a'"),
         comparison_folder(Path("a"), SPEC, runs, None),
     ):
         pass

@@ -169,7 +169,7 @@ def test_what_has_changed_or_is_gone_is_told(tmp_path: Path) -> None:
     extents = laid(tmp_path, rounds=text)
     for changed in (text[:-1], text.replace(b"2,", b"3,"), b""):
         (tmp_path / "rounds.csv").write_bytes(changed)
-        with pytest.raises(UnfitError, match="is not as it was when the checkpoint was made"):
+        with pytest.raises(UnfitError, match="has changed since the checkpoint was made"):
             rows_at_checkpoint(tmp_path, extents, 2)
     (tmp_path / "rounds.csv").unlink()
     with pytest.raises(UnfitError, match="cannot be read"):

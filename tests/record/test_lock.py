@@ -35,7 +35,7 @@ def test_a_lock_is_there_while_it_is_held_and_then_gone(tmp_path: Path) -> None:
 def test_a_second_one_is_refused_and_changes_nothing(tmp_path: Path) -> None:
     with locked(tmp_path):
         for _ in range(2):
-            with pytest.raises(SettingsError, match="Another process is at work in "):
+            with pytest.raises(SettingsError, match="Another process is using "):
                 locked(tmp_path).__enter__()
         assert (tmp_path / LOCK).exists()
     with locked(tmp_path):
@@ -64,7 +64,7 @@ def test_it_ends_with_the_process_that_holds_it(tmp_path: Path) -> None:
     ) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == b"held\n"
-        with pytest.raises(SettingsError, match="Another process is at work in "):
+        with pytest.raises(SettingsError, match="Another process is using "):
             locked(tmp_path).__enter__()
         other.kill()
         other.wait()

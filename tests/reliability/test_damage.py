@@ -180,7 +180,7 @@ def test_a_table_that_was_edited_is_noticed(
     lines[row] = f"{lines[row][:-2]}{(int(lines[row][-2]) + 1) % 10}\n"
     (folder / "rounds.csv").write_text("".join(lines))
     said = said_by_resuming(folder, capsys, code=2 if row == 1 else 0)
-    noticed = "'rounds.csv' is not as it was when the checkpoint was made"
+    noticed = "'rounds.csv' has changed since the checkpoint was made"
     assert f"round-{NEWEST}.json' cannot be used: {noticed}" in said
 
 

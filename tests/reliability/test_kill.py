@@ -141,7 +141,7 @@ def test_of_two_processes_in_one_folder_the_second_is_refused(
         second = children.start("resume", str(folder))
         assert second.wait() == 2
         said = second.err.read_text()
-        assert said.startswith(f"Error: Another process is at work in '{folder}'"), said
+        assert said.startswith(f"Error: Another process is using '{folder}'"), said
         assert said.count("\n") == 1
         if number == 1:  # and now the same while it is a resumed run that is at work
             first.send(signal.SIGKILL)

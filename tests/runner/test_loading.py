@@ -220,7 +220,7 @@ def test_a_folder_without_a_run_is_one_sentence(tmp_path: Path) -> None:
 
 def test_a_run_that_is_not_finished_is_one_sentence(folder: Path) -> None:
     (folder / "summary.json").unlink()
-    with pytest.raises(SettingsError, match=r"not finished: go on with it \(flexcfl resume "):
+    with pytest.raises(SettingsError, match=r"not finished: resume it with 'flexcfl resume "):
         flexcfl.load(folder)
 
 

@@ -1,1 +1,1 @@
-"""The record of a run: what its folder holds, one declaration of each table, written and read."""
+"""The record of a run: its folder, its tables and its summary, written and read."""

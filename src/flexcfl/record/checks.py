@@ -1,6 +1,6 @@
-"""Whether what a folder says of a run can be believed, and is of the run that is expected.
+"""Checks of what is read from a run folder: its values are plausible, and it is the expected run.
 
-What is out of all proportion is refused here, before anybody makes room for it.
+Absurdly large numbers are refused here, before memory is allocated for them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ __all__ = [
     *("difference", "without_free"),
 ]
 
-# Where the data are and how often is saved makes no difference to what is computed.
+# Settings that do not change what is computed: where the data are and how often to save.
 FREE = {
     *("[run] data", "[data] folder"),
     *(f"[run] checkpoint_{how}" for how in ("rounds", "seconds", "share")),
@@ -29,7 +29,7 @@ NEEDED = {
     str: [("data", "name"), ("model", "name"), ("algorithm", "name")],
     int: [("run", "rounds"), ("run", "seed"), ("run", "cohort")],
 }
-# What comparisons need of a summary.
+# The keys of a summary that comparisons need.
 COMPARED = {
     *("algorithm", "dataset", "model", "shift", "seed", "rounds", "clients", "accuracy"),
     *("traffic", "shifted", "detected", "migrations", "placed", "seconds"),
@@ -38,11 +38,11 @@ COMPARED = {
 Limits: TypeAlias = Sequence[tuple[float, float, Sequence[str]]]
 
 MOST_CLIENTS, MOST_GROUPS, MOST_CLASSES = 10**7, 10**4, 10**6
-COUNT = 2**53  # a sum over all rounds stays a whole number
-FIGURE = 1e300  # and a mean over all seeds a number
+COUNT = 2**53  # a sum over all rounds stays an exact integer
+FIGURE = 1e300  # a mean over all seeds stays finite
 SENT = ("transfers", "down_bytes", "up_bytes")
 MEMBERS: Limits = [(0, MOST_GROUPS - 1, ["group"]), (0, MOST_CLIENTS - 1, ["client"])]
-# The least and the most that columns of a table may hold.
+# The smallest and the largest value of the columns of each table.
 LIMITS: Mapping[str, Limits] = {
     ROUNDS: [
         (0, COUNT, [*SENT, "cohort", "trained", "placed", "shifted", "detected", "placed_again"]),
@@ -67,13 +67,13 @@ LIMITS: Mapping[str, Limits] = {
     CLIENTS: MEMBERS,
 }
 
-NUMBERED = {ROUNDS: {"round": 1}, CLIENTS: {"client": 0}}  # with one line for each, from the first
+NUMBERED = {ROUNDS: {"round": 1}, CLIENTS: {"client": 0}}  # one line for each, from this number
 
 
 def check_settings(settings: Tables) -> None:
     """Raise ``ValueError`` unless these are the settings of a run."""
     if not all(isinstance(table, dict) for table in settings.values()):
-        raise ValueError("a setting stands outside of all tables")
+        raise ValueError("a setting is outside of all tables")
     for kind, places in NEEDED.items():
         for table, key in places:
             if type(settings.get(table, {}).get(key)) is not kind:
@@ -89,9 +89,9 @@ def check_settings(settings: Tables) -> None:
 
 
 def check_table(name: str, table: Columns) -> None:
-    """Raise ``ValueError`` if the table with this file name lacks a line, or holds what cannot be.
+    """Raise ``ValueError`` if the table with this file name lacks a line or has impossible values.
 
-    Numbers that are not known are left out.
+    Empty cells are not checked.
     """
     for column, first in NUMBERED.get(name, {}).items():
         if not np.array_equal(table[column], np.arange(first, first + len(table[column]))):
@@ -102,14 +102,14 @@ def check_table(name: str, table: Columns) -> None:
 
 
 def check_numbers(what: str, values: NDArray[Any], least: float, most: float) -> None:
-    """Raise ``ValueError`` unless all numbers, of those that there are, are within bounds."""
+    """Raise ``ValueError`` unless all known numbers are within bounds."""
     known = values[~np.isnan(values)]
     if len(known) and not least <= known.min() <= known.max() <= most:
         raise ValueError(f"{what} {known.min()} to {known.max()}")
 
 
 def check_finished(summary: Mapping[str, Any], settings: Tables) -> None:
-    """Raise ``ValueError`` unless a summary has what comparisons need and is of these settings."""
+    """Raise ``ValueError`` unless a summary has all that comparisons need and fits the settings."""
     check_summary(summary)
     if not summary.keys() >= COMPARED:
         raise ValueError(f"no {min(COMPARED - summary.keys())}")
@@ -123,11 +123,11 @@ def check_finished(summary: Mapping[str, Any], settings: Tables) -> None:
     }
     for name, value in wanted.items():
         if summary[name] != value:
-            raise ValueError(f"{name} is of another run")
+            raise ValueError(f"{name} belongs to another run")
 
 
 def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
-    """Return the first setting of some tables that is not what it was, or None if all are.
+    """Return the first setting that differs between two sets of tables, or None.
 
     >>> difference({"run": {"rounds": 2, "data": "a"}}, {"run": {"rounds": 3, "data": "b"}})
     '[run] rounds'
@@ -140,7 +140,7 @@ def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
 
 
 def without_free(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return settings without those that make no difference to what is computed."""
+    """Return settings without those that do not change what is computed."""
     return {
         table: {key: value for key, value in keys.items() if f"[{table}] {key}" not in FREE}
         for table, keys in tables.items()

@@ -1,4 +1,4 @@
-"""Tables as CSV, written and read back: whole numbers and floats come back as they were."""
+"""Tables written as CSV and read back: integers and floats keep their values and types."""
 
 import csv
 import io
@@ -16,18 +16,18 @@ from flexcfl.record.tables import Columns
 
 __all__ = ["clients_to_csv", "columns_to_csv", "read_columns", "read_rows", "to_csv"]
 
-LARGEST = 2**53  # beyond it not every whole number is a float
+LARGEST = 2**53  # a larger integer may have no exact float
 
 
 def to_csv(rows: Iterable[Sequence[object]]) -> str:
-    """Return rows as CSV: floats as their repr, None as nothing."""
+    """Return rows as CSV: a float is written as its repr, None as an empty cell."""
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()
 
 
 def columns_to_csv(columns: Columns) -> str:
-    """Return columns as CSV, below their names."""
+    """Return columns as CSV, with a header line."""
     rows = zip(*(column.tolist() for column in columns.values()), strict=True)
     return to_csv([tuple(columns), *rows])
 
@@ -35,7 +35,7 @@ def columns_to_csv(columns: Columns) -> str:
 def clients_to_csv(
     group_of: Ids, arrival: Ids, structure: Ids | None, names: Sequence[str] = ()
 ) -> str:
-    """Return a line for every client: its group, when it came, its true cluster and its name."""
+    """Return a CSV line per client: its group, its arrival, its true cluster and its name."""
     groups = [None if group == NO_GROUP else group for group in group_of.tolist()]
     true = [None] * len(groups) if structure is None else structure.tolist()
     came = [None if number == NEVER else number for number in arrival.tolist()]
@@ -45,13 +45,14 @@ def clients_to_csv(
 
 
 def read_columns(text: bytes, needed: Iterable[str]) -> Columns:
-    """Return the columns of a table that is written whole, the ``needed`` ones whole numbers.
+    """Return the columns of a table that is written in one piece.
 
-    ``ValueError``, also of the module ``csv``, if it is none.
+    Raises ``ValueError`` or ``csv.Error`` if the text is not such a table, or if a ``needed``
+    column does not hold integers.
     """
     decoded = text.decode("utf-8")
     if not decoded.endswith("\n"):
-        raise ValueError("its last line has no end")
+        raise ValueError("its last line is incomplete")
     head, *lines = csv.reader(io.StringIO(decoded, newline=""))
     cells = zip(*lines, strict=True) if lines else [()] * len(head)
     table = {name: _column(name, column) for name, column in zip(head, cells, strict=True)}
@@ -61,7 +62,7 @@ def read_columns(text: bytes, needed: Iterable[str]) -> Columns:
 
 
 def _column(name: str, cells: Iterable[str]) -> NDArray[Any]:
-    """Return a column of numbers; whole ones stay so, but for those of points."""
+    """Return a column of numbers: integers where all are whole, except coordinates."""
     if name == "name":
         return np.array(list(cells), dtype=np.object_)
     values = np.array([float(cell) if cell else np.nan for cell in cells])
@@ -70,7 +71,7 @@ def _column(name: str, cells: Iterable[str]) -> NDArray[Any]:
 
 
 def read_rows(text: bytes, kind: type[Any]) -> list[Any]:
-    """Return the rows of a table that grows, each of a class; ``ValueError`` if it is none."""
+    """Return the rows of a table as objects of a class, or raise ``ValueError``."""
     head, *lines = map(_cells, text.decode("ascii").removesuffix("\n").split("\n"))
     hints = get_type_hints(kind)
     readers = {each.name: _reader(hints[each.name]) for each in fields(kind)}
@@ -83,7 +84,7 @@ def read_rows(text: bytes, kind: type[Any]) -> list[Any]:
 
 
 def _cells(line: str) -> list[str]:
-    """Return the cells of a line, of which spans of very many clients are too long for ``csv``."""
+    """Return the cells of a line; a list of very many clients can be too long for ``csv``."""
     return next(csv.reader([line])) if '"' in line else line.split(",")
 
 

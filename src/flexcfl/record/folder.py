@@ -1,8 +1,8 @@
-"""The folder that a run leaves: settings, tables that grow with the rounds, and what came of them.
+"""The folder of a run: settings, tables that grow with the rounds, and results.
 
-Files are written whole or not at all, and the tables grow by the whole lines of a round.
-``experiment.toml`` has its content once all is there that a run begins with, and ``summary.json``
-comes last: where it is, all is.
+Files are written whole or not at all, and tables grow by the complete lines of a round.
+``experiment.toml`` gets its content after all other files of the beginning. ``summary.json`` comes
+last: if it is there, everything is.
 """
 
 import json
@@ -38,39 +38,39 @@ class Extent:
     checksum: int = 0
 
     def plus(self, text: bytes) -> "Extent":
-        """Return how far it goes with some text more."""
+        """Return the extent after appending a text."""
         return Extent(self.length + len(text), zlib.crc32(text, self.checksum))
 
 
 @dataclass
 class RunFolder:
-    """Writes what belongs to one run; ``extents`` says how far each table goes that there is."""
+    """Writes the files of one run; ``extents`` has the extent of each existing table."""
 
     path: Path
     extents: dict[str, Extent] = field(default_factory=dict)
     _named: int = 0  # tables whose names are on the disk
 
     def begin(self, settings: str, files: Iterable[tuple[str, bytes]] = ()) -> None:
-        """Write files by their names, and then what is run."""
+        """Write files by their names, then ``experiment.toml``."""
         for name, content in files:
             write(self.path, name, content)
         write(self.path, EXPERIMENT, settings.encode())
 
     def record(self, rounds: Iterable[Round]) -> Iterator[Round]:
-        """Hand on the rounds, each once it is written down."""
+        """Yield the rounds, each after it has been written."""
         for done in rounds:
             self._grow(done.rows)
             yield done
 
     def finish(self, files: Iterable[tuple[str, bytes]], summary: Summary) -> None:
-        """Write files by their names, and then the summary."""
+        """Write files by their names, then the summary."""
         self.flush()
         for name, content in files:
             write(self.path, name, content)
         write(self.path, SUMMARY, f"{json.dumps(summary, indent=2, allow_nan=False)}\n".encode())
 
     def cut(self) -> None:
-        """Take back what tables have beyond their extents, and tables that have none."""
+        """Truncate tables to their extents; a table without one is removed."""
         for name in TABLES:
             with as_disk_error(self.path / name) as path:
                 length = self.extents.get(name, Extent()).length
@@ -96,7 +96,7 @@ class RunFolder:
                 with as_disk_error(self.path / name) as path:
                     disk.append(path, text)
         except BaseException:
-            with suppress(DiskError):  # it is the first trouble that is told
+            with suppress(DiskError):  # the first error is the one to report
                 self.cut()
             raise
         grown = {name: self.extents.get(name, Extent()).plus(text) for name, text in lines.items()}
@@ -108,7 +108,7 @@ class RunFolder:
 
 
 def write(folder: Path, name: str, content: bytes) -> None:
-    """Write a file of a folder, or of one within it, whole or not at all."""
+    """Write a file of a folder or of one of its subfolders, whole or not at all."""
     with as_disk_error(folder / name) as path:
         inner = path.parent != folder
         if inner:
@@ -128,7 +128,7 @@ def _remove_if_empty(folder: Path) -> None:
 
 @contextmanager
 def as_disk_error(path: Path) -> Iterator[Path]:
-    """Say in a sentence that a file of a run cannot be written."""
+    """Turn an ``OSError`` about a file of a run into a ``DiskError``."""
     try:
         yield path
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The folder of a run from its beginning to its end: claimed, held, finished, and tidied."""
+"""The life of a run folder: claimed, locked, finished, and cleaned up."""
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
@@ -37,10 +37,10 @@ State: TypeAlias = Literal["finished", "running", "interrupted"]
 def claim_folder(
     out: Path | None, experiment: Experiment, but: Collection[str] = ()
 ) -> Iterator[Path]:
-    """Make the folder of a run, ``out`` or by default a new one under ``runs``, and hold it.
+    """Make the folder of a run, ``out`` or by default a new one under ``runs``, and lock it.
 
-    It is empty ``but`` for folders of these names. An empty ``experiment.toml`` marks it as taken.
-    If the block fails before a round is written down, what was made is removed again.
+    It must be empty, except for folders named in ``but``. An empty ``experiment.toml`` marks it as
+    taken. If the block fails before the first round is written, everything new is removed again.
     """
     path, folders = places.make_run_folder(out, ROOT / run_name(experiment), but)
     try:
@@ -62,13 +62,13 @@ def claim_folder(
 
 
 def run_name(experiment: Experiment) -> str:
-    """Return what the folder of a run is called, but for its number."""
+    """Return the name of a run's folder without its number."""
     parts = (experiment.algorithm.name, experiment.data.name, experiment.model.name)
     return places.safe_name([*parts, f"seed{experiment.run.seed}"])
 
 
 def _mark(path: Path) -> None:
-    """Mark a folder as taken, which of several runs at the same moment only one can."""
+    """Mark a folder as taken; of several runs at the same moment, only one succeeds."""
     with places.as_folder_error(path):
         try:
             (path / EXPERIMENT).touch(exist_ok=False)
@@ -77,38 +77,40 @@ def _mark(path: Path) -> None:
 
 
 def is_finished(path: Path) -> bool:
-    """Whether the run in a folder is done: its summary comes last."""
+    """Whether the run in a folder is finished: its summary is written last."""
     return (path / SUMMARY).is_file()
 
 
 def check_run(path: Path) -> None:
-    """Refuse a folder that is none of a run."""
+    """Raise ``SettingsError`` if a folder is not the folder of a run."""
     file = path / EXPERIMENT
-    if file.is_file() and not file.stat().st_size:  # which is how a folder is claimed
-        raise SettingsError(f"The run in '{path}' never began: remove the folder, and run it anew.")
+    if file.is_file() and not file.stat().st_size:  # an empty file claims a folder
+        raise SettingsError(
+            f"The run in '{path}' never began: remove the folder, and run it again."
+        )
     if not file.is_file():
         raise SettingsError(
-            f"'{path}' is not the folder of a run, which has an {EXPERIMENT} in it: "
+            f"'{path}' is not the folder of a run, because it has no {EXPERIMENT}: "
             "name the folder that 'flexcfl run' or 'flexcfl compare' printed."
         )
 
 
 def state_of(finished: bool, held: bool) -> State:
-    """Return how far a run is, by whether it has a summary and whether somebody is at it."""
+    """Return the state of a run: whether it is finished, and whether a process holds its folder."""
     if finished:
         return "finished"
     return "running" if held else "interrupted"
 
 
 def remove_checkpoints(folder: RunFolder) -> None:
-    """Remove the checkpoints of a run that is finished."""
+    """Remove the checkpoints of a finished run."""
     with as_disk_error(folder.path / CHECKPOINTS) as path:
         Store(path).clear()
 
 
 def tidy(path: Path) -> None:
-    """Remove what a finished run could not remove any more, if it was killed in that moment."""
+    """Remove what a finished run left behind if it was killed at that moment."""
     if any((path / name).exists() for name in (CHECKPOINTS, LOCK)):
-        # Where another process is at work it does so itself, and nobody depends on it.
+        # A process that still holds the folder does this itself, and nothing depends on it.
         with suppress(FlexcflError), locked(path):
             remove_checkpoints(RunFolder(path))

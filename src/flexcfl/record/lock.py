@@ -1,4 +1,4 @@
-"""One process at a time on a folder: held by a lock that ends with the process that holds it."""
+"""A lock on a folder: one process at a time holds it, and it ends with that process."""
 
 import errno
 import os
@@ -18,22 +18,22 @@ if sys.platform != "win32":
 __all__ = ["LOCK", "is_held", "locked"]
 
 LOCK = ".lock"
-# What a file system says that has no locks, as those of some clusters: better none than no run.
+# Errors of file systems without locks, as on some clusters: a run without a lock beats no run.
 WITHOUT = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
-MOMENT, PAUSE = 0.5, 0.01  # seconds; to look takes a thousandth of the pause
+MOMENT, PAUSE = 0.5, 0.01  # seconds; a look at the lock takes a thousandth of the pause
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold a folder for this process, or say that another one does."""
+    """Hold a folder for this process, or raise ``SettingsError`` if another process holds it."""
     file, held = None, False
-    try:  # around all of it, for Ctrl-C comes at any moment
+    try:  # around everything, because Ctrl-C can come at any moment
         with places.as_folder_error(path):
             file = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | disk.SAFE, 0o666)
             held = _held_soon(file) and _is(file, path / LOCK)
         if not held:
             raise SettingsError(
-                f"Another process is at work in '{path}': wait until it is done, or stop it first."
+                f"Another process is using '{path}': wait until it is done, or stop it first."
             )
         yield
     finally:
@@ -45,13 +45,13 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def is_held(path: Path) -> bool:
-    """Whether some process holds a folder now; to look leaves it as it is.
+    """Whether a process holds a folder now; the check changes nothing.
 
-    Where there are no such locks, whoever left the file is taken to be still there.
+    On a file system without locks, a folder counts as held while its lock file exists.
     """
     try:
         file = os.open(path / LOCK, os.O_RDONLY | disk.SAFE)
-    except OSError:  # nobody is there, or it is not for us to know
+    except OSError:  # there is no lock file, or we may not read it
         return False
     try:
         if sys.platform == "win32":
@@ -62,12 +62,12 @@ def is_held(path: Path) -> bool:
     except OSError as error:
         return error.errno in WITHOUT
     finally:
-        os.close(file)  # with which the lock ends
+        os.close(file)  # which releases the lock
     return False
 
 
 def _held_soon(file: int) -> bool:
-    """Try for a moment, for somebody may only be looking whether the lock is held."""
+    """Try for a moment, because another process may only be checking the lock."""
     end = time.monotonic() + MOMENT
     while not (held := _held(file)) and time.monotonic() < end:
         time.sleep(PAUSE)
@@ -76,7 +76,7 @@ def _held_soon(file: int) -> bool:
 
 def _held(file: int) -> bool:
     if sys.platform == "win32":
-        return True  # there is no such lock, so nobody is refused
+        return True  # Windows has no such lock, so no process is refused
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -88,7 +88,7 @@ def _held(file: int) -> bool:
 
 
 def _is(file: int, path: Path) -> bool:
-    """Whether an open file still has its name: who held the lock before may have removed it."""
+    """Whether an open file is still at its path: its previous holder may have removed it."""
     try:
         return os.path.samestat(os.fstat(file), path.lstat())
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Folders of one's own: made while they are free, given back if nothing came of them."""
+"""Names and folders of runs: made if they are free, removed if they stay empty."""
 
 import itertools
 import re
@@ -23,17 +23,17 @@ __all__ = [
     *("make_folder", "make_run_folder", "safe_name", "remove", "folder_taken"),
 ]
 
-# What Windows keeps for devices, in any letters and with any ending.
+# Names that Windows reserves for devices, in upper or lower case and with any ending.
 DEVICES = re.compile(r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)
-CHECKPOINTS = "checkpoints"  # the folder within that of a run that is not finished
-# Folders that nodes of this machine have within that of their run, already before it begins.
+CHECKPOINTS = "checkpoints"  # a folder within the folder of an unfinished run
+# Folders of local nodes within the folder of their run, made before the run begins.
 LOGS, NODES = "logs", "nodes"
 
 
 def check_free(path: Path, but: Collection[str] = ()) -> None:
-    """Refuse a folder that holds something already, before any work is done for it.
+    """Raise ``SettingsError`` if a folder is not empty, before any work is done for it.
 
-    What it may hold are folders of these names, of who has prepared it.
+    It may contain folders named in ``but``, from those who prepared it.
     """
     with as_folder_error(path):
         used = path.exists() and not (
@@ -44,7 +44,7 @@ def check_free(path: Path, but: Collection[str] = ()) -> None:
 
 
 def safe_name(parts: Iterable[str]) -> str:
-    """Return a name that every file system takes; names of one's own may hold what some do not.
+    """Return a file name that every file system accepts, whatever the parts contain.
 
     >>> safe_name(["package.module:entry", "digits"]), named(["aux.model:make"]), named(["..."])
     ('package.module-entry-digits', '_aux.model-make', 'unnamed')
@@ -55,7 +55,7 @@ def safe_name(parts: Iterable[str]) -> str:
 
 
 def distinct_names(names: Iterable[str]) -> dict[str, str]:
-    """Return what each is called in the names of files, and no two alike in other letters.
+    """Return a file name for each name, distinct even if upper and lower case are the same.
 
     >>> distinct_names(["fedavg", "mine:Entry", "mine:entry"])
     {'fedavg': 'fedavg', 'mine:Entry': 'mine-Entry', 'mine:entry': 'mine-entry-2'}
@@ -75,15 +75,15 @@ def distinct_names(names: Iterable[str]) -> dict[str, str]:
 def make_run_folder(
     out: Path | None, default: Path, but: Collection[str] = ()
 ) -> tuple[Path, list[Path]]:
-    """Make the folder ``out``, or else the first that is not there yet of a name with a number.
+    """Make the folder ``out``, or by default the first free one of ``default`` and a number.
 
-    It is returned with those that had to be made for it, innermost first.
+    Returns the folder and all folders that were made for it, innermost first.
     """
     if out is not None:
         check_free(out, but)
         return make_folder(out)
     parent, above = make_folder(default.parent)
-    # Trying, not looking, so that what starts at the same moment gets folders of its own.
+    # Trying instead of looking, so that runs that start at the same moment get different folders.
     for number in itertools.count(1):
         candidate = parent / f"{default.name}-{number}"
         with as_folder_error(candidate), suppress(FileExistsError):
@@ -94,7 +94,7 @@ def make_run_folder(
 
 
 def make_folder(path: Path) -> tuple[Path, list[Path]]:
-    """Make a folder unless it is there; it is returned with those that had to be made for it."""
+    """Make a folder if it is missing; return it and all folders that were made for it."""
     with as_folder_error(path):
         missing = [folder for folder in (path, *path.parents) if not folder.exists()]
         try:
@@ -108,15 +108,15 @@ def make_folder(path: Path) -> tuple[Path, list[Path]]:
 
 
 def remove(folders: Iterable[Path]) -> None:
-    """Remove folders as far as they are empty."""
-    with suppress(OSError):  # not empty: others have put something into it
+    """Remove folders up to the first that is not empty."""
+    with suppress(OSError):  # not empty: something else is in it
         for folder in folders:
             folder.rmdir()
 
 
 @contextmanager
 def as_folder_error(path: Path) -> Iterator[None]:
-    """Say in a sentence that a folder cannot be used."""
+    """Turn an ``OSError`` about a folder into a ``SettingsError``."""
     try:
         yield
     except OSError as error:
@@ -128,10 +128,8 @@ def as_folder_error(path: Path) -> Iterator[None]:
 
 
 def folder_taken(path: Path) -> str:
-    """Return the sentence for a folder that holds something."""
-    unfinished = (
-        f", go on with it ({resume_command(path)})" if (path / CHECKPOINTS).is_dir() else ""
-    )
+    """Return the error message for a folder that is not empty."""
+    unfinished = f", resume it ({resume_command(path)})" if (path / CHECKPOINTS).is_dir() else ""
     return (
         f"'{path}' exists already and is not an empty folder: "
         f"choose another with --out{unfinished}, or move it away."
@@ -139,7 +137,7 @@ def folder_taken(path: Path) -> str:
 
 
 def resume_command(folder: Path) -> str:
-    """Return the command that goes on with what is in a folder, as a shell takes it."""
+    """Return the command that resumes the run in a folder, quoted for a shell."""
     name = str(folder)
-    # What begins with a dash would be taken for an option.
+    # A name that begins with a dash would be taken for an option.
     return f"flexcfl resume {shlex.quote(f'./{name}' if name.startswith('-') else name)}"

@@ -1,8 +1,8 @@
-"""The one reader of run folders, finished or not; of what is damaged nothing is believed.
+"""The one reader of run folders, finished or not; damaged files raise an error.
 
-Whoever needs a run takes its ``Record`` from here: lists and pages of runs (``read``, ``outline``),
-comparisons and reproductions (``read_back``), ``flexcfl.load`` (``contents``), and ``resume`` the
-rows that a checkpoint knows of (``rows``).
+Lists and pages of runs use ``read`` and ``read_outline``, comparisons and reproductions
+``read_back``, ``flexcfl.load`` uses ``read_contents``, and ``flexcfl.resume``
+``rows_at_checkpoint``.
 """
 
 import csv
@@ -49,21 +49,21 @@ __all__ = [
     *("read_outline", "read", "read_back", "rows_at_checkpoint", "rows_so_far"),
 ]
 
-DEPTH = 3  # a reproduction's runs are so far below its folder
+DEPTH = 3  # the runs of a reproduction are this far below its folder
 MOST_BYTES, LONGEST = 2**20, 2**30  # of the summary, and of a table
-# Tables that are written whole, with their columns of whole numbers that there must be.
+# Tables that are written in one piece, with the integer columns that they must have.
 WHOLE: Mapping[str, tuple[str, ...]] = {
     CLIENTS: ("client",),
     LABELS: ("client", "label", "train", "test"),
     FOUNDERS: ("client", "group"),
 }
-FILES = (EXPERIMENT, *TABLES, *WHOLE, SUMMARY)  # all that is read
-# What reading damaged files ends with; nesting without end is the last.
+FILES = (EXPERIMENT, *TABLES, *WHOLE, SUMMARY)  # all files that are read
+# What damaged files raise; RecursionError comes from endless nesting.
 TROUBLES = (OSError, ValueError, KeyError, csv.Error, RecursionError)
 
 
 class DamageError(ValueError):
-    """A file of a run is not what it should be."""
+    """A file of a run is damaged; ``file`` is its name."""
 
     def __init__(self, file: str, reason: object) -> None:
         super().__init__(str(reason))
@@ -71,16 +71,16 @@ class DamageError(ValueError):
 
 
 def read_contents(path: Path, names: Iterable[str] = FILES) -> Record:
-    """Return what is known of a run so far: its settings, its summary, and tables of these names.
+    """Return a run so far: its settings, its summary, and the tables of these file names.
 
-    ``DamageError`` if a file is not what it should be, or a sentence where it is the settings that
-    are not TOML.
+    Raises ``DamageError`` if a file is damaged, or ``SettingsError`` if ``experiment.toml`` is not
+    TOML.
     """
     with _damage(EXPERIMENT):
         content = disk.read(path / EXPERIMENT, toml.MOST_BYTES + 1)
         settings = toml.parsed(content, str(path / EXPERIMENT))
         check_settings(settings)
-    with _damage(SUMMARY):  # before the tables: once it is there, they are complete
+    with _damage(SUMMARY):  # before the tables: if it is there, they are complete
         summary = _summary(path / SUMMARY)
     tables = {name: _table(path / name) for name in (*TABLES, *WHOLE) if name in names}
     called = tuple(tables.get(CLIENTS, {}).get("name", np.empty(0)).tolist())
@@ -132,15 +132,16 @@ def _table(path: Path) -> Columns:
 
 
 def rows_so_far(path: Path) -> list[Any]:
-    """Return the rows of a table that a run, which may be going on, has written down so far.
+    """Return the rows of a table that a run, finished or not, has written so far.
 
-    The last round may not be in all tables yet. ``ValueError`` if the file is no table of a run.
+    Not all tables may have the last round yet. Raises ``ValueError`` if the file is not a table of
+    a run.
     """
     try:
         text = disk.read(path)
     except FileNotFoundError:
         return []
-    whole = text[: text.rfind(b"\n") + 1]  # somebody may be writing the last line
+    whole = text[: text.rfind(b"\n") + 1]  # a process may be writing the last line
     try:
         return read_rows(whole, TABLES[path.name].row) if whole else []
     except (ValueError, csv.Error):
@@ -148,7 +149,7 @@ def rows_so_far(path: Path) -> list[Any]:
 
 
 def _whole(path: Path) -> Columns:
-    """Return a table that is written whole, without lines as if it were not there."""
+    """Return a table that is written in one piece; a missing one and an empty one are the same."""
     needed = WHOLE[path.name]
     try:
         table = read_columns(disk.read(path), needed)
@@ -160,7 +161,7 @@ def _whole(path: Path) -> Columns:
 
 
 def _group_of(tables: Mapping[str, Columns]) -> Ids:
-    """Return the group of every client, so far, as many of them as any table knows."""
+    """Return the current group of every client that occurs in any table."""
     named = [tables[name]["client"] for name in (*WHOLE, MEMBERSHIP) if name in tables]
     with _damage(SHIFTS):
         shifts = tables.get(SHIFTS, {}).get("clients", ())
@@ -170,7 +171,7 @@ def _group_of(tables: Mapping[str, Columns]) -> Ids:
     if len(tables.get(CLIENTS, {}).get("client", ())) not in (0, most + 1):
         raise DamageError(CLIENTS, CLIENTS)
     group_of = np.full(most + 1, NO_GROUP, dtype=np.int64)
-    for name in (MEMBERSHIP, CLIENTS):  # the last of which is there in the end
+    for name in (MEMBERSHIP, CLIENTS):  # the second is there once the run is finished
         table = tables.get(name, {})
         if "group" in table:
             groups = np.asarray(table["group"], dtype=np.float64)
@@ -181,10 +182,10 @@ def _group_of(tables: Mapping[str, Columns]) -> Ids:
 def rows_at_checkpoint(
     folder: Path, extents: Mapping[str, Extent], rounds: int
 ) -> Mapping[str, list[Any]]:
-    """Return the rows of all tables up to their extents, or raise ``UnfitError``."""
+    """Return the rows of all tables as of a checkpoint, or raise ``UnfitError``."""
     found = {name: _known(folder / name, extents.get(name, Extent())) for name in TABLES}
     given = [each.round for each in found[ROUNDS]]
-    # By their number first: who says how many there are may say anything.
+    # Their number first, because a damaged checkpoint may claim any number of rounds.
     if len(given) != rounds or given != list(range(1, rounds + 1)):
         raise UnfitError(f"'{ROUNDS}' does not have the rounds 1 to {rounds}")
     return found
@@ -198,7 +199,7 @@ def _known(path: Path, extent: Extent) -> list[Any]:
     except OSError as error:
         raise UnfitError(f"'{path.name}' cannot be read ({error.strerror})") from None
     if Extent().plus(text) != extent:
-        raise UnfitError(f"'{path.name}' is not as it was when the checkpoint was made")
+        raise UnfitError(f"'{path.name}' has changed since the checkpoint was made")
     try:
         return read_rows(text, TABLES[path.name].row)
     except (ValueError, csv.Error):
@@ -206,9 +207,9 @@ def _known(path: Path, extent: Extent) -> list[Any]:
 
 
 def find_runs(paths: Iterable[Path]) -> list[Path]:
-    """Return the folders of runs that are named, or lie within folders that are named."""
+    """Return all folders of runs among these paths and below them."""
     folders = [folder for path in paths for folder in _within(path)]
-    # By where they lead, as one may be named twice, or by a link beside it.
+    # By their targets, because a folder may be given twice, or also through a link.
     return list({folder.resolve(): folder for folder in reversed(folders)}.values())[::-1]
 
 
@@ -229,23 +230,23 @@ def _within(path: Path) -> list[Path]:
 
 
 def _begun(file: Path) -> bool:
-    """Whether a run has begun: an empty file claims a folder for one that has not."""
+    """Whether a run has begun: until then its file is empty."""
     try:
         return file.stat().st_size > 0
-    except OSError:  # it has gone meanwhile, or leads nowhere
+    except OSError:  # it is gone by now, or is a broken link
         return False
 
 
 def read(path: Path) -> Record:
-    """Return what is known of a run so far, to be shown."""
+    """Return a run so far, or raise ``SettingsError`` if its files are damaged."""
     with as_damage_error(path):
         return read_contents(path)
 
 
 def read_outline(path: Path) -> Record:
-    """Return a run as a list shows it: settings and summary, and its rounds if it has no summary.
+    """Return a run for a list: settings and summary, and its rounds if it has no summary.
 
-    It takes a tenth of the time of reading it all.
+    This takes a tenth of the time of ``read``.
     """
     with as_damage_error(path):
         run = read_contents(path, [])
@@ -254,25 +255,25 @@ def read_outline(path: Path) -> Record:
 
 @contextmanager
 def as_damage_error(path: Path) -> Iterator[None]:
-    """Say in a sentence that the files of a run are not what they should be."""
+    """Turn the errors of damaged files into a ``SettingsError``."""
     try:
         yield
     except TROUBLES as error:
         raise SettingsError(
-            f"The run in '{path}' cannot be shown, for its files are damaged or of another version "
-            f"({error!s:.200}): leave it out, or run it again."
+            f"The run in '{path}' cannot be shown, because its files are damaged or of another "
+            f"version ({error!s:.200}): leave it out, or run it again."
         ) from None
 
 
 def is_finished(path: Path) -> bool:
-    """Whether the run in a folder is done; what a link leads to is not ours to look into."""
+    """Whether the run in a folder is finished; a link is refused and not followed."""
     if path.is_symlink():
-        raise SettingsError(f"'{path}' is a link and not the folder of a run: move it away.")
+        raise SettingsError(f"'{path}' is a link, not the folder of a run: move it away.")
     return lifecycle.is_finished(path)
 
 
 def check_whole(run: Record) -> None:
-    """Raise ``DamageError`` unless a run is finished, and its tables go as far as its settings."""
+    """Raise ``DamageError`` unless a run is finished and its tables have all rounds."""
     with _damage(SUMMARY):
         check_finished(run.summary or {}, run.settings)
     if run.done != run.total:
@@ -282,22 +283,21 @@ def check_whole(run: Record) -> None:
 
 
 def read_back(path: Path, experiment: Experiment, names: Iterable[str] = (ROUNDS,)) -> Record:
-    """Return a finished run with these tables, whose folder must be one of this very experiment."""
+    """Return a finished run with these tables; its folder must be one of this experiment."""
     other = None
     try:
         run = read_contents(path, names)
         other = difference(run.settings, experiment.tables())
         if not other:
             check_whole(run)
-    except (DamageError, SettingsError) as error:  # the latter where settings are not TOML
+    except (DamageError, SettingsError) as error:  # the latter if the settings are not TOML
         file = getattr(error, "file", EXPERIMENT)
         raise SettingsError(
-            f"'{path / file}' is damaged: move the folder '{path}' away to have that run done "
-            "again."
+            f"'{path / file}' is damaged: move the folder '{path}' away, and the run is repeated."
         ) from None
     if other:
         raise SettingsError(
-            f"The run in '{path}' is another one ({other} is not the same): move its folder away."
+            f"The run in '{path}' is another one ({other} differs): move its folder away."
         )
     lifecycle.tidy(path)
     return run

@@ -1,4 +1,4 @@
-"""The record of one run: its settings, tables and figures, just made or read from its folder."""
+"""The record of one run: its settings, tables and figures, in memory or read from its folder."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -39,29 +39,29 @@ __all__ = [
 
 
 def empty_table(*names: str) -> Columns:
-    """Return a table without any row."""
+    """Return a table with these columns and no rows."""
     return {name: np.empty(0, dtype=np.int64) for name in names}
 
 
 class _TableOf:
-    """The table of a run with this file name, as an attribute of its record."""
+    """A table as an attribute of its record, by file name."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def __get__(self, record: "Record", _kind: object = None) -> Columns:
-        """Return its columns, empty where there is no such table."""
+        """Return its columns; they are empty if the run has no such table."""
         return record.tables.get(self.name) or columns(self.name, [])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Record:
-    """The record of a run, which may still go on: its tables are what ``flexcfl.Run`` says.
+    """The record of a run, finished or not; ``flexcfl.Run`` describes its tables.
 
-    A table that it does not have has no rows. ``settings`` are the tables of ``experiment.toml``
-    and ``text`` is all of that file. ``group_of`` is as far as is known, and ``summary`` is None
-    while the run is not finished. ``label`` is what the run is called where several are compared,
-    by default its algorithm.
+    A table that the run does not have has no rows. ``settings`` are the tables of
+    ``experiment.toml``, and ``text`` is the content of that file. ``group_of`` holds every client's
+    group so far. ``summary`` is None until the run is finished. ``label`` is the name of the run in
+    comparisons, by default its algorithm.
     """
 
     settings: Settings
@@ -85,57 +85,57 @@ class Record:
 
     @property
     def method(self) -> str:
-        """What the run is called where several are compared, the same for all seeds."""
+        """The name of the run in comparisons, the same for all seeds."""
         return self.label or str(self.settings["algorithm"]["name"])
 
     @property
     def path(self) -> Path:
-        """Its folder, which every run has that was read."""
+        """The folder from which the run was read."""
         assert self.folder is not None
         return self.folder
 
     @property
     def seed(self) -> int:
-        """The seed from which all its random numbers derive."""
+        """The random seed of the run."""
         return int(self.settings["run"]["seed"])
 
     @property
     def total(self) -> int:
-        """How many rounds it will have."""
+        """The number of rounds that the run will have."""
         return int(self.settings["run"]["rounds"])
 
     @property
     def done(self) -> int:
-        """How many rounds are done."""
+        """The number of finished rounds."""
         return len(self.rounds["round"])
 
     @property
     def clients(self) -> int:
-        """How many clients there are, as far as is known."""
+        """The number of clients that are known so far."""
         return len(self.group_of)
 
     @property
     def so_far(self) -> RoundsSummary:
-        """What the rounds so far tell, as the summary will have it."""
+        """A summary of the rounds so far."""
         return summarize_rounds(self.rounds, self.settings["run"]["cohort"])
 
     @property
     def group_count(self) -> int:
-        """How many groups there have been so far."""
+        """The number of groups so far."""
         return int(self.groups["group"].max(initial=-1)) + 1
 
     def scored(self, rounds: Flags | None = None) -> Accuracy:
-        """Return its best and final accuracy so far, over all rounds or over these alone."""
+        """Return the best, final and median accuracy so far, over all rounds or only these."""
         return Accuracy.of(self.rounds["accuracy"], rounds)
 
     def name_of(self, client: int) -> str:
-        """Return what a client is called."""
+        """Return the number of a client, with its name if it has one."""
         name = self.names[client] if client < len(self.names) else ""
         return f"{client} ({name})" if name not in ("", str(client)) else str(client)
 
 
 def founders_of(clustering: Clustering | None) -> Columns:
-    """Return the clients that were clustered, with their groups and points."""
+    """Return the clustered clients with their groups and coordinates."""
     if clustering is None:
         return empty_table("client", "group")
     points = {f"x{axis}": column for axis, column in enumerate(clustering.embedding.T)}
@@ -143,7 +143,7 @@ def founders_of(clustering: Clustering | None) -> Columns:
 
 
 def runs_by_method(records: Iterable[Record]) -> dict[str, list[Record]]:
-    """Return the runs of each method, one for each seed, in the order of their appearance."""
+    """Return the runs of each method, one per seed, in order of first appearance."""
     found: dict[str, list[Record]] = {}
     for record in records:
         found.setdefault(record.method, []).append(record)
@@ -151,16 +151,16 @@ def runs_by_method(records: Iterable[Record]) -> dict[str, list[Record]]:
 
 
 def measured_rounds(records: Iterable[Record]) -> Flags:
-    """Return for each round whether all runs are measured; one that never was does not count."""
+    """Return for each round whether all runs are measured; runs that never were are left out."""
     return measured_by_all(record.rounds["accuracy"] for record in records)
 
 
 @dataclass(frozen=True, eq=False)
 class Changes:
-    """Whenever a client came into another group: the group before and the one after.
+    """All changes of clients' groups: the group before and the group after each change.
 
-    They are by client and then by round; ``NO_GROUP`` is before the first one, and after the last
-    one of who has none any more.
+    They are sorted by client, then by round. ``NO_GROUP`` stands for no group, as before a client's
+    first one.
     """
 
     round: Ids
@@ -170,16 +170,16 @@ class Changes:
 
     @property
     def moved(self) -> NDArray[np.bool_]:
-        """Which of them lead from one group to another."""
+        """Which changes lead from one group to another."""
         return np.asarray((self.before != NO_GROUP) & (self.after != NO_GROUP))
 
 
 def changes_of(record: Record) -> Changes:
-    """Return all changes of groups up to the last round that is done."""
+    """Return all changes of groups up to the last finished round."""
     table = record.membership
-    # A round that is being written may have told of members before it tells of itself.
-    told = np.flatnonzero(table["round"] <= record.done)
-    number, client, group = (table[name][told] for name in ("round", "client", "group"))
+    # A round that is being written may have memberships before it has a line of its own.
+    finished = np.flatnonzero(table["round"] <= record.done)
+    number, client, group = (table[name][finished] for name in ("round", "client", "group"))
     order = np.lexsort((number, client))
     number, client = number[order], client[order]
     after = np.where(np.isnan(group), NO_GROUP, group).astype(np.int64)[order]
@@ -190,9 +190,9 @@ def changes_of(record: Record) -> Changes:
 
 
 def group_matrix(record: Record, clients: Ids | None = None) -> Ids:
-    """Return clients' groups after every round: clients by rounds, the start being first.
+    """Return clients' groups after every round, with a row per client and the start in column 0.
 
-    It is of all clients, or of some of them where there are too many for all rounds of each.
+    ``clients`` selects some clients if there are too many for a row each.
     """
     chosen = np.arange(record.clients) if clients is None else clients
     groups = np.full((len(chosen), record.done + 1), NO_GROUP, dtype=np.int64)
@@ -206,7 +206,7 @@ def group_matrix(record: Record, clients: Ids | None = None) -> Ids:
 
 
 def shift_marks(record: Record) -> list[Ids]:
-    """Return the clients whose data changed before each round; nothing changes at the start."""
+    """Return the clients whose data changed before each round; entry 0, the start, is empty."""
     marks: list[Ids] = [np.empty(0, np.int64) for _ in range(record.done + 1)]
     for number, clients in zip(record.shifts["round"], record.shifts["clients"], strict=True):
         if number <= record.done:

@@ -1,4 +1,4 @@
-"""``summary.json``: its types, what rounds tell of it, and its figures by short names."""
+"""``summary.json``: its types, the part that follows from the rounds, and figures by short name."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -28,13 +28,13 @@ __all__ = [
     *("check_summary", "figures_in", "summarize_rounds"),
 ]
 
-HOPELESS = 10.0  # a mean loss: to guess is better, be it among twenty thousand classes
+HOPELESS = 10.0  # a mean loss: guessing among twenty thousand classes is better
 
 Count: TypeAlias = Annotated[int, Field(ge=0, le=2**53)]
 Size: TypeAlias = Annotated[int, Field(ge=1, le=2**31)]
 Number: TypeAlias = Annotated[float, Field(ge=-1e300, le=1e300)]
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
-MISSING = ("missing", 1)  # what pydantic calls a key that is not there, and how deep
+MISSING = ("missing", 1)  # pydantic's error type for a missing key, and the depth of the key
 
 
 class AccuracySummary(TypedDict):
@@ -43,7 +43,7 @@ class AccuracySummary(TypedDict):
     best: Share | None
     final: Share | None
     median: Share | None
-    first_round: NotRequired[Count | None]  # which earlier versions do not tell
+    first_round: NotRequired[Count | None]  # not in summaries of earlier versions
 
 
 class DiscrepancySummary(TypedDict):
@@ -54,7 +54,7 @@ class DiscrepancySummary(TypedDict):
 
 
 class TrafficSummary(TypedDict):
-    """What a run sent, in model transfers as the paper counts them and in bytes."""
+    """The traffic of a run, in model transfers (as the paper counts them) and in bytes."""
 
     transfers: Count
     relative_to_fedavg: Number | None
@@ -63,14 +63,14 @@ class TrafficSummary(TypedDict):
 
 
 class AttackSummary(TypedDict):
-    """An attack, and how many clients take part in it."""
+    """An attack and the number of clients that take part in it."""
 
     name: str
     clients: Count
 
 
 class PrivacySummary(TypedDict):
-    """What the updates of one client may have told, at most."""
+    """The privacy guarantee: an upper bound on what the updates of one client reveal."""
 
     level: str
     epsilon: Number
@@ -79,7 +79,7 @@ class PrivacySummary(TypedDict):
 
 
 class ClusteringSummary(TypedDict):
-    """How groups were found, and how clear they are."""
+    """How groups were found, and how well they are separated."""
 
     founders: Count
     groups: Count
@@ -88,7 +88,7 @@ class ClusteringSummary(TypedDict):
 
 
 class RoundsSummary(TypedDict):
-    """What the rounds alone tell, all of them or those so far."""
+    """The part of a summary that follows from the rounds, all of them or those so far."""
 
     rounds: Count
     accuracy: AccuracySummary
@@ -98,7 +98,7 @@ class RoundsSummary(TypedDict):
     rounds_to: dict[str, Count | None]
     discrepancy: DiscrepancySummary
     loss: Number | None
-    diverged: NotRequired[Count]  # which earlier versions do not tell
+    diverged: NotRequired[Count]  # not in summaries of earlier versions
     traffic: TrafficSummary
     shifted: Count | None
     detected: Count
@@ -110,7 +110,7 @@ class RoundsSummary(TypedDict):
 
 
 class Summary(RoundsSummary):
-    """``summary.json``: a run in a few figures, with what made them."""
+    """``summary.json``: the main figures of a run, and what was run."""
 
     algorithm: str
     dataset: str
@@ -132,7 +132,7 @@ class Summary(RoundsSummary):
     adjusted_rand_index: Number | None
     seconds: Number
     versions: dict[str, str]
-    processor: NotRequired[str]  # which earlier versions do not tell
+    processor: NotRequired[str]  # not in summaries of earlier versions
 
 
 @cache
@@ -141,7 +141,7 @@ def _adapter() -> TypeAdapter[Summary]:
 
 
 def check_summary(summary: Mapping[str, Any]) -> None:
-    """Raise ``ValueError`` if a figure is not of its kind; one that is missing is no matter."""
+    """Raise ``ValueError`` if a figure has the wrong type; missing figures are allowed."""
     try:
         _adapter().validate_python(summary, strict=True)
     except ValidationError as error:
@@ -154,9 +154,9 @@ def check_summary(summary: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class SummaryFigure:
-    """Where a summary has a figure; ``high`` is whether more is better, or comes first.
+    """Where a figure is in a summary; ``high`` says whether larger values are listed first.
 
-    A ``share`` is between 0 and 1 and shown in percent.
+    A ``share`` is between 0 and 1 and is shown in percent.
     """
 
     place: tuple[str, ...]
@@ -193,7 +193,7 @@ FIGURES: Mapping[str, SummaryFigure] = {
 
 
 def figures_in(summary: Mapping[str, Any]) -> dict[str, float | int | None]:
-    """Return all figures of a summary, None where it has none."""
+    """Return all figures of a summary by short name, None if the summary lacks one."""
     return {name: _at(summary, figure.place) for name, figure in FIGURES.items()}
 
 
@@ -205,9 +205,9 @@ def _at(summary: Mapping[str, Any], place: Sequence[str]) -> Any:
 
 
 def summarize_rounds(rounds: Columns, cohort: int) -> RoundsSummary:
-    """Return what the rounds alone tell, all of them or those so far, as the summary has it.
+    """Return the part of a summary that follows from the rounds, all of them or those so far.
 
-    ``shifted`` is how often clients' data changed, or None where only they know.
+    ``shifted`` is the number of times that a client's data changed, None if only clients know.
     """
     only_they_know = bool(np.isnan(rounds["shifted"]).any())
     return {
@@ -234,13 +234,13 @@ def summarize_rounds(rounds: Columns, cohort: int) -> RoundsSummary:
 
 
 def _sum(column: NDArray[Any]) -> int:
-    return int(sum(column.tolist()))  # of Python's whole numbers, which have no largest one
+    return int(sum(column.tolist()))  # of Python integers, which cannot overflow
 
 
 def _diverged(rounds: Columns) -> int:
-    """Return in how many rounds training came to nothing for at least half of a cohort.
+    """Return the number of rounds in which training failed for at least half of the cohort.
 
-    Those count as well in which it made all of the cohort useless.
+    Rounds whose mean loss is hopeless count as well.
     """
     lost = np.minimum(rounds["rejected_not_finite"], rounds["cohort"] - rounds["trained"])
     half = 2 * lost >= np.maximum(rounds["cohort"], 1)
@@ -248,18 +248,18 @@ def _diverged(rounds: Columns) -> int:
 
 
 def accuracy_of(curve: metrics.Curve, rounds: Flags | None = None) -> AccuracySummary:
-    """Sum up a curve of accuracies, over all rounds or over these alone."""
+    """Summarize a curve of accuracies over all rounds or only these."""
     return cast(AccuracySummary, asdict(metrics.Accuracy.of(curve, rounds)))
 
 
 def _accuracy(curve: metrics.Curve) -> AccuracySummary | None:
-    """Sum up a curve of accuracies, or return None if there is not one."""
-    summed = accuracy_of(curve)
-    return None if summed["best"] is None else summed
+    """Summarize a curve of accuracies, or return None if it has no value."""
+    summary = accuracy_of(curve)
+    return None if summary["best"] is None else summary
 
 
 def _traffic(rounds: Columns, cohort: int) -> TrafficSummary:
-    """Sum up what the run sent; FedAvg sends each client of a cohort a model and gets one back."""
+    """Summarize the traffic; FedAvg sends every client of a cohort a model and gets one back."""
     transfers, number = _sum(rounds["transfers"]), len(rounds["round"])
     return {
         "transfers": transfers,

@@ -1,7 +1,8 @@
-"""The tables that grow with a run: one declaration of each, column by column.
+"""The tables that grow with a run, each declared once, column by column.
 
-A column says what it means and, in the tables with a line per round, group or purpose, how it
-follows from what is known of a round. Files, folders, figures and docs/folder.md follow from here.
+A column has a meaning and, in tables with a line per round, group or purpose, a function that
+computes its value from ``RoundFacts``. The files, their readers and docs/folder.md use these
+declarations.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,13 +33,13 @@ MESSAGES, SHIFTS = "messages.csv", "shifts.csv"
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Accuracies on test data; None where there is nothing to test or nobody to test it.
+    """Accuracies on test data; None if there is no test data or no client to test a model.
 
-    ``accuracy`` is None until everybody present has a group or, where some do not answer, had the
-    occasion to find one; if a sample is tested it is over those of the sample that have one.
-    ``honest`` is the same over clients that mean well, where not all do. ``groups`` has one entry
-    for each group, or none where nothing was evaluated. ``tested`` counts the clients that tested
-    the model of their group.
+    ``accuracy`` is None until every client present has a group or, if some do not answer, had the
+    chance to find one. If only a sample is tested, it is over the clients of the sample with a
+    group. ``honest`` is the same over clients that do not attack, if some do. ``groups`` has one
+    entry per group, or none if nothing was evaluated. ``tested`` counts the clients that tested the
+    model of their group.
     """
 
     accuracy: float | None
@@ -51,12 +52,12 @@ class Evaluation:
 
 @dataclass(frozen=True, eq=False)
 class RoundFacts:
-    """All that is known of a round when it is over.
+    """All facts of a finished round.
 
     ``members`` counts the clients present by group. ``asked`` clients were asked to train, and the
-    updates of ``answered`` were accepted. ``rejected`` counts answers by reason. ``shifted`` are
-    the clients whose data changed, None where only they know. ``moved`` are the clients whose group
-    is another one than before, and ``group_of`` is every client's group now.
+    updates of ``answered`` were accepted. ``rejected`` counts rejected answers by reason.
+    ``shifted`` are the clients whose data changed, None if only they know. ``moved`` are the
+    clients whose group changed, and ``group_of`` is every client's group after the round.
     """
 
     number: int
@@ -79,12 +80,12 @@ class RoundFacts:
 
     @property
     def cost(self) -> Cost:
-        """What the round sent in all."""
+        """The total traffic of the round."""
         return self.ledger.total
 
 
 def column(meaning: str, value: Callable[..., Any] | None = None) -> Any:
-    """Declare a column; ``value`` returns what a row has there."""
+    """Declare a column; ``value`` computes the cell of a row."""
     return field(metadata={"meaning": meaning, "value": value})
 
 
@@ -92,18 +93,18 @@ def _row(kind: type[Any], *known: Any) -> Any:
     return kind(*(each.metadata["value"](*known) for each in fields(kind)))
 
 
-def _refused(reason: str) -> Callable[[RoundFacts], int]:
+def _rejected(reason: str) -> Callable[[RoundFacts], int]:
     return lambda facts: facts.rejected.get(reason, 0)
 
 
 @dataclass(frozen=True)
 class RoundFigures:
-    """What a round showed; None where there is no figure."""
+    """The figures of a round, a row of ``rounds.csv``; None means that there is no value."""
 
     round: int = column("number of the round", lambda facts: facts.number)
     accuracy: float | None = column(
-        "accuracy over all clients that have arrived, each on its group's model; empty until every "
-        "one has a group (where some fail to answer, until all were chosen once)",
+        "accuracy over all clients that have arrived, each with its group's model; empty until all "
+        "have a group (if some do not answer, until all were chosen once)",
         lambda facts: facts.evaluation.accuracy,
     )
     honest_accuracy: float | None = column(
@@ -114,7 +115,7 @@ class RoundFigures:
         lambda facts: facts.evaluation.newcomers,
     )
     auxiliary_accuracy: float | None = column(
-        "accuracy of the one model beside the groups' on everybody",
+        "accuracy over all clients of the one model for everybody, if the algorithm has one",
         lambda facts: facts.evaluation.auxiliary,
     )
     tested: int = column(
@@ -134,30 +135,42 @@ class RoundFigures:
         "clients present that have a group", lambda facts: int(facts.members.sum())
     )
     shifted: int | None = column(
-        "clients whose data changed; empty where only they know",
+        "clients whose data changed; empty if only they know",
         lambda facts: None if facts.shifted is None else len(facts.shifted),
     )
     detected: int = column("clients that detected drift", lambda facts: facts.detected)
     placed_again: int = column(
-        "clients placed anew for it before the training", lambda facts: facts.placed_again
+        "clients that were placed again before training because of drift",
+        lambda facts: facts.placed_again,
     )
     migrated: int = column(
-        "clients that had a group and have another one now", lambda facts: facts.migrated
+        "clients that moved from one group to another", lambda facts: facts.migrated
     )
-    rejected_late: int = column("answers refused because they came late", _refused("late"))
-    rejected_stale: int = column("because they were for another round", _refused("stale"))
+    rejected_late: int = column("answers rejected because they came late", _rejected("late"))
+    rejected_stale: int = column(
+        "answers rejected because they were for another round", _rejected("stale")
+    )
     rejected_invalid: int = column(
-        "because nobody asked for them, or they name what does not exist", _refused("invalid")
+        "answers rejected because nobody asked for them, or they name something that does not "
+        "exist",
+        _rejected("invalid"),
     )
-    rejected_shape: int = column("because they had the wrong shape", _refused("shape"))
-    rejected_not_finite: int = column("because they were not finite", _refused("not_finite"))
-    rejected_norm: int = column("because they were too long", _refused("norm"))
+    rejected_shape: int = column(
+        "answers rejected because they had the wrong shape", _rejected("shape")
+    )
+    rejected_not_finite: int = column(
+        "answers rejected because they were not finite", _rejected("not_finite")
+    )
+    rejected_norm: int = column(
+        "answers rejected because their norm was too large", _rejected("norm")
+    )
     rejected_founding: int = column(
-        "of founders at odds with most, or copies of another's", _refused("founding")
+        "answers of founders rejected because they contradict most others, or copy another's",
+        _rejected("founding"),
     )
-    clipped: int = column("updates that were shortened", lambda facts: facts.clipped)
+    clipped: int = column("updates that were clipped", lambda facts: facts.clipped)
     transfers: int = column(
-        "model transfers as the paper counts them; those of the start are in the first round",
+        "model transfers as the paper counts them; the first round includes those of the start",
         lambda facts: facts.cost.transfers,
     )
     down_bytes: int = column("bytes sent to clients", lambda facts: facts.cost.down_bytes)
@@ -166,7 +179,7 @@ class RoundFigures:
 
 @dataclass(frozen=True)
 class GroupFigures:
-    """What a round showed of one group."""
+    """The figures of one group in a round, a row of ``groups.csv``."""
 
     round: int = column("number of the round", lambda facts, group: facts.number)
     group: int = column("number of the group", lambda facts, group: group)
@@ -192,7 +205,7 @@ def _of_group(evaluation: Evaluation, group: int) -> float | None:
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """What a round cost for one purpose; the start is in the first round."""
+    """The costs of a round for one purpose; the first round includes those of the start."""
 
     round: int = column("number of the round", lambda facts, purpose: facts.number)
     purpose: str = column(
@@ -221,7 +234,7 @@ class Membership:
 
 @dataclass(frozen=True)
 class Timing:
-    """What a round took, in seconds; the start is in the first round."""
+    """The duration of a round in seconds; the first round includes the start."""
 
     round: int = column("number of the round", lambda facts: facts.number)
     training: float = column(
@@ -232,7 +245,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Missing:
-    """Which clients did not answer an order, or not in time."""
+    """The clients that did not answer an order in time."""
 
     round: int = column("number of the round")
     order: str = column("the order")
@@ -241,7 +254,7 @@ class Missing:
 
 @dataclass(frozen=True)
 class Messages:
-    """What an order cost on a network."""
+    """The messages of an order on a network."""
 
     round: int = column("number of the round")
     order: str = column("the order")
@@ -254,7 +267,7 @@ class Messages:
 
 @dataclass(frozen=True)
 class Shifted:
-    """Which clients' data changed when a round began."""
+    """The clients whose data changed at the beginning of a round."""
 
     round: int = column("number of the round")
     clients: str = column("their numbers, as `0-9 12`")
@@ -262,7 +275,7 @@ class Shifted:
 
 @dataclass(frozen=True)
 class TableSchema:
-    """A table that grows with a run: what a row is, and whether equal runs have equal bytes."""
+    """A table that grows with a run; if ``reproducible``, equal runs write equal bytes."""
 
     row: type[Any]
     meaning: str
@@ -272,7 +285,7 @@ class TableSchema:
 TABLES: Mapping[str, TableSchema] = {
     ROUNDS: TableSchema(RoundFigures, "a line per round"),
     GROUPS: TableSchema(GroupFigures, "a line per round and group"),
-    LEDGER: TableSchema(LedgerEntry, "a line per round and purpose that something was sent for"),
+    LEDGER: TableSchema(LedgerEntry, "a line per round and purpose that caused traffic"),
     MEMBERSHIP: TableSchema(Membership, "a line whenever a client's group changes"),
     TIMINGS: TableSchema(Timing, "a line per round", reproducible=False),
     MISSING: TableSchema(Missing, "a line per order that some clients did not answer"),
@@ -286,7 +299,7 @@ TABLES: Mapping[str, TableSchema] = {
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """One finished round: its rows in all tables, the models in service, the algorithm's state.
+    """A finished round: its rows in all tables, the current models, the algorithm's state.
 
     ``present`` counts the clients that have arrived.
     """
@@ -298,13 +311,13 @@ class Round:
 
     @property
     def figures(self) -> RoundFigures:
-        """What the round showed."""
-        found: RoundFigures = self.rows[ROUNDS][0]
-        return found
+        """The figures of the round, such as ``figures.accuracy``."""
+        figures: RoundFigures = self.rows[ROUNDS][0]
+        return figures
 
     @property
     def groups(self) -> Sequence[GroupFigures]:
-        """What the round showed of each group."""
+        """The figures of each group."""
         return self.rows[GROUPS]
 
     def __repr__(self) -> str:
@@ -319,7 +332,7 @@ def rows_of(
     missing: Sequence[Missing],
     messages: Sequence[Messages],
 ) -> Rows:
-    """Return the rows of a round in all tables; ``joined`` are those that the start placed."""
+    """Return the rows of a round in all tables; ``joined`` are the memberships of the start."""
     purposes = [purpose for purpose in PURPOSES if purpose in facts.ledger.costs]
     return {
         ROUNDS: (_row(RoundFigures, facts),),
@@ -334,7 +347,7 @@ def rows_of(
 
 
 def memberships(number: int, clients: Ids, group_of: Ids) -> Iterator[Membership]:
-    """Yield a row for each of the clients whose group is another one than before."""
+    """Yield a row for each of these clients, whose groups have changed."""
     for client, group in zip(clients.tolist(), group_of[clients].tolist(), strict=True):
         yield Membership(number, client, None if group == NO_GROUP else group)
 
@@ -357,7 +370,7 @@ def columns(name: str, rows: Sequence[Any]) -> dict[str, NDArray[Any]]:
 def _column(rows: Sequence[Any], name: str) -> NDArray[Any]:
     values = [getattr(row, name) for row in rows]
     if any(isinstance(value, str) for value in values):
-        # As they are: in an array of fixed width each would take the room of the longest.
+        # As objects: in an array of fixed width each would take the space of the longest.
         return np.array(values, dtype=np.object_)
     whole = all(isinstance(value, int) for value in values)
     return np.array(values, dtype=np.int64 if whole else np.float64)  # None becomes NaN

@@ -1,4 +1,4 @@
-"""A run's models for others: files of tensors, a card that says what they are, and settings."""
+"""Exported models: the model card and ``config.json`` that go with their files."""
 
 from flexcfl.record.export.card import ExportedGroup, ExportedRun, card, config
 

@@ -1,6 +1,6 @@
-"""What is said of models for others: the model card, and ``config.json`` for programs.
+"""The description of exported models: a model card for people, ``config.json`` for programs.
 
-The card is a README that people read and that Hugging Face's hub understands.
+The card is a README.md that the Hugging Face Hub understands.
 
 Reference: Hugging Face, "Model Cards" (https://huggingface.co/docs/hub/model-cards); Mitchell et
 al.: Model Cards for Model Reporting. FAT* 2019.
@@ -17,16 +17,16 @@ from flexcfl.record.summary import Summary
 __all__ = ["ExportedGroup", "ExportedRun", "card", "config"]
 
 KEYS = ("algorithm", "dataset", "model", "shape", "classes", "parameters", "rounds", "seed")
-SOME = 20  # so many clients of a group are named
+SOME = 20  # at most this many clients of a group are listed
 NOT_MEASURED = "not measured"
 
 
 @dataclass(frozen=True)
 class ExportedGroup:
-    """One model: its accuracy on its clients, where that was measured, and their numbers.
+    """One model with its accuracy on its clients, if measured, and the clients' numbers.
 
-    One that is ``waiting`` is no group, but serves clients until they follow those of a group that
-    was divided.
+    A ``waiting`` model is not a group. It serves clients of a divided group until they move to a
+    new one.
     """
 
     group: int
@@ -38,11 +38,11 @@ class ExportedGroup:
 
 @dataclass(frozen=True)
 class ExportedRun:
-    """All that there is to tell of a run whose models are taken away.
+    """A run whose models are exported.
 
-    ``summary`` is its ``summary.json`` and ``settings`` the text of its experiment, which was
-    started by a ``command``. ``folder`` is the name of its folder, where it has one. ``module`` is
-    Python that makes the module, with torch alone, where that is known.
+    ``summary`` is its ``summary.json``, ``settings`` the text of its experiment and ``command`` the
+    command that repeats it. ``folder`` is the name of its folder, if it has one. ``module`` is
+    Python code that makes the ``nn.Module`` with torch alone, if known.
     """
 
     summary: Summary
@@ -56,7 +56,7 @@ class ExportedRun:
 
 
 def config(run: ExportedRun) -> str:
-    """Return JSON: what a model takes and gives, the groups, and who is in which of them."""
+    """Return JSON: the input and output of the models, the groups and their clients."""
     summary: Mapping[str, Any] = run.summary
     entries = {
         **{key: summary[key] for key in KEYS},
@@ -69,7 +69,7 @@ def config(run: ExportedRun) -> str:
 
 
 def card(run: ExportedRun) -> str:
-    """Return the text of a README.md."""
+    """Return the model card, the text of a README.md."""
     summary = run.summary
     parts = [
         front_matter(_metadata(summary)),
@@ -97,7 +97,7 @@ def _title(summary: Summary) -> str:
 
 
 def _metadata(summary: Summary) -> dict[str, Any]:
-    # The licence is for whoever publishes to say, and depends on the data.
+    # The licence depends on the data, and the publisher has to add it.
     metrics = [
         {"type": "accuracy", "name": f"accuracy ({name})", "value": value}
         for name, value in _scores(summary).items()
@@ -147,12 +147,12 @@ def _loading(run: ExportedRun) -> list[str]:
         parts += [fenced("python", "\n".join([*head, *made, *use]))]
     else:
         parts += [
-            f"The module is the publisher's own ({plain(summary['model'])}): make it as it was "
-            "made for training, and give it the tensors of a group, "
+            f"The module is the publisher's own ({plain(summary['model'])}): make it as for "
+            "training, and load the tensors of a group, "
             f'`model.load_state_dict(safetensors.torch.load_file("{run.groups[0].file}"))`.'
         ]
     if run.folder is not None:
-        parts += ["From the folder of the run, with all its figures:", _whole_run(run)]
+        parts += ["To load the whole run, with all its figures, from its folder:", _whole_run(run)]
     return parts
 
 
@@ -163,15 +163,15 @@ def _whole_run(run: ExportedRun) -> str:
         "",
         f"run = flexcfl.load({run.folder!r}{own})",
         f"model = run.model({run.groups[0].group})",
-        "placement = run.place(x, y)  # which group fits examples of somebody new",
+        "placement = run.place(x, y)  # which group fits the examples of a new client",
     ]
     return fenced("python", "\n".join(lines))
 
 
 def _data(summary: Summary) -> str:
     shift = summary["shift"]
-    changed = f" While it went on, data changed: {plain(shift)}." if shift else ""
-    brought = " They were brought along from Python." if "data" in summary["own"] else ""
+    changed = f" The data changed during training: {plain(shift)}." if shift else ""
+    brought = " They were passed in from Python." if "data" in summary["own"] else ""
     return (
         f"The clients' data are {plain(summary['dataset'])}: {summary['clients']:,} clients, "
         f"{summary['classes']:,} classes.{brought}{changed}"
@@ -182,8 +182,8 @@ def _groups(run: ExportedRun) -> str:
     rows = [_group(group, run.names) for group in run.groups]
     if run.auxiliary is not None:
         rows.append([f"`{run.auxiliary}`", "the mean of all", "", ""])
-    told = table(["file", "clients", "accuracy on them", "which"], rows)
-    return f"{told}\n\nWho is in which group is in `config.json` in full."
+    groups = table(["file", "clients", "accuracy on them", "which"], rows)
+    return f"{groups}\n\n`config.json` lists all clients of each group."
 
 
 def _group(group: ExportedGroup, names: Sequence[str]) -> list[str]:
@@ -197,9 +197,10 @@ def _group(group: ExportedGroup, names: Sequence[str]) -> list[str]:
 def _results(summary: Summary) -> str:
     traffic = summary["traffic"]
     rows = [[f"accuracy, {name}", _percent(value)] for name, value in _scores(summary).items()]
-    beside = summary["auxiliary"]
-    if beside is not None:
-        rows.append(["accuracy of the one model for everybody, final", _percent(beside["final"])])
+    auxiliary = summary["auxiliary"]
+    if auxiliary is not None:
+        name = "accuracy of the one model for everybody, final"
+        rows.append([name, _percent(auxiliary["final"])])
     if summary["loss"] is not None:
         rows.append(["training loss, last ten rounds", f"{summary['loss']:.4g}"])
     rows += [
@@ -210,18 +211,18 @@ def _results(summary: Summary) -> str:
     ]
     privacy = summary["privacy"]
     if privacy is not None:
-        told = f"{privacy['epsilon']:.4g} at delta {privacy['delta']:.2g}"
-        rows.append([f"epsilon ({plain(privacy['level'])})", told])
-    words = (
+        epsilon = f"{privacy['epsilon']:.4g} at delta {privacy['delta']:.2g}"
+        rows.append([f"epsilon ({plain(privacy['level'])})", epsilon])
+    note = (
         "Accuracy is over all clients, each with its group's model on its own test examples; "
         f"final is the mean of the last ten rounds.{_since(summary['accuracy'])}"
     )
-    return f"{table(['', ''], rows)}\n\n{words}"
+    return f"{table(['', ''], rows)}\n\n{note}"
 
 
 def _since(accuracy: Mapping[str, Any]) -> str:
-    """Say from which round on accuracy was measured, where that is not the first."""
-    first = accuracy.get("first_round") or 1  # summaries of earlier versions do not say so
+    """Return the first round in which accuracy was measured, unless it is round 1."""
+    first = accuracy.get("first_round") or 1  # missing in summaries of earlier versions
     return f" It was measured from round {first:,} on." if first > 1 else ""
 
 

@@ -1,4 +1,4 @@
-"""Markdown into which anything can be put: names from files stay names, whatever is in them."""
+"""Markdown with escaped text, so that names from files cannot become markup."""
 
 import json
 import re
@@ -9,12 +9,12 @@ from flexcfl.errors import printable
 
 __all__ = ["fenced", "front_matter", "plain", "table"]
 
-# What CommonMark takes as itself behind a backslash; of it all that can mean anything else.
+# The special characters of CommonMark, all of which a backslash escapes.
 MEANING = re.compile(r"([\\`*_{}\[\]()<>#+!|~&$@:/-])")
 
 
 def plain(text: object) -> str:
-    r"""Return a text that is read as it is written, in a line, a cell or a heading.
+    r"""Return a text, escaped for a line, a table cell or a heading.
 
     >>> print(plain("a|b <b>"))
     a\|b \<b\>
@@ -23,20 +23,20 @@ def plain(text: object) -> str:
 
 
 def fenced(language: str, text: str) -> str:
-    """Return a block of code, between fences that are not in it."""
+    """Return a block of code between fences longer than any in it."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Return a table, whose cells are taken as they are."""
+    """Return a table; its cells are not escaped."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
 
 
 def front_matter(entries: Mapping[str, Any]) -> str:
-    """Return YAML between lines of dashes; each value is JSON, which YAML understands."""
+    """Return YAML between lines of dashes; each value is JSON, which is valid YAML."""
     lines = [
         f"{key}: {json.dumps(_safe(value), ensure_ascii=False)}" for key, value in entries.items()
     ]
@@ -44,7 +44,7 @@ def front_matter(entries: Mapping[str, Any]) -> str:
 
 
 def _safe(value: Any) -> Any:
-    """Return a value whose texts hold nothing that cannot be seen, which YAML does not take."""
+    """Return a value without unprintable characters, which YAML does not allow."""
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, Mapping):

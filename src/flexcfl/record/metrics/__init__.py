@@ -1,4 +1,4 @@
-"""What is measured: accuracy, loss, discrepancy, traffic, and how true the groups are."""
+"""Metrics: accuracy, loss, discrepancy, traffic, and how well groups match true clusters."""
 
 from flexcfl.record.metrics.ledger import PURPOSES, Cost, Ledger
 from flexcfl.record.metrics.rounds import Trainees, accuracy, adjusted_rand_index

@@ -1,11 +1,12 @@
-"""What communication costs, by purpose: in model transfers, as the paper counts, and in bytes.
+"""Communication costs by purpose, in model transfers (as the paper counts them) and in bytes.
 
 Duan et al.: Flexible Clustered Federated Learning for Client-Level Data Distribution Shift. IEEE
-TPDS 2022, Section 5.3 and its figure on communication. The paper counts one for every model or
-direction that goes to a client or comes back. The common origin that newcomers receive, figures and
-verdicts are not counted; groups that share hand on one model each. Models that an algorithm has
-evaluated are charged to it as ``query``; ``evaluation`` only measures the method and is no part of
-it. Bytes are all that the orders send and bring back. What an order costs is its own to say.
+TPDS 2022, Section 5.3 and its figure on communication. The paper counts one transfer for every
+model or direction that goes to a client or comes back. It does not count the common origin that
+newcomers receive, figures and verdicts; groups that share send one model each. Models that an
+algorithm lets clients evaluate are charged to it as ``query``; ``evaluation`` only measures the
+method and is not charged. Bytes count everything that orders send and bring back. Each order
+defines its own costs.
 """
 
 from collections.abc import Mapping
@@ -21,7 +22,7 @@ PURPOSES: tuple[Charge, ...] = get_args(Charge)
 
 @dataclass(frozen=True)
 class Ledger:
-    """Costs by purpose; what is not listed has cost nothing.
+    """Costs by purpose; a purpose that is not listed cost nothing.
 
     >>> from flexcfl.protocol import Checked, CheckDrift
     >>> import numpy as np
@@ -36,9 +37,9 @@ class Ledger:
     def of(
         cls, exchange: Exchange, number_bytes: int = FLOAT32_BYTES, *, measuring: bool = False
     ) -> "Ledger":
-        """Return what one order and its reply cost, updates having so many bytes a number.
+        """Return the costs of one order and its reply; updates have ``number_bytes`` per number.
 
-        Where the run is ``measuring`` the method, the method is not charged.
+        With ``measuring``, the costs are those of evaluation, and the method is not charged.
         """
         order, reply = exchange
         costs = order.costs(reply, number_bytes)
@@ -48,7 +49,7 @@ class Ledger:
 
     @classmethod
     def between_groups(cls, models: int) -> "Ledger":
-        """Return what it costs that groups hand this many models to each other."""
+        """Return the costs of this many models sent between groups."""
         return cls({"inter-group": Cost(transfers=models)} if models else {})
 
     def __add__(self, other: "Ledger") -> "Ledger":
@@ -59,6 +60,6 @@ class Ledger:
 
     @property
     def total(self) -> Cost:
-        """What the method itself costs: evaluation, which only measures it, is left out."""
+        """The costs of the method itself, without evaluation."""
         costs = [cost for purpose, cost in self.costs.items() if purpose != "evaluation"]
         return sum(costs, Cost())

@@ -1,4 +1,4 @@
-"""What one round shows: accuracy, loss, discrepancy, and how true the groups are."""
+"""Metrics of one round: accuracy, loss, discrepancy, and how well groups match true clusters."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ __all__ = ["Trainees", "accuracy", "adjusted_rand_index"]
 
 
 def accuracy(evaluated: Evaluated, chosen: Flags | None = None) -> float | None:
-    """Return the fraction of examples that were classified rightly, or None without examples.
+    """Return the fraction of examples that were classified correctly, or None without examples.
 
-    ``chosen`` has a flag for each client that was evaluated: whether it counts.
+    ``chosen`` has a flag for each evaluated client: whether it counts.
     """
     counted = np.ones(len(evaluated.clients), dtype=np.bool_) if chosen is None else chosen
     examples = int(evaluated.examples[counted].sum())
@@ -25,13 +25,13 @@ def accuracy(evaluated: Evaluated, chosen: Flags | None = None) -> float | None:
 def adjusted_rand_index(structure: Ids | None, group_of: Ids) -> float | None:
     """Return the adjusted Rand index over all clients that have a group.
 
-    It is 1 where groups and clusters are the same but for their numbers, and about 0 where they
-    have nothing to do with each other; None without a known structure or a placed client.
+    It is 1 if groups and clusters are the same up to their numbers, and about 0 if they are
+    unrelated. It is None if the true clusters are unknown or no client has a group.
     """
     placed = group_of != NO_GROUP
     if structure is None or not placed.any():
         return None
-    # Here, because scikit-learn takes seconds to import, which few runs need.
+    # Imported here, because scikit-learn takes seconds to import and few runs need it.
     from sklearn.metrics import adjusted_rand_score
 
     return float(adjusted_rand_score(structure[placed], group_of[placed]))
@@ -39,11 +39,11 @@ def adjusted_rand_index(structure: Ids | None, group_of: Ids) -> float | None:
 
 @dataclass(frozen=True, eq=False)
 class Trainees:
-    """Clients that trained in a round, one entry for each.
+    """The clients that trained in a round, one entry each.
 
-    ``group_of`` is the group in which the round leaves them, ``losses`` the mean data losses over
-    their last local epoch, and ``distances`` how far their own models lie from their group's after
-    aggregation (NaN for a client that has no group).
+    ``group_of`` holds their groups after the round and ``losses`` the mean data losses over their
+    last local epoch. ``distances`` are the distances of their own models from their group's model
+    after aggregation (NaN for a client without a group).
     """
 
     group_of: Ids
@@ -53,9 +53,9 @@ class Trainees:
 
     @classmethod
     def of(cls, exchanges: Sequence[Exchange], serving: Serving) -> "Trainees":
-        """Find out what a round's orders to train brought, now that ``serving`` came of them.
+        """Collect the results of a round's training orders; ``serving`` is the state after them.
 
-        What clients trained to find a group is left out.
+        Training that only served to find a group is left out.
         """
         replies = [reply for _, reply in _training(exchanges)]
         none = [np.empty(0, dtype=np.int64)]
@@ -68,7 +68,7 @@ class Trainees:
         )
 
     def members(self, group: int) -> "Trainees":
-        """Return those of one group."""
+        """Return the trainees of one group."""
         own = self.group_of == group
         return Trainees(
             self.group_of[own], self.examples[own], self.losses[own], self.distances[own]
@@ -76,13 +76,13 @@ class Trainees:
 
     @property
     def loss(self) -> float | None:
-        """Their mean loss, weighted by examples; None if nobody trained."""
+        """The mean loss, weighted by examples; None if no client trained."""
         examples = int(self.examples.sum())
         return float((self.losses * self.examples).sum()) / examples if examples else None
 
     @property
     def discrepancy(self) -> float | None:
-        """Their mean distance from their groups (FlexCFL, Equation 3); None without any."""
+        """The mean distance from the groups (FlexCFL, Equation 3); None without any."""
         known = self.distances[~np.isnan(self.distances)]
         return float(known.mean()) if len(known) else None
 
@@ -103,7 +103,7 @@ def _distances(exchanges: Sequence[Exchange], serving: Serving) -> Iterator[floa
 
 
 def _distance(start: Vector, update: Vector, group: Vector) -> float:
-    # One client at a time, because a float64 copy of the whole cohort could outgrow memory; and
+    # One client at a time, because a float64 copy of the whole cohort may not fit into memory.
     # NumPy's own sum, because a BLAS norm of many numbers depends on the number of threads.
     difference = start.astype(np.float64)
     difference += update

@@ -1,4 +1,4 @@
-"""A run in a few figures: best, final and median accuracy, how soon, how steady."""
+"""Summaries over rounds and seeds: best, final and median accuracy, mean and variance."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ __all__ = [
 ]
 
 THRESHOLDS = ("0.8", "0.85", "0.9", "0.95")
-LAST = 10  # "final" figures are means over so many of the last rounds
+LAST = 10  # "final" figures are means over this many of the last rounds
 
-# One value a round, None or NaN where there is none.
+# One value per round; None or NaN if a round has none.
 Curve: TypeAlias = Sequence[float | None] | NDArray[np.float64]
 
 
@@ -25,9 +25,9 @@ def _known(curve: Curve) -> list[float]:
 
 
 def measured_by_all(curves: Iterable[Curve]) -> NDArray[np.bool_]:
-    """Return for each round whether all curves have a value: runs are compared over these rounds.
+    """Return for each round whether all curves have a value; runs are compared over these rounds.
 
-    A curve without any value is left out, and no round counts that only some of the others have.
+    A curve without any value is left out. A round counts only if all other curves have it.
 
     >>> measured_by_all([[0.5, 0.6, 0.7], [None, 0.4, 0.5], [None, None, None]]).tolist()
     [False, True, True]
@@ -41,7 +41,7 @@ def measured_by_all(curves: Iterable[Curve]) -> NDArray[np.bool_]:
 
 
 def rounds_text(rounds: NDArray[np.bool_], methods: int) -> str:
-    """Return in words over which rounds so many methods are compared.
+    """Return in words over which rounds this many methods are compared.
 
     >>> print(rounds_text(measured_by_all([[0.5, 0.6, 0.7], [None, 0.4, 0.5]]), methods=2))
     over the rounds 2 to 3, in which every method is measured
@@ -58,14 +58,14 @@ def rounds_text(rounds: NDArray[np.bool_], methods: int) -> str:
 
 
 def final(curve: Curve) -> float | None:
-    """Return the mean of the values that the last ten rounds have, or None if they have none."""
+    """Return the mean over the last ten rounds, or None if none of them has a value."""
     values = _known(curve[-LAST:])
     return float(np.mean(values)) if values else None
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The best, the final (mean over the last ten rounds) and the median accuracy.
+    """Best, final (mean over the last ten rounds) and median accuracy, None if not measured.
 
     ``first_round`` is the first round (from 1) that was measured.
     """
@@ -77,14 +77,14 @@ class Accuracy:
 
     @classmethod
     def of(cls, curve: Curve, rounds: NDArray[np.bool_] | None = None) -> "Accuracy":
-        """Sum up a curve of accuracies, rounds without evaluation left out.
+        """Summarize a curve of accuracies; rounds without evaluation are left out.
 
-        With ``rounds``, such as ``measured_by_all`` gives, it is summed up over these alone, and
-        the last ten rounds are those that end with the last of them.
+        With ``rounds``, such as those of ``measured_by_all``, only these rounds count, and the last
+        ten rounds end with the last of them.
         """
         values = np.array(curve, dtype=np.float64)  # None becomes NaN
         if rounds is not None:
-            values = values[: len(rounds)]  # of which a run that is measured has all
+            values = values[: len(rounds)]  # a measured run has all of them
             values = np.where(rounds[: len(values)], values, np.nan)[: _end(rounds)]
         measured = np.flatnonzero(~np.isnan(values))
         if not len(measured):
@@ -94,29 +94,29 @@ class Accuracy:
 
 
 def _end(rounds: NDArray[np.bool_]) -> int:
-    """Return how many rounds there are up to the last that counts."""
+    """Return the number of rounds up to the last one that counts."""
     return int(rounds.nonzero()[0].max(initial=-1)) + 1
 
 
 @dataclass(frozen=True)
 class MeanVariance:
-    """Mean and (population) variance over rounds."""
+    """Mean and (population) variance over rounds, None without any value."""
 
     mean: float | None
     variance: float | None
 
     @classmethod
     def of(cls, curve: Curve) -> "MeanVariance":
-        """Sum up a curve, rounds without a value left out."""
+        """Summarize a curve; rounds without a value are left out."""
         values = _known(curve)
         return cls(float(np.mean(values)), float(np.var(values))) if values else cls(None, None)
 
 
 @dataclass(frozen=True)
 class MeanDeviation:
-    """The mean over seeds and the standard deviation, None where there is but one seed.
+    """Mean and standard deviation (``spread``) over seeds; one seed has no deviation.
 
-    Both are None where the figure is not known for every seed.
+    Both are None if the figure is not known for every seed.
     """
 
     mean: float | None
@@ -124,12 +124,12 @@ class MeanDeviation:
 
     @property
     def rank(self) -> tuple[bool, float]:
-        """What figures are sorted by: the highest comes first, and unknown ones last."""
+        """The sort key of figures: the highest comes first, unknown ones last."""
         return self.mean is None, -(self.mean or 0.0)
 
     @classmethod
     def of(cls, values: Iterable[float | None]) -> "MeanDeviation":
-        """Sum up the values of all seeds."""
+        """Summarize the values of all seeds."""
         values = list(values)
         known = [value for value in values if value is not None]
         if not known or len(known) < len(values):
@@ -138,7 +138,7 @@ class MeanDeviation:
 
 
 def rounds_to(curve: Curve, thresholds: Sequence[str] = THRESHOLDS) -> Mapping[str, int | None]:
-    """Return for each threshold the first round (from 1) that reached it, None for never."""
+    """Return for each threshold the first round (from 1) that reached it, None if none did."""
     return {threshold: _first(curve, float(threshold)) for threshold in thresholds}
 
 
