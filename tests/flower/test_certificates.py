@@ -95,7 +95,7 @@ def test_nobody_else_can_read_a_private_key_and_that_of_the_authority_is_not_kep
 def test_a_key_is_never_replaced(tmp_path: Path) -> None:
     made = make_certificates(tmp_path, ["localhost"], 1)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    with pytest.raises(SettingsError, match=r"'.*server.key' is there already"):
+    with pytest.raises(SettingsError, match=r"'.*server.key' exists already"):
         make_certificates(tmp_path, ["localhost"], 1)
     with pytest.raises(SettingsError, match="name another folder"):
         make_node_key(tmp_path, "node-0")

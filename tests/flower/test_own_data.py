@@ -167,7 +167,7 @@ def test_files_and_clients_must_be_of_one_number(tmp_path: Path) -> None:
 
 
 def test_a_place_without_data_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"There is no '.*nowhere': let --node-config files"):
+    with pytest.raises(DataError, match=r"There is no '.*nowhere': set --node-config files"):
         read(tmp_path / "nowhere", [0])
     folder = lay_idx(tmp_path, packed=False)
     (folder / "t10k-labels-idx1-ubyte").unlink()

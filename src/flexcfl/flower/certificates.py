@@ -1,6 +1,6 @@
-"""Certificates and node keys, so that nobody can listen to or join a federation uninvited.
+"""Certificates and node keys, so that no stranger can listen to a federation or join it.
 
-The authority is a throw-away: it signs one certificate, and its own key is never written down.
+The certificate authority signs one certificate, and its key is never written to disk.
 """
 
 import argparse
@@ -40,7 +40,7 @@ AUTHORITY, SERVER = (
     x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     for name in ("flexcfl throw-away authority", "flexcfl server")
 )
-# Where the processes of a SuperLink that listens everywhere (0.0.0.0) find it themselves.
+# The address at which a SuperLink's own processes reach it if it listens everywhere (0.0.0.0).
 LOOPBACK = "127.0.0.1"
 DAY = datetime.timedelta(days=1)
 MONTH = 30 * DAY
@@ -54,7 +54,7 @@ NAME = re.compile(r"(?!-)[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.?")  # of a host
 
 @dataclass(frozen=True)
 class ServerCertificate:
-    """The files of a SuperLink; nodes are given ``ca``, and only the server has ``key``."""
+    """The files of a SuperLink: nodes get a copy of ``ca``, and only the server has ``key``."""
 
     ca: Path
     certificate: Path
@@ -63,7 +63,7 @@ class ServerCertificate:
 
 @dataclass(frozen=True)
 class NodeKey:
-    """The files of a SuperNode; the server is given ``public_key``."""
+    """The files of a SuperNode: the server gets a copy of ``public_key``."""
 
     key: Path
     public_key: Path
@@ -80,9 +80,14 @@ class Certificates:
 def make_certificates(
     folder: Path, hosts: Sequence[str], nodes: int, valid: datetime.timedelta = MONTH
 ) -> Certificates:
-    """Make all that a server under the names or addresses ``hosts`` and its nodes need.
+    """Make the certificates and keys of a server and its nodes.
 
-    The certificate is valid for so long from now on, so one that has expired has a negative time.
+    Args:
+        folder: The folder for the files.
+        hosts: The names or addresses under which nodes reach the server.
+        nodes: The number of nodes.
+        valid: How long the certificate is valid from now on. A negative time makes an expired one.
+
     """
     server = make_server_certificate(folder, hosts, valid)
     keys = [make_node_key(folder, f"node-{number}") for number in range(nodes)]
@@ -92,7 +97,7 @@ def make_certificates(
 def make_server_certificate(
     folder: Path, hosts: Sequence[str], valid: datetime.timedelta = MONTH
 ) -> ServerCertificate:
-    """Make a certificate for a server that is reached under ``hosts``, and its authority."""
+    """Make a certificate, with its authority, for a server that is reached under ``hosts``."""
     if not hosts:
         raise SettingsError("Say under which names or addresses nodes reach the server.")
     every = dict.fromkeys([*hosts, LOOPBACK])
@@ -107,7 +112,7 @@ def make_server_certificate(
 
 
 def make_node_key(folder: Path, name: str = "node") -> NodeKey:
-    """Make the key by which a server knows a node, as ``ssh-keygen -t ecdsa`` would."""
+    """Make the key by which a server recognises a node, as ``ssh-keygen -t ecdsa`` would."""
     key = _new_key()
     files = NodeKey(folder / f"{name}.key", folder / f"{name}.key.pub")
     _write(files.key, _private(key, PrivateFormat.OpenSSH), secret=True)
@@ -139,12 +144,12 @@ def _certificate(
     valid: datetime.timedelta,
     *more: x509.ExtensionType,
 ) -> bytes:
-    """Return a certificate signed by the authority; the clocks of others may be behind."""
+    """Return a certificate signed by the authority, valid from yesterday in case clocks differ."""
     now = datetime.datetime.now(datetime.UTC)
     public, signs = key.public_key(), subject == AUTHORITY
     issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.public_key())
     usage = dict.fromkeys(NOT_FOR, False) | {"key_cert_sign": signs, "crl_sign": signs}
-    begun = (
+    builder = (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(AUTHORITY)
@@ -156,8 +161,8 @@ def _certificate(
         .add_extension(x509.KeyUsage(digital_signature=True, **usage), critical=True)
     )
     for each in (x509.SubjectKeyIdentifier.from_public_key(public), issuer, *more):
-        begun = begun.add_extension(each, critical=False)
-    return begun.sign(authority, hashes.SHA384()).public_bytes(Encoding.PEM)
+        builder = builder.add_extension(each, critical=False)
+    return builder.sign(authority, hashes.SHA384()).public_bytes(Encoding.PEM)
 
 
 def _private(key: ec.EllipticCurvePrivateKey, form: PrivateFormat) -> bytes:
@@ -165,7 +170,7 @@ def _private(key: ec.EllipticCurvePrivateKey, form: PrivateFormat) -> bytes:
 
 
 def _write(path: Path, content: bytes, *, secret: bool = False) -> None:
-    """Write a new file; a key that is in use is never replaced."""
+    """Write a new file; an existing key is never replaced."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if secret else 0o644)
@@ -173,7 +178,7 @@ def _write(path: Path, content: bytes, *, secret: bool = False) -> None:
             file.write(content)
     except FileExistsError:
         raise SettingsError(
-            f"'{path}' is there already and may be in use: name another folder, or remove it first."
+            f"'{path}' exists already and may be in use: name another folder, or remove it first."
         ) from None
     except OSError as error:
         raise DiskError.of(path, error.strerror) from None
@@ -186,18 +191,18 @@ def _days(text: str) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Make files by ``python -m flexcfl.flower.certificates server FOLDER HOST...`` or ``node``."""
+    """Make the certificate of a server (``server FOLDER HOST...``) or a key (``node FOLDER``)."""
     parser = argparse.ArgumentParser(
         prog="python -m flexcfl.flower.certificates", description=main.__doc__
     )
     what = parser.add_subparsers(dest="what", required=True)
-    server = what.add_parser("server", help="a certificate, and the authority that vouches for it")
-    server.add_argument("folder", type=Path)
+    server = what.add_parser("server", help="make a certificate and the authority that signs it")
+    server.add_argument("folder", type=Path, help="the folder for the files")
     server.add_argument("hosts", nargs="+", metavar="HOST", help="a name or address of the server")
     server.add_argument("--days", type=_days, default=365, help="how long it is valid")
-    node = what.add_parser("node", help="a key by which the server knows a node")
-    node.add_argument("folder", type=Path)
-    node.add_argument("--name", default="node", help="what its files are called")
+    node = what.add_parser("node", help="make a key by which the server recognises a node")
+    node.add_argument("folder", type=Path, help="the folder for the files")
+    node.add_argument("--name", default="node", help="the name of its files")
     given = parser.parse_args(arguments)
     try:
         if given.what == "server":

@@ -1,4 +1,4 @@
-"""Messages to nodes and their answers over Flower's ``Grid``, within a time limit."""
+"""Messages to nodes over Flower's ``Grid``, and their answers within a time limit."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -13,14 +13,14 @@ from flexcfl.flower.messages import LONGEST, MalformedError
 __all__ = ["Answer", "MessageChannel", "message_bytes"]
 
 PAUSE = 0.2  # seconds between two looks for answers
-AFTERWARDS = 5.0  # seconds that a message is valid beyond the limit, so that it is not cut short
+AFTERWARDS = 5.0  # seconds for which a message stays valid after the limit
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What came of a message to a node: its content, or why there is none.
+    """The answer of a node to a message: its content, or the problem if there is none.
 
-    ``down_bytes`` and ``up_bytes`` are the sizes of the whole messages, there and back.
+    ``down_bytes`` and ``up_bytes`` are the sizes of the whole messages to the node and back.
     """
 
     node: int
@@ -31,7 +31,7 @@ class Answer:
     up_bytes: int = 0
 
     def checked_content(self) -> RecordDict:
-        """Return the content, or raise ``MalformedError`` with the reason where there is none."""
+        """Return the content, or raise ``MalformedError`` with the problem if there is none."""
         if self.content is None:
             raise MalformedError(self.problem)
         return self.content
@@ -39,20 +39,20 @@ class Answer:
 
 @dataclass(frozen=True, eq=False)
 class MessageChannel:
-    """Sends messages over a grid; ``clock`` and ``sleep`` are those of the machine."""
+    """Sends messages to the nodes of a grid, and collects their answers."""
 
     grid: Grid
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
 
     def nodes(self) -> list[int]:
-        """Return the nodes that the grid has now."""
+        """Return the nodes that are connected now."""
         return sorted(self.grid.get_node_ids())
 
     def send(
         self, kind: str, contents: Mapping[int, RecordDict], number: int, limit: float
     ) -> dict[str, int]:
-        """Send each node its content, and return by message which node is to answer."""
+        """Send each node its content, and return the node of each message."""
         return self._pushed(self._messages(kind, contents, number, limit))
 
     def _messages(
@@ -65,13 +65,13 @@ class MessageChannel:
 
     def _pushed(self, messages: list[Message]) -> dict[str, int]:
         sent = self.grid.push_messages(messages) if messages else []
-        pairs = zip(sent, messages, strict=False)  # a grid that takes nothing returns nothing
+        pairs = zip(sent, messages, strict=False)  # a grid that takes no message returns nothing
         return {name: message.metadata.dst_node_id for name, message in pairs if name}
 
     def collect(self, due: dict[str, int]) -> Iterator[Answer]:
-        """Yield the answers that are there by now, and take them off what is ``due``."""
+        """Yield the answers that have come in, and remove their messages from ``due``."""
         for message in self.grid.pull_messages(list(due)) if due else ():
-            # Errors that the SuperLink makes up come from itself, so the sender says nothing.
+            # The SuperLink sends errors in its own name, so the sender does not name the node.
             node = due.pop(message.metadata.reply_to_message_id, None)
             if node is None:
                 continue
@@ -83,7 +83,7 @@ class MessageChannel:
     def exchange(
         self, kind: str, contents: Mapping[int, RecordDict], number: int, limit: float
     ) -> Iterator[Answer]:
-        """Yield an answer for each node as it comes in; one that does not come in time is late."""
+        """Yield the answer of each node as it comes in; those that miss the limit are late."""
         messages = self._messages(kind, contents, number, limit)
         sizes = {each.metadata.dst_node_id: message_bytes(each) for each in messages}
         due, end = self._pushed(messages), self.clock() + limit
@@ -101,5 +101,5 @@ class MessageChannel:
 
 
 def message_bytes(message: Message) -> int:
-    """Return the bytes of a message as it is handed over: of all objects of which it is made."""
+    """Return the size of a message in bytes, with all objects that it consists of."""
     return sum(len(each.deflate()) for each in get_all_nested_objects(message).values())

@@ -84,7 +84,7 @@ def _carry_out(
 ) -> Any:
     # Only the server checks for divergence, because it sees all clients.
     world = simulation(clients.prepared, clients.secret, computes=order.computes)
-    recalled = memory.recalled()
+    recalled = memory.load()
     if recalled is not None:
         world.recall(recalled)
     if order.computes:
@@ -95,7 +95,7 @@ def _carry_out(
         _protect_own_data(world, clients, memory)
     reply = executor(order)
     if not order.measures:  # a measurement changes nothing
-        memory.keep(world.memory())
+        memory.save(world.memory())
     return reply
 
 

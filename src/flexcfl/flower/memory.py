@@ -1,8 +1,8 @@
 """What the clients of a node remember between messages, each of which is a new process.
 
-Kept in a folder of the node, written whole or not at all. A server that starts again after a crash
-has gone back to its last checkpoint: its session is another, and so do the clients go back, to what
-they knew in rounds that still count.
+The memory is in a folder of the node, and every write is atomic. A server that restarts after a
+crash begins a new session at its last checkpoint. The clients then go back as well, to what they
+knew in the rounds that still count.
 """
 
 import os
@@ -31,17 +31,22 @@ from flexcfl.simulation import Memory
 
 __all__ = ["NodeMemory"]
 
-KEPT = 16  # of what was remembered, enough to go back over several rounds of a few orders each
-RUNS = 20  # whose memory is kept, for a run may go on after others; those last used the longest
+KEPT = 16  # states that are kept, enough to go back several rounds with a few orders each
+RUNS = 20  # runs whose memory is kept, those used last: a run may be resumed after others
 
 
 @dataclass(eq=False)
 class NodeMemory:
-    """The memory of one node's clients in one run; ``recalled`` is the one to go on with.
+    """The memory of one node's clients in one run.
 
-    ``folder`` is for these clients in the folder of the run, beside which are those of other runs.
-    ``total`` is how many clients the federation has. ``remark`` is told of memory that is lost.
-    ``released`` is how many updates ever left each client, whatever the server has gone back to.
+    Attributes:
+        folder: The folder for these clients, inside the folder of the run.
+        heading: The heading of the order.
+        total: The number of clients in the federation.
+        remark: Called with a sentence if memory is lost.
+        released: How many updates each client ever released. It does not decrease when the server
+            goes back to an earlier round.
+
     """
 
     folder: Path
@@ -56,7 +61,7 @@ class NodeMemory:
         self._store = Store(self.folder, KEPT)
 
     def check(self) -> None:
-        """Raise ``DiskError`` if nothing can be remembered here."""
+        """Raise ``DiskError`` if the folder cannot be written."""
         root = self.folder.parents[1]
         with as_disk_error(root):
             root.mkdir(parents=True, exist_ok=True)
@@ -64,7 +69,7 @@ class NodeMemory:
             raise DiskError.of(root, "Permission denied")
 
     def locked(self) -> AbstractContextManager[None]:
-        """Hold the memory for one order, or raise an error if an earlier one is still under way."""
+        """Lock the memory for one order, or raise an error if an earlier order still runs."""
         run = self.folder.parent
         with as_disk_error(self.folder):
             new = not run.is_dir()
@@ -73,37 +78,37 @@ class NodeMemory:
             _forget(run)
         return locked(self.folder)
 
-    def recalled(self) -> Memory | None:
-        """Return what was known when the order was given; None where all of it is lost, or new."""
+    def load(self) -> Memory | None:
+        """Return the memory from before this order, or None if there is none."""
         with as_disk_error(self.folder):
             for found in self._store.found():
                 memory = self._memory(found)
                 if memory is None:
                     continue
-                if self.released is None:  # of the newest, for it is never taken back
+                if self.released is None:  # the newest count, because it never decreases
                     self.released = memory.released
-                assert isinstance(found, FoundCheckpoint)  # of which the memory is
+                assert isinstance(found, FoundCheckpoint)  # it has a memory
                 if self._is_past(found):
                     self._found = found
                     self._store.continue_from(found)
                     return memory
         return None
 
-    def keep(self, memory: Memory) -> None:
-        """Write down what is known now."""
+    def save(self, memory: Memory) -> None:
+        """Write the memory after this order."""
         arrays: list[NDArray[Any]] = []
         content = {
             "session": self.heading.session,
             "round": self.heading.round,
             "memory": flattened(memory, arrays),
         }
-        # By its own number and not by the round, in which several orders may change what is known.
+        # Counted separately from rounds, because several orders of a round may change the memory.
         number = 1 if self._found is None else self._found.checkpoint.round + 1
         with as_disk_error(self.folder):
             self._store.save(Checkpoint(number, content, arrays))
 
     def _memory(self, found: FoundCheckpoint | str) -> Memory | None:
-        """Return what was remembered, or None, with a remark, where that is of no use."""
+        """Return the memory in a checkpoint, or remark that it is of no use and return None."""
         if isinstance(found, str):
             self._lost(found)
             return None
@@ -122,7 +127,7 @@ class NodeMemory:
         self.remark(f"{sentence}; clients continue with what they knew before, or are placed again")
 
     def _is_past(self, found: FoundCheckpoint) -> bool:
-        """Whether something was known before this order: in its session, or in one that counts."""
+        """Return whether a state is from before this order, in a session that counts."""
         content, heading = found.checkpoint.content, self.heading
         number, session = content["round"], content["session"]
         if type(number) is not int or not isinstance(session, str):
@@ -145,8 +150,8 @@ def _check_size(memory: Memory, total: int) -> None:
 
 
 def _forget(newest: Path) -> None:
-    """Remove what was remembered of the runs that were not used for longest."""
-    with suppress(OSError):  # another node forgets them, too, or nobody may
+    """Remove the memory of all but the runs that were used last."""
+    with suppress(OSError):  # another node removes them too, or the folder is read-only
         others = [
             each
             for each in newest.parent.iterdir()

@@ -1,4 +1,4 @@
-"""The clients of a run on a network: orders become messages to nodes, and answers one reply."""
+"""The clients of a run on a network: an order becomes messages to nodes, their answers a reply."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -27,18 +27,23 @@ __all__ = ["FlowerNetwork", "ServerMemory"]
 
 ReplyT = TypeVar("ReplyT")
 
-PAUSE = 1.0  # seconds between two looks for nodes while there is none
-LOST = 8  # updates that a client may have released in rounds that a crashed server has forgotten
+PAUSE = 1.0  # seconds between two looks for nodes while none is connected
+LOST = 8  # updates that a client may have released in rounds that a crashed server lost
 
 
 @dataclass(frozen=True, eq=False)
 class ServerMemory:
-    """What the server knows between two rounds beside the algorithm's state.
+    """What the server remembers between two rounds, apart from the algorithm's state.
 
-    ``run`` is the name by which nodes know the run, ``sessions`` those of the processes that held
-    it, this one being the last, and ``until`` the round up to which each of them counts.
-    ``arrival`` is the round in which each client arrived, ``released`` how many updates left each
-    at most, and ``diverged`` counts the cohorts in a row all of whose training did.
+    Attributes:
+        number: The number of the last round.
+        run: The name by which nodes know the run.
+        sessions: The names of the processes that held the run, this one last.
+        until: The last round that counts, for each of the sessions.
+        arrival: The round in which each client arrived.
+        released: The largest number of updates that each client may have released.
+        diverged: How many cohorts in a row have diverged completely.
+
     """
 
     number: int
@@ -52,10 +57,18 @@ class ServerMemory:
 
 @dataclass(eq=False)
 class FlowerNetwork:
-    """A federation whose clients are on nodes: ``at(round)`` fulfils the orders of that round.
+    """A federation whose clients are on nodes; ``at(round)`` executes the orders of that round.
 
-    ``privacy_guard`` is that of the clients, where they have any: a client that has spent its
-    budget releases nothing.
+    Attributes:
+        discovery: Finds the nodes and the clients that they host.
+        roster: The clients, and the node of each of them.
+        heading: The heading of the orders.
+        settings: The ``[network]`` settings.
+        privacy_guard: The guard of the clients, if they have one. A client that has spent its
+            privacy budget releases nothing.
+        divergence: Ends a run whose training diverges.
+        released: How many updates each client may have released.
+
     """
 
     discovery: NodeDiscovery
@@ -70,9 +83,13 @@ class FlowerNetwork:
         self.released = np.zeros(len(self.roster.planned), dtype=np.int64)
 
     def at(self, number: int) -> Executor:
-        """Return the executor of round ``number``, with the nodes that are there by now.
+        """Return the executor of round ``number``, with the nodes that are connected now.
 
-        A round in which there is none at all does not begin.
+        It waits if there is none.
+
+        Raises:
+            TrainingError: If no node connects within ``settings.patience``.
+
         """
         self.heading = replace(self.heading, round=number)
         self._look_round(number)
@@ -96,21 +113,21 @@ class FlowerNetwork:
             if channel.clock() >= end:
                 raise TrainingError(
                     f"There was no node for {patience:g} s before round {number}: start them "
-                    "again, then go on with the run (resume)."
+                    "again, then resume the run."
                 )
             channel.sleep(PAUSE)
             self._look_round(number)
 
     def shifted(self, number: int) -> None:
-        """Do nothing: only clients see whether their data have changed."""
+        """Do nothing: only the clients can see that their data have changed."""
 
     @property
     def releases(self) -> int:
-        """How many updates left the client of which most did."""
+        """Largest number of updates that any one client may have released."""
         return int(self.released.max(initial=0))
 
     def memory(self) -> ServerMemory:
-        """Return all that is known after a round, which does not change with the network."""
+        """Return what the server remembers after a round."""
         heading = self.heading
         counted = {**heading.lineage, heading.session: heading.round}
         return ServerMemory(
@@ -122,26 +139,26 @@ class FlowerNetwork:
         )
 
     def recall(self, memory: ServerMemory) -> None:
-        """Be as after the round of which this was remembered."""
+        """Restore the state after the round of this memory."""
         lineage = dict(zip(memory.sessions, memory.until.tolist(), strict=True))
         self.heading = replace(self.heading, round=memory.number, run=memory.run, lineage=lineage)
         self.roster.recall(memory.arrival, memory.number)
         self.released = memory.released.copy()
-        if self.settings.own_files:  # their clients never take back what they have counted
+        if self.settings.own_files:  # clients keep counting updates of rounds that the server lost
             self.released += LOST
         self.divergence = Divergence(memory.diverged)
 
 
 @dataclass(eq=False)
 class _Round:
-    """The nodes of one round; ``absent`` are those that did not answer in it."""
+    """Executes the orders of one round; ``absent`` are the nodes that did not answer in it."""
 
     network: FlowerNetwork
     number: int
     absent: set[int] = field(default_factory=set)
 
     def __call__(self, order: Order[ReplyT]) -> ReplyT:
-        """Have an order fulfilled, and return what came in as it was received."""
+        """Send an order to the nodes, and return their replies as received."""
         asked, updates = self._divided(order), self.network.heading.updates
         self._count(order, asked.values())
         replies: list[NodeReply] = []
@@ -177,7 +194,7 @@ class _Round:
         return network.discovery.channel.exchange(message, contents, self.number, limit)
 
     def _reply(self, share: Share, answer: Answer) -> NodeReply | None:
-        """Return the reply of a node, or None, with a remark, where it cannot be used."""
+        """Return the reply of a node, or remark that it cannot be used and return None."""
         order = share.order
         try:
             return translated(share, read_reply(order, answer.checked_content()), self.number)
@@ -189,7 +206,7 @@ class _Round:
             return None
 
     def _count(self, order: Order[Any], asked: Iterable[Share]) -> None:
-        """Count the updates that may leave clients, whether they arrive or not."""
+        """Count the updates that clients may release, whether they arrive or not."""
         privacy_guard, released = self.network.privacy_guard, self.network.released
         if privacy_guard is None or not order.trains:
             return

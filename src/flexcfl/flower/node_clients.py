@@ -1,4 +1,4 @@
-"""A node's clients: which they are, what data they have, and where their memory is kept."""
+"""The clients of a node: their numbers, their data, and the folder of their memory."""
 
 import secrets
 import zlib
@@ -26,20 +26,26 @@ from flexcfl.settings import validated
 
 __all__ = ["NodeClients", "NodeSettings", "clients_of"]
 
-HomePath = Annotated[Path, AfterValidator(Path.expanduser)]  # quotes keep a shell from doing it
+HomePath = Annotated[Path, AfterValidator(Path.expanduser)]  # a shell does not expand ~ in quotes
 
 
 @settings(frozen=True, config=ConfigDict(extra="forbid"))
 class NodeSettings:
     """The settings with which a node is started (``flower-supernode --node-config``).
 
-    ``clients`` are the numbers of those it hosts, such as ``0-249`` or ``7``; ``partition_id`` and
-    ``num_partitions`` may stand for them. Their own data are in ``files``, an ``.npz`` file or a
-    folder. Without these, ``data`` is the folder in which the files of a known dataset are looked
-    for first, and the dataset itself where that is ``leaf`` or ``npz``: a server names no path
-    here. What clients remember is kept in the folder ``memory``. ``device`` is where to compute,
-    and ``code`` every ``package.module:name``, with commas between, that a server may have this
-    node import.
+    Attributes:
+        clients: The numbers of the clients that the node hosts, such as ``0-249`` or ``7``.
+        partition_id: Without ``clients``: the number of this node's part of all clients, from 0.
+        num_partitions: The number of equal parts into which all clients are split.
+        files: The clients' own data: an ``.npz`` file or a folder.
+        data: Without ``files``: the folder that is searched first for the files of a dataset. For
+            the datasets ``leaf`` and ``npz`` it is the dataset itself, because a server cannot
+            name a path on a node.
+        memory: The folder for what clients remember.
+        device: The device to compute on.
+        code: Each ``package.module:name`` that a server may make this node import, separated by
+            commas.
+
     """
 
     clients: str | int | None = None
@@ -53,12 +59,12 @@ class NodeSettings:
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> "NodeSettings":
-        """Return the settings of a node; their names may have hyphens, as Flower's have."""
+        """Return the settings of a node; their names may have hyphens, like those of Flower."""
         plain = {name.replace("-", "_"): value for name, value in config.items()}
         return validated(cls, plain, "--node-config")
 
     def hosted(self, total: int) -> Ids:
-        """Return the numbers of the clients that the node hosts, of so many."""
+        """Return the numbers of the clients that the node hosts, out of ``total``."""
         if self.clients is not None:
             return _numbered(str(self.clients), total)
         if self.partition_id is None or self.num_partitions is None:
@@ -90,9 +96,15 @@ def _numbered(text: str, total: int) -> Ids:
 
 @dataclass(frozen=True, eq=False)
 class NodeClients:
-    """The clients of a node in a run; ``secret`` is what the noise of their privacy comes from.
+    """The clients of a node in a run.
 
-    ``own`` says whether the data are files of their own, which may change at any time.
+    Attributes:
+        prepared: The prepared run.
+        numbers: The numbers of the clients.
+        own: Whether the clients have their own files, which may change at any time.
+        secret: The seed of the noise that protects their privacy.
+        memory: The folder for what they remember.
+
     """
 
     prepared: Prepared
@@ -103,7 +115,7 @@ class NodeClients:
 
     @property
     def info(self) -> NodeInfo:
-        """What the server needs to know of the node."""
+        """The description of the node for the server."""
         federation = self.prepared.federation
         return NodeInfo(
             self.numbers, federation.clients, federation.x.shape[1:], federation.classes
@@ -113,11 +125,11 @@ class NodeClients:
 def clients_of(heading: OrderHeading, node: NodeSettings) -> NodeClients:
     """Return the clients of a node in the run of a heading.
 
-    In a trial noise comes from the run's seed, as in simulation. Over files of their own nobody may
-    know it, even with access to all that the node keeps: its seed is drawn anew for every message.
+    In a trial the noise comes from the run's seed, as in simulation. For clients with their own
+    files its seed is drawn anew for every message and stored nowhere, so that nobody can know it.
     """
     tables = toml.parsed(heading.experiment.encode(), "of the server")
-    _check_code(tables, node)  # before anything that it names is looked for
+    _check_code(tables, node)  # before anything is imported
     layers = [SettingsLayer("server", tables)]
     stand_in = stand_in_objects(layers)
     experiment = _agreed(resolve(layers, stand_in).experiment, node)
@@ -153,7 +165,7 @@ def _agreed(experiment: Experiment, node: NodeSettings) -> Experiment:
         )
     if not own and node.files is not None:
         raise SettingsError(
-            f"This node has files of its own, and the experiment is a trial on "
+            f"This node has its own files, and the experiment is a trial on "
             f"'{experiment.data.name}', without [network] clients, shape and classes: leave "
             "--node-config files out, or take part in another experiment."
         )
@@ -162,7 +174,7 @@ def _agreed(experiment: Experiment, node: NodeSettings) -> Experiment:
 
 
 def _here(data: DataSettings, node: NodeSettings) -> DataSettings:
-    """Return a dataset, with the folder of the node where the dataset needs one."""
+    """Return a dataset, with the node's folder if the dataset needs one."""
     if "folder" not in {each.name for each in fields(data.options)}:
         return data
     if node.data is None:
@@ -176,6 +188,6 @@ def _here(data: DataSettings, node: NodeSettings) -> DataSettings:
 
 def _filled(stand_in: UserObjects, node: NodeSettings) -> UserObjects:
     like = stand_in.federation
-    assert like is not None  # where there are files
-    assert node.files is not None  # which has been looked at
+    assert like is not None  # the experiment is on the nodes' own files
+    assert node.files is not None  # checked in ``_agreed``
     return UserObjects(own_federation(node.files, node.hosted(like.clients), like))

@@ -1,6 +1,6 @@
-"""Data of the nodes' own: what stands for them on the server, and how a node reads its files.
+"""The nodes' own data: a stand-in for the server, and how a node reads its files.
 
-The files are ``.npz``, IDX and LEAF, read without pickles.
+The files are ``.npz``, IDX or LEAF. They are read without pickles.
 """
 
 from collections.abc import Sequence
@@ -25,12 +25,12 @@ from flexcfl.trust.faults import Faults
 
 __all__ = ["check_not_simulated", "own_federation", "stand_in_objects"]
 
-IDX_PARTS = ("train", "t10k")  # in the names of the files of MNIST
+IDX_PARTS = ("train", "t10k")  # as in the file names of MNIST
 BRIGHTEST = np.float32(255)
 
 
 def stand_in_objects(layers: Sequence[SettingsLayer]) -> UserObjects:
-    """Return what stands for data of nodes' own, or nothing where they have a known dataset."""
+    """Return a stand-in for the nodes' own data, or no objects if they use a known dataset."""
     tables = merged(layers).tables
     network = validated(NetworkSettings, tables["network"], "[network]")
     if network.clients is None or network.shape is None or network.classes is None:
@@ -42,17 +42,17 @@ def stand_in_objects(layers: Sequence[SettingsLayer]) -> UserObjects:
 
 
 def check_not_simulated(experiment: Experiment) -> None:
-    """Refuse to simulate what happens to clients with data of their own."""
+    """Raise ``SettingsError`` if clients with their own data are to have simulated events."""
     if not experiment.network.own_files:
         return
-    made_up = {
+    simulated = {
         "[shift]": bool(experiment.shift),
         "[data] arrivals": bool(experiment.data.arrivals),
         "[faults]": experiment.faults != Faults(),
         "[attack]": experiment.attackers is not None,
     }
-    for name, given in made_up.items():
-        if given:
+    for name, used in simulated.items():
+        if used:
             raise SettingsError(
                 f"{name} is simulated, and the nodes of this experiment have their own data "
                 "([network] clients): leave it out."
@@ -60,9 +60,9 @@ def check_not_simulated(experiment: Experiment) -> None:
 
 
 def own_federation(path: Path, clients: Ids, like: Federation) -> Federation:
-    """Return ``like``, in which these clients have what is in a file, or in those of a folder.
+    """Return a federation like ``like``, with the data of these clients from a file or a folder.
 
-    So each client keeps its number, on which its random draws depend.
+    Each client keeps its number, because its random draws depend on it.
     """
     holdings = _read(path, clients, like.shape)
     if len(holdings) != len(clients):
@@ -75,7 +75,7 @@ def own_federation(path: Path, clients: Ids, like: Federation) -> Federation:
         if not len(y):
             raise DataError(f"{own.train.where} has no training example: a client needs one.")
     test = [_nothing(like) if own.test is None else _fitting(own.test, like) for own in holdings]
-    return _put_together(clients, train, test, like)
+    return _assembled(clients, train, test, like)
 
 
 def _read(path: Path, clients: Ids, shape: tuple[int, ...]) -> list[ClientData]:
@@ -85,7 +85,7 @@ def _read(path: Path, clients: Ids, shape: tuple[int, ...]) -> list[ClientData]:
         return [_read_npz(path)]
     if not path.is_dir():
         raise DataError(
-            f"There is no '{path}': let --node-config files name an .npz file, or a folder as "
+            f"There is no '{path}': set --node-config files to an .npz file, or to a folder as "
             "docs/nodes.md says."
         )
     if (path / "train").is_dir():
@@ -104,7 +104,7 @@ def _nothing(like: Federation) -> Pair:
     return np.empty((0, *like.shape), dtype=np.float32), np.empty(0, dtype=np.int64)
 
 
-def _put_together(
+def _assembled(
     clients: Ids, train: Sequence[Pair], test: Sequence[Pair], like: Federation
 ) -> Federation:
     blank = np.zeros((1, *like.shape), dtype=np.float32), np.zeros(1, dtype=np.int64)
@@ -122,7 +122,7 @@ def _put_together(
 
 
 def _lists(clients: Ids, sizes: Ids, first: int, total: int) -> IndexLists:
-    """Return lists of which some follow each other from ``first`` on, and all others are [0]."""
+    """Return lists of consecutive indices from ``first`` on for these clients, [0] for others."""
     number, mine = np.ones(total, dtype=np.int64), np.zeros(total, dtype=np.bool_)
     number[clients], mine[clients] = sizes, True
     indices = np.zeros(number.sum(), dtype=np.int64)
@@ -131,7 +131,7 @@ def _lists(clients: Ids, sizes: Ids, first: int, total: int) -> IndexLists:
 
 
 def _read_npz(path: Path) -> ClientData:
-    """Read one client: ``x_train`` and ``y_train``, and perhaps ``x_test`` and ``y_test``."""
+    """Read one client: ``x_train`` and ``y_train``, and optionally ``x_test`` and ``y_test``."""
     if not is_file(path):
         raise DataError(
             f"There is no file '{path}': put the data of that client there, or correct "
@@ -141,12 +141,12 @@ def _read_npz(path: Path) -> ClientData:
 
 
 def _is_idx(folder: Path) -> bool:
-    """Tell whether a folder holds files of the names that MNIST's have."""
+    """Return whether a folder holds files with the names of MNIST's."""
     return any(_idx_path(folder, f"{part}-images-idx3") is not None for part in IDX_PARTS)
 
 
 def _idx_part(folder: Path, part: str) -> RawExamples:
-    """Read images and labels; the bytes of images become numbers from 0 to 1."""
+    """Read images and labels, and scale the bytes of the images to numbers from 0 to 1."""
     names = f"{part}-images-idx3", f"{part}-labels-idx1"
     images, labels = (_idx_path(folder, name) for name in names)
     if images is None or labels is None:
@@ -164,7 +164,7 @@ def _idx_path(folder: Path, name: str) -> Path | None:
 
 
 def _read_leaf(folder: Path, shape: tuple[int, ...]) -> list[ClientData]:
-    """Read the users of a LEAF folder, in their order; flat examples are given their shape."""
+    """Read the users of a LEAF folder in their order, and give flat examples their shape."""
     federation = from_leaf(folder, shape)
 
     def part(name: str, rows: NDArray[np.int64]) -> RawExamples:

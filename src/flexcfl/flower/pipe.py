@@ -1,7 +1,7 @@
-"""What a ``ServerApp`` reports to the command that started it, beside the run's folder.
+"""A pipe through which a ``ServerApp`` reports to the command that started it.
 
-The command makes a named pipe and puts its path into the environment. What comes through it are
-lines of JSON, each a pair of an event and a text.
+The command makes a named pipe and puts its path into the environment. Each line in the pipe is
+JSON: a pair of an event and a text.
 """
 
 import json
@@ -23,21 +23,21 @@ PIECE = 2**16
 
 
 class Event(StrEnum):
-    """What is reported of a ``ServerApp``; each event comes with a text."""
+    """What a ``ServerApp`` reports; each event comes with a text."""
 
-    PID = "pid"  # the number of its process
-    BEGUN = "begun"  # after how many rounds the run begins
-    REMARK = "remark"  # what a person should know
+    PID = "pid"  # the id of its process
+    BEGUN = "begun"  # the number of rounds that were done before
+    REMARK = "remark"  # a sentence for the user
     DONE = "done"
-    MISTAKE = "mistake"  # the sentence of the error that ended the run
-    GONE = "gone"  # only read: the other end has ended, however it did
+    MISTAKE = "mistake"  # the message of the error that ended the run
+    GONE = "gone"  # only read: the other end is closed, for whatever reason
 
 
 @contextmanager
 def reporting(environment: Mapping[str, str] = os.environ) -> Iterator[list[Callback]]:
-    """Report how the block ends, and hand out the callbacks of the run in it.
+    """Report how the block ends, and yield the callbacks of the run in it.
 
-    Where no command reads, nothing is reported.
+    Nothing is reported if ``environment`` names no pipe.
     """
     _shorten_errors_in_log()
     path = environment.get(VARIABLE)
@@ -57,7 +57,7 @@ def reporting(environment: Mapping[str, str] = os.environ) -> Iterator[list[Call
 
 
 class _Writer(TextIOBase):
-    """Writes into a pipe; as a file, it takes remarks."""
+    """Writes events into a pipe; what is written to it as a file becomes remarks."""
 
     def __init__(self, pipe: FileIO) -> None:
         self._pipe = pipe
@@ -82,7 +82,7 @@ class _BeginReporter(Callback):
 
 
 class PipeReader:
-    """The command's end of a new pipe at ``path``, for one ``ServerApp`` at a time."""
+    """The reading end of a new pipe at ``path``, for one ``ServerApp`` at a time."""
 
     def __init__(self, path: Path) -> None:
         os.mkfifo(path)
@@ -94,11 +94,11 @@ class PipeReader:
         self._rest, self._connected = b"", False
 
     def read(self) -> Iterator[tuple[Event, str]]:
-        """Yield the event and the text of what has come since the last call."""
+        """Yield the events since the last call, each with its text."""
         while True:
             try:
                 text = os.read(self._pipe, PIECE)
-            except BlockingIOError:  # the other end is there, and silent
+            except BlockingIOError:  # the other end is open, but silent
                 return
             if not text:
                 break
@@ -112,19 +112,19 @@ class PipeReader:
             yield Event.GONE, ""
 
     def reset(self) -> None:
-        """Forget the process at the other end, and what it has written."""
+        """Drop the connection to the process at the other end, with what it has written."""
         self.close()
         self._open()
 
     def close(self) -> None:
-        """Read no more."""
+        """Close the pipe."""
         os.close(self._pipe)
 
 
 def _shorten_errors_in_log() -> None:
-    """Let Flower's log show a person's mistake by its sentence, without a traceback."""
+    """Let Flower's log show our errors as one sentence, without a traceback."""
     logger = logging.getLogger("flwr")
-    if _without_traceback not in logger.filters:  # for good: Flower logs the error after the block
+    if _without_traceback not in logger.filters:  # it stays: Flower logs the error after the block
         logger.addFilter(_without_traceback)
 
 

@@ -1,4 +1,4 @@
-"""The ``ServerApp``: the runner's own loop, with its clients on the nodes of a grid."""
+"""The ``ServerApp``: the loop of the runner, with clients on the nodes of a Flower grid."""
 
 import secrets
 import shlex
@@ -50,17 +50,31 @@ def _main(grid: Grid, context: Context) -> None:
 def serve(
     grid: Grid, config: Mapping[str, Any], console: Console, callbacks: Iterable[Callback] = ()
 ) -> Run:
-    """Hold the run that a configuration of the app describes, and show it on a console.
+    """Run the experiment that the app's configuration describes, and show it on a console.
 
-    ``experiment`` is TOML, or the name of such a file on this machine, ``set`` assignments such as
-    ``run.rounds=5 local.rate=0.1``, ``out`` the folder of the run, ``resume`` whether to go on with
-    the one in it, and ``track`` names of trackers with commas between them.
+    The configuration (``flwr run --run-config``) has these settings:
+
+    - ``experiment``: TOML, or the path of a TOML file on this machine;
+    - ``set``: assignments such as ``run.rounds=5 local.rate=0.1``;
+    - ``out``: the folder of the run;
+    - ``resume``: whether to resume the run in that folder;
+    - ``track``: the names of trackers, separated by commas.
+
+    Args:
+        grid: The Flower grid whose nodes host the clients.
+        config: The configuration of the app.
+        console: The console that shows the run.
+        callbacks: Called with each round.
+
+    Returns:
+        The finished run.
+
     """
     hosting, out = FlowerHosting(grid, remark), str(config.get("out", ""))
     callbacks = [*callbacks, *trackers([str(config.get("track", ""))])]
     if config.get("resume"):
         if not out:
-            raise SettingsError("There is nothing to go on with: name the folder of a run as out.")
+            raise SettingsError("There is no run to resume: name the folder of a run as out.")
         own = stand_in_objects([SettingsLayer("file", toml.read(Path(out) / EXPERIMENT))])
         return conduct.resume(Path(out), console, own=own, hosting=hosting, callbacks=callbacks)
     file, layers = _named(str(config.get("experiment", "")))
@@ -80,7 +94,7 @@ def serve(
 
 
 def _named(text: str) -> tuple[Path | None, list[SettingsLayer]]:
-    """Return the settings in a text of TOML, or in a file of that name, with the name."""
+    """Return the settings in TOML, or those in a TOML file with the path of that file."""
     if not text:
         return None, []
     if "\n" in text or ("=" in text and not Path(text).is_file()):
@@ -90,7 +104,13 @@ def _named(text: str) -> tuple[Path | None, list[SettingsLayer]]:
 
 @dataclass(eq=False)
 class FlowerHosting:
-    """Clients on the nodes of a grid; ``remark`` is given what a person should know."""
+    """Hosts the clients of a run on the nodes of a grid.
+
+    Attributes:
+        grid: The Flower grid.
+        remark: Called with each sentence that the user should read.
+
+    """
 
     grid: Grid
     remark: Callable[[str], None]
@@ -104,13 +124,13 @@ class FlowerHosting:
         self._discovery = NodeDiscovery(MessageChannel(self.grid), self.remark)
 
     def prepare(self, experiment: Experiment, own: UserObjects) -> Prepared:
-        """Wait for the nodes, and build a model and an algorithm that fit what they have."""
+        """Wait for the nodes, and build a model and an algorithm that fit their data."""
         check_not_simulated(experiment)
         settings, discovery = experiment.network, self._discovery
         if settings.clients and settings.shape and settings.classes:
             discovery.shape = (settings.clients, settings.shape, settings.classes)
         found = discovery.wait(_heading(experiment), settings.nodes or 1, settings.patience)
-        assert discovery.shape is not None  # as at least one node is there
+        assert discovery.shape is not None  # at least one node has answered
         federation = placeholder_federation(experiment.data.name, *discovery.shape)
         prepared = prepare(experiment, elsewhere=federation)
         run, planned = experiment.run, prepared.cohorts.arrival
@@ -124,7 +144,7 @@ class FlowerHosting:
     def world(self, prepared: Prepared) -> FlowerNetwork:
         """Return the clients on the nodes at the start of a run."""
         roster, experiment = prepared.cohorts, prepared.experiment
-        assert isinstance(roster, Roster)  # of ``prepare``
+        assert isinstance(roster, Roster)  # from ``prepare``
         privacy, clients = experiment.privacy, prepared.federation.clients
         private = privacy.level != "none"
         return FlowerNetwork(
@@ -136,16 +156,16 @@ class FlowerHosting:
         )
 
     def sizes(self, prepared: Prepared) -> str:
-        """Return how many nodes there are: what they have only they know."""
+        """Return the number of nodes; only the nodes know the sizes of their data."""
         return f"{self._nodes:,} node{'' if self._nodes == 1 else 's'}"
 
     def labels(self, prepared: Prepared) -> LabelSkew:
-        """Return nothing: which labels their clients have only the nodes know."""
+        """Return an unknown label skew: only the nodes know the labels of their clients."""
         return UNKNOWN
 
 
 def _heading(experiment: Experiment) -> OrderHeading:
-    """Return the heading of the orders of this process, in which every run has a new name."""
+    """Return the heading of this process's orders, with a new name for the run."""
     run = replace(experiment.run, data=None, device="cpu")
     text = toml.written(replace(experiment, run=run))
     return OrderHeading(

@@ -1,7 +1,7 @@
-"""An order divided among nodes, and their replies put together again.
+"""The shares of an order for the nodes, and one reply made of their replies.
 
-Nodes may send anything: what a node has no say in is marked, and the guards reject it. They also
-put the replies in the order in which clients were asked.
+Nodes may send anything. Entries that are not a node's to send are marked, and the guards reject
+them. The guards also sort the replies in the order of the clients.
 """
 
 from collections.abc import Sequence
@@ -21,10 +21,10 @@ NOBODY = -1
 
 @dataclass(frozen=True, eq=False)
 class Share:
-    """The part of an order that goes to one node.
+    """The share of an order that goes to one node, with only the models that its clients use.
 
-    Only those models are sent that its clients use: ``used`` are their numbers in the whole order,
-    and None where all are sent, or none.
+    ``used`` holds the numbers of these models in the whole order. It is None if all models are
+    sent, or none.
     """
 
     order: Any
@@ -32,7 +32,7 @@ class Share:
 
 
 def trimmed(order: Any) -> Share:
-    """Return an order with only those models that its clients use."""
+    """Return an order with only the models that its clients use."""
     given = getattr(order, "model_of", None)
     if not isinstance(given, np.ndarray):
         return Share(order)
@@ -44,13 +44,13 @@ def trimmed(order: Any) -> Share:
 
 
 def down_bytes(order: Order[Any]) -> int:
-    """Return the bytes of the arrays that go to a node."""
+    """Return the size of the arrays that go to a node, in bytes."""
     values = [getattr(order, each.name) for each in fields(order)]
     return sum(value.nbytes for value in values if isinstance(value, np.ndarray))
 
 
 def up_bytes(order: Order[Any], answering: int, updates: str) -> int:
-    """Return the bytes of the arrays that come back if so many clients, or rows, answer."""
+    """Return the size of the arrays that come back from ``answering`` clients, in bytes."""
     columns = vars(order.empty())
     if order.brings_updates:
         columns = {**columns, "updates": columns["updates"].astype(updates)}
@@ -58,7 +58,7 @@ def up_bytes(order: Order[Any], answering: int, updates: str) -> int:
 
 
 def translated(share: Share, reply: NodeReply, number: int) -> NodeReply:
-    """Return a reply to a share of round ``number`` in the terms of the whole order."""
+    """Return a reply to a share of round ``number``, with the numbers of the whole order."""
     columns = dict(reply.columns)
     clients = _integers(columns["clients"])
     columns["clients"] = np.where(np.isin(clients, share.order.clients), clients, NOBODY)
@@ -72,7 +72,7 @@ def translated(share: Share, reply: NodeReply, number: int) -> NodeReply:
 
 
 def merged_replies(order: Order[Any], replies: Sequence[NodeReply]) -> Received:
-    """Return the translated replies to an order as one, node after node."""
+    """Concatenate the translated replies to an order, node after node."""
     reply = order.empty()
     columns = {
         name: _joined([empty, *(each.columns[name] for each in replies)])
@@ -83,7 +83,7 @@ def merged_replies(order: Order[Any], replies: Sequence[NodeReply]) -> Received:
 
 
 def _joined(columns: Sequence[Any]) -> Any:
-    """Return all columns as one array, or as a list where they are not alike."""
+    """Return all columns as one array, or as a list if their types or shapes differ."""
     filled = [column for column in columns if len(column)] or columns[:1]
     alike = {
         (each.dtype, each.shape[1:]) if isinstance(each, np.ndarray) else None for each in filled
@@ -94,20 +94,20 @@ def _joined(columns: Sequence[Any]) -> Any:
 
 
 def _integers(column: Any) -> Ids:
-    """Return a column as whole numbers, ``NOBODY`` where it has something else."""
+    """Return a column of whole numbers, or all ``NOBODY`` if it holds anything else."""
     if isinstance(column, np.ndarray) and column.ndim == 1 and column.dtype == np.int64:
         return column
     return np.full(len(column), NOBODY, dtype=np.int64)
 
 
 def _looked_up(values: Ids, rows: Ids) -> Ids:
-    """Return values by their rows, ``NOBODY`` where there is none."""
+    """Return the value of each row, or ``NOBODY`` if there is none."""
     known = (rows >= 0) & (rows < len(values))
     return np.append(values, NOBODY)[np.where(known, rows, -1)]
 
 
 def _as_float32(updates: Any) -> Any:
-    """Return updates that were sent as float16 in the type that the server computes with."""
+    """Return updates that were sent as float16 in float32, with which the server computes."""
     if not isinstance(updates, np.ndarray):
         return [_as_float32(each) for each in updates]
     return updates.astype(np.float32) if updates.dtype == np.float16 else updates

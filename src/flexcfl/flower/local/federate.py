@@ -1,4 +1,4 @@
-"""``flexcfl federate``: a whole run whose clients are on SuperNodes of this machine."""
+"""``flexcfl federate``: a run whose clients are on SuperNodes of this machine."""
 
 import os
 import sys
@@ -40,12 +40,12 @@ from flexcfl.runner.tracking import trackers
 __all__ = ["federate", "forget", "is_local", "resume_local"]
 
 NODES = 2
-CLEAR = "\r\x1b[2K"  # the line on which a bar may stand
+CLEAR = "\r\x1b[2K"  # the line of the progress bar
 
 
 def federate(
     file: Path | None,
-    words: SettingsLayer,
+    overrides: SettingsLayer,
     console: Console,
     *,
     nodes: int | None = None,
@@ -54,14 +54,27 @@ def federate(
     tls: bool = False,
     track: Sequence[str] = (),
 ) -> Path:
-    """Check everything, then hold a run over nodes of this machine, and return its folder.
+    """Run an experiment over nodes of this machine.
 
-    The settings are those of a ``file`` and, above it, ``words``. ``track`` are the names of
-    trackers.
+    All checks come first, before any process starts.
+
+    Args:
+        file: The experiment's TOML file, or None for the defaults.
+        overrides: Settings that override those of the file.
+        console: The console that shows the run.
+        nodes: The number of nodes.
+        out: The folder of the run; by default a new one.
+        port: The port of the SuperLink; by default a free one.
+        tls: Whether to use TLS and node keys.
+        track: The names of trackers.
+
+    Returns:
+        The folder of the run.
+
     """
     _check_possible(port, track)
     layers = [SettingsLayer("given", {"network.nodes": NODES})]
-    layers += [SettingsLayer("file", toml.read(file)), words] if file else [words]
+    layers += [SettingsLayer("file", toml.read(file)), overrides] if file else [overrides]
     layers += [] if nodes is None else [SettingsLayer("given", {"network.nodes": nodes})]
     resolved = resolve([*layers, SettingsLayer("network", EVERY_ROUND)])
     if out is not None:
@@ -71,7 +84,7 @@ def federate(
         out, lifecycle.ROOT / lifecycle.run_name(resolved.experiment)
     )
     config = {"experiment": toml.written(resolved.experiment), "track": ",".join(track)}
-    _hold(path, config, prepared, console, made=made, port=port, tls=tls)
+    _execute(path, config, prepared, console, made=made, port=port, tls=tls)
     return path
 
 
@@ -82,23 +95,23 @@ def resume_local(
     layers: Sequence[SettingsLayer] = (),
     track: Sequence[str] = (),
 ) -> None:
-    """Go on with such a run; ``layers`` may say where the data are now."""
+    """Resume a run over nodes of this machine; ``layers`` may hold the new folder of the data."""
     _check_possible(None, track)
     file = path / EXPERIMENT
     experiment = resolve([SettingsLayer("file", toml.read(file)), *layers]).experiment
     if is_finished(path):
         raise SettingsError(f"The run in '{path}' is finished: there is nothing left to do.")
-    with locked(path):  # or raise that another process is at work in it
+    with locked(path):  # an error if another process is at work in it
         pass
-    # All settings are from the file, so none is shown with its source.
+    # All settings come from the file, so their sources are not shown.
     prepared = _prepared(Resolved(experiment, {}), file, console)
     config = {"resume": True, "track": ",".join(track)}
     tls = RunProgress(path).registration.exists()
-    _hold(path, config, prepared, console, tls=tls)
+    _execute(path, config, prepared, console, tls=tls)
 
 
 def is_local(path: Path) -> bool:
-    """Whether a folder is that of a run that was begun over nodes of this machine."""
+    """Return whether a folder holds a run over nodes of this machine."""
     file = path / EXPERIMENT
     if not (RunProgress(path).logs.is_dir() and file.is_file()):
         return False
@@ -106,12 +119,12 @@ def is_local(path: Path) -> bool:
 
 
 def forget(path: Path) -> None:
-    """Remove what nodes remember of a run that is finished."""
+    """Remove the nodes' memory of a finished run."""
     if is_local(path):
         RunProgress(path).forget()
 
 
-def _hold(
+def _execute(
     path: Path,
     config: Mapping[str, Any],
     prepared: Prepared,
@@ -121,18 +134,18 @@ def _hold(
     port: int | None = None,
     tls: bool = False,
 ) -> None:
-    """Hold a run, and show its rounds as they are written down.
+    """Execute a run, and show its rounds as they are written.
 
-    ``made`` are the folders that were made for a run that begins.
+    ``made`` lists the folders that were made for a new run.
     """
     experiment = prepared.experiment
     config, total = {**config, "out": str(path)}, experiment.run.rounds
     nodes, each = _nodes(experiment), _node_settings(experiment)
     plan = FederationPlan(path, config, nodes, each, port=port, tls=tls)
     what = f"Starting a SuperLink and {nodes} SuperNode{'' if nodes == 1 else 's'}"
-    if not console.is_terminal:  # where nothing turns while they start
+    if not console.is_terminal:  # it has no spinner
         tell(what, console)
-    with _going_on(path, console, made), LocalFederation(plan, _remark) as federation:
+    with _say_how_to_resume(path, console, made), LocalFederation(plan, _remark) as federation:
         with loading(console, what):
             before = federation.begin()
         if config.get("resume"):
@@ -147,7 +160,7 @@ def _hold(
 
 @dataclass(frozen=True)
 class _Followed:
-    """A round that another process has written down."""
+    """A round that another process has written."""
 
     figures: RoundFigures
     cohorts: Attendance
@@ -162,41 +175,41 @@ def _nodes(experiment: Experiment) -> int:
 
 
 def _node_settings(experiment: Experiment) -> dict[str, Any]:
-    """Return the settings of every node for its machine."""
+    """Return the settings that all nodes have on this machine."""
     run = experiment.run
     folder = getattr(experiment.data.options, "folder", None) or run.data
     code = named_code(experiment.tables())
     return {
         "device": run.device,
         **({"data": str(folder)} if folder is not None else {}),
-        **({"code": ",".join(code)} if code else {}),  # which is trusted, for one person starts all
+        **({"code": ",".join(code)} if code else {}),  # trusted: one user starts all processes
     }
 
 
 def _check_possible(port: int | None, track: Sequence[str]) -> None:
     if os.name != "posix":
         raise SettingsError(
-            "'flexcfl federate' needs Linux or macOS: start SuperLink and SuperNodes by hand, as "
+            "'flexcfl federate' needs Linux or macOS: start SuperLink and SuperNodes as "
             "docs/flower.md says, or use 'flexcfl run'."
         )
     try:
         version("flwr")
     except PackageNotFoundError:
         raise SettingsError(
-            "Flower is not installed: pip install 'flexcfl[flower]', then give the same command."
+            "Flower is not installed: pip install 'flexcfl[flower]', then repeat the command."
         ) from None
     if port is not None:
         check_free_port(port)
-    trackers(track)  # so that a missing package is an error before anything is started
+    trackers(track)  # so that a missing package is an error before any process starts
 
 
 def _prepared(resolved: Resolved, file: Path | None, console: Console) -> Prepared:
-    """Prepare the run here, to see before anything is started what each node would refuse."""
+    """Prepare the run here, so that errors of the nodes appear before any process starts."""
     experiment, nodes = resolved.experiment, _nodes(resolved.experiment)
     if experiment.network.own_files:
         raise SettingsError(
-            "The nodes of this experiment have files of their own ([network] clients), and those "
-            "of 'flexcfl federate' parts of a known dataset: leave clients, shape and classes "
+            "The nodes of this experiment have their own files ([network] clients), but those "
+            "of 'flexcfl federate' share a known dataset: leave clients, shape and classes "
             "out, or start nodes as docs/flower.md says."
         )
     print_rows(resolved_rows(resolved, file), console)
@@ -213,25 +226,25 @@ def _prepared(resolved: Resolved, file: Path | None, console: Console) -> Prepar
 
 
 @contextmanager
-def _going_on(path: Path, console: Console, made: Sequence[Path] | None) -> Iterator[None]:
-    """Say how to go on if the run does not come to its end, or remove one that never began."""
+def _say_how_to_resume(path: Path, console: Console, made: Sequence[Path] | None) -> Iterator[None]:
+    """If the run fails, say how to resume it, or remove it if no round was done."""
     progress = RunProgress(path)
     try:
         yield
     except BaseException as error:
         progress.unlock()
         if progress.has_rounds:
-            # Where the run itself has failed, it would fail again.
+            # An error of the run itself would come again.
             own = isinstance(error, FlexcflError) and not isinstance(error, TrainingError)
             further = "" if own else f" To go on: {places.resume_command(path)}"
             tell(f"The rounds so far are in '{path}'.{further}", console)
-        elif made is not None and not isinstance(error, TrainingError):  # which speaks of logs
+        elif made is not None and not isinstance(error, TrainingError):  # it refers to the logs
             progress.discard(made)
         raise
 
 
 def _remark(text: str) -> None:
-    """Print a remark, above the progress bar if there is one."""
-    file = getattr(sys.stderr, "rich_proxied_file", sys.stderr)  # and not where the bar is
+    """Print a remark above the progress bar, if there is one."""
+    file = getattr(sys.stderr, "rich_proxied_file", sys.stderr)  # not through the bar
     file.write(f"{CLEAR if file.isatty() else ''}{text}")
     file.flush()

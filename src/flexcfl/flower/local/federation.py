@@ -1,4 +1,4 @@
-"""A SuperLink and SuperNodes on this machine, watched while a run goes on and started again."""
+"""A SuperLink and SuperNodes on this machine, which are restarted if they end during a run."""
 
 import os
 import sys
@@ -31,22 +31,30 @@ from flexcfl.record.tables import RoundFigures
 __all__ = ["SUPERLINK", "FederationPlan", "LocalFederation"]
 
 TICK = 0.2  # seconds between two looks at all processes
-STARTING = 120.0  # seconds within which a program has started, on whatever machine
-LONG = 70  # bytes of a folder's name, of which with a socket's own about 100 are possible
+STARTING = 120.0  # seconds within which a program starts, on any machine
+LONG = 70  # bytes of a folder's name; the path of a socket in it may have about 100
 RESTARTS = 5  # of one process without a finished round in between
-FORKS = sys.platform == "linux"  # elsewhere libraries of the system may not be forked
-SUPERLINK, SERVER = "superlink", "server"  # what passes messages on and starts the ServerApp
-LEASE = 62.0  # seconds after which the SuperLink lets a node that had a key come back
+FORKS = sys.platform == "linux"  # elsewhere some system libraries do not survive a fork
+SUPERLINK, SERVER = "superlink", "server"  # the server is the program that starts the ServerApp
+LEASE = 62.0  # seconds until the SuperLink lets a killed node with a key come back
 
 Tick = Callable[["LocalFederation"], None]
 
 
 @dataclass(frozen=True)
 class FederationPlan:
-    """Which federation is started: so many ``nodes``, each with a part of the clients.
+    """The federation to start.
 
-    ``config`` is that of the app, and ``settings`` are those of every node beside its part.
-    ``forked`` is whether programs are forks of one process that has imported everything.
+    Attributes:
+        folder: The folder of the run.
+        config: The configuration of the app.
+        nodes: The number of nodes, each with an equal part of the clients.
+        settings: More settings for every node.
+        app: The folder of the Flower app.
+        port: The port of the SuperLink; by default a free one.
+        tls: Whether to use TLS and node keys.
+        forked: Whether programs are forks of one process that has imported everything.
+
     """
 
     folder: Path
@@ -61,10 +69,22 @@ class FederationPlan:
 
 @dataclass(eq=False)
 class LocalFederation:
-    """The processes of a plan; ``remark`` is given what a person should know.
+    """The processes of a federation on this machine, as a context manager.
 
-    ``nodes`` are those that run, ``services`` by name the processes that they cannot run without.
-    ``server`` is the number of the process of the ``ServerApp``, None until it is there.
+    Attributes:
+        plan: The federation to start.
+        remark: Called with each sentence that the user should read.
+        nodes: The nodes that run, by number.
+        services: The processes that nodes depend on, by name.
+        server: The process id of the ``ServerApp``, or None before it has started.
+
+    Example:
+        ::
+
+            plan = FederationPlan(folder, {"experiment": toml, "out": str(folder)}, nodes=4)
+            with LocalFederation(plan, print) as federation:
+                federation.run()
+
     """
 
     plan: FederationPlan
@@ -100,26 +120,31 @@ class LocalFederation:
 
     @property
     def groups(self) -> list[int]:
-        """The numbers of the groups of processes that belong to it now."""
+        """The ids of the process groups that belong to it now."""
         return self._processes.groups
 
     def run(self, tick: Tick | None = None) -> None:
-        """Start all, and return when the run is done."""
+        """Start all processes, and return when the run is done."""
         self.begin()
         for _ in self.rounds(tick):
             pass
 
     def begin(self) -> int:
-        """Start all, and return how many rounds were done before when the run begins."""
+        """Start all processes, wait until the run begins, and return the rounds done before."""
         self._start()
         while self._before is None and not self._over:
             self._look()
         return self._before or 0
 
     def rounds(self, tick: Tick | None = None) -> Iterator[RoundFigures]:
-        """Yield the rounds as the run writes them down, until it is done.
+        """Yield each round when the run has written it, until the run is done.
 
-        An error that ended the run is raised. ``tick`` is called a few times a second.
+        Args:
+            tick: Called a few times a second with this federation.
+
+        Raises:
+            FlexcflError: If an error ended the run.
+
         """
         while not self._over:
             self._look()
@@ -130,18 +155,18 @@ class LocalFederation:
                 yield done
 
     def start_node(self, node: int) -> None:
-        """Start the node of a part of the clients, which may be one more."""
+        """Start the node for a part of the clients."""
         part = {"partition-id": node, "num-partitions": self.plan.nodes}
         config = {**part, "memory": str(self._progress.nodes), **self.plan.settings}
         command = self._programs.supernode(node, free_port(), config)
         self.nodes[node] = self._processes.start(f"node-{node}", command)
 
     def _new_rounds(self) -> Sequence[RoundFigures]:
-        # Before the run goes on there may be a round that it has to do again.
+        # Until the run begins again, the last round may be one that it has to repeat.
         return [] if self._before is None else self._progress.new_rounds()
 
     def _look(self) -> None:
-        """Handle what the ``ServerApp`` has reported, and start again what has ended."""
+        """Handle the reports of the ``ServerApp``, and restart processes that have ended."""
         time.sleep(TICK)
         for event, text in self._pipe.read():
             self._handle(event, text)
@@ -159,20 +184,20 @@ class LocalFederation:
             self.remark(text)
         elif event == Event.MISTAKE:
             raise FlexcflError(text)
-        elif event == Event.DONE or is_finished(self.plan.folder):  # gone, but only when done
+        elif event == Event.DONE or is_finished(self.plan.folder):  # a finished run may be GONE
             self._over = True
         else:
             assert event == Event.GONE
             self._start_again(SERVER, "before the run was done")
 
     def _watch(self) -> None:
-        """Start again what has ended."""
+        """Restart what has ended."""
         for name, process in self.services.items():
             if process.end is not None:
                 self._start_again(name, process.end)
                 return
         if self.server is None and time.monotonic() - self._since > STARTING:
-            self._start_again(SERVER, f"not there after {STARTING:g} s")
+            self._start_again(SERVER, f"not started after {STARTING:g} s")
             return
         self._watch_nodes()
 
@@ -180,9 +205,9 @@ class LocalFederation:
         now = time.monotonic()
         for node, process in list(self.nodes.items()):
             if process.end is not None:
-                again = f"after {LEASE:g} s" if self.plan.tls else "now"
-                self._report_end(process.name, process.end, f"it is started again {again}")
-                self._processes.end(process)  # what it had started may still be there
+                when = f"in {LEASE:g} s" if self.plan.tls else "now"
+                self._report_end(process.name, process.end, f"it is restarted {when}")
+                self._processes.end(process)  # the processes that it started may still run
                 del self.nodes[node]
                 self._due[node] = now + (LEASE if self.plan.tls else 0.0)
         for node in [node for node, due in self._due.items() if due <= now]:
@@ -190,8 +215,8 @@ class LocalFederation:
             self.start_node(node)
 
     def _start_again(self, name: str, why: str) -> None:
-        then = "goes on from its checkpoint" if self._progress.can_resume else "begins anew"
-        self._report_end(name, why, f"all is started again, and the run {then}")
+        then = "continues from its checkpoint" if self._progress.can_resume else "starts over"
+        self._report_end(name, why, f"all programs are restarted, and the run {then}")
         there = {*self.nodes, *self._due}
         self._processes.end_all()
         self._pipe.reset()
@@ -199,12 +224,12 @@ class LocalFederation:
         self._start(there)
 
     def _report_end(self, name: str, why: str, then: str) -> None:
-        """Say that something has ended, or raise if it does so again and again."""
+        """Report that a process has ended, or raise ``TrainingError`` if it ends too often."""
         self._restarts[name] += 1
         if self._restarts[name] > RESTARTS:
             raise TrainingError(
                 f"The {_shown(name)} has ended {self._restarts[name]} times without a finished "
-                f"round ({why}): see what it says in '{self._progress.logs}', then try again."
+                f"round ({why}): read its log in '{self._progress.logs}', then try again."
             )
         self.remark(f"The {_shown(name)} has ended ({why}): {then}.\n")
 
@@ -231,7 +256,7 @@ class LocalFederation:
 
     @property
     def _all_up(self) -> bool:
-        """Whether all services that were started still run."""
+        """Whether all started services still run."""
         return all(each.end is None for each in self.services.values())
 
     def _submit(self) -> None:
@@ -246,7 +271,7 @@ class LocalFederation:
         self._finish(REGISTER, [self._programs.register(node) for node in nodes])
 
     def _finish(self, name: str, commands: list[list[str]]) -> None:
-        """Wait until commands are done, all at once; each takes seconds."""
+        """Run commands at the same time and wait for them, because each takes seconds."""
         started = [self._processes.start(name, command) for command in commands]
         self._wait(lambda: all(each.end is not None for each in started))
         failed = any(each.end != "exit code 0" for each in started)
@@ -254,12 +279,12 @@ class LocalFederation:
             self._processes.end(each)
         if failed and self._all_up:
             raise TrainingError(
-                f"Flower does not take what is to {name}: see what it says in "
-                f"'{self._progress.logs}/{name}.log'."
+                f"Flower's command to {name} has failed: read why in "
+                f"'{self._progress.logs}/{name}.log', then try again."
             )
 
     def _wait(self, there: Callable[[], bool]) -> None:
-        """Wait for something as long as all services run; if one does not, that is seen later."""
+        """Wait until ``there()`` holds or a service ends, which is handled later."""
         end = time.monotonic() + STARTING
         while not there() and self._all_up and time.monotonic() < end:
             time.sleep(TICK / 4)
@@ -272,7 +297,7 @@ class LocalFederation:
 
 
 def _private() -> "tempfile.TemporaryDirectory[str]":
-    """Make a temporary folder with a name that is short enough for sockets in it."""
+    """Make a temporary folder with a name that is short enough for a socket's path."""
     long = len(os.fsencode(tempfile.gettempdir())) > LONG
     folder = "/tmp" if long else None
     return tempfile.TemporaryDirectory(prefix="flexcfl-", dir=folder, ignore_cleanup_errors=True)

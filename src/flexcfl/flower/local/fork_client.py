@@ -1,11 +1,11 @@
-"""Stands in for a program of Flower: a fork of the fork server does its work, and this waits.
+"""Stand-in for a program of Flower: a fork of the fork server does the work, and this one waits.
 
-It needs nothing but Python, and so starts at once:
+It needs nothing but Python, so it starts at once:
 
-    python -I -S fork_client.py SOCKET PROGRAM [what the program takes]
+    python -I -S fork_client.py SOCKET PROGRAM [arguments of the program]
 
-It ends with its parent as well, so that a node that was killed takes along what it had started, and
-nothing of it is still at work when it is back.
+It also ends with its parent. So all processes of a node end if the node is killed, and none of them
+is still running when the node is back.
 """
 
 import os
@@ -14,22 +14,22 @@ import sys
 
 __all__ = ["main"]
 
-LOOK = 0.2  # seconds between two looks whether the parent is still there
+LOOK = 0.2  # seconds between two checks whether the parent is alive
 
 
-def main(path: str, *words: str) -> int:
-    """Hand over the words and this process's output, and return how the work ended."""
+def main(path: str, *command: str) -> int:
+    """Hand over the command and this process's output, and return the exit code of the fork."""
     parent = os.getppid()
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as line:
-        line.connect(path)
-        socket.send_fds(line, ["\0".join(words).encode()], [0, 1, 2])
-        line.settimeout(LOOK)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
+        server.connect(path)
+        socket.send_fds(server, ["\0".join(command).encode()], [0, 1, 2])
+        server.settimeout(LOOK)
         while os.getppid() == parent:
             try:
-                code = line.recv(16)
+                code = server.recv(16)
             except TimeoutError:
                 continue
-            return int(code) if code else 1  # nothing comes from a fork that was killed
+            return int(code) if code else 1  # a fork that was killed sends nothing
     return 1
 
 

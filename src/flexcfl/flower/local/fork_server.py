@@ -1,10 +1,9 @@
 """Flower's programs without their start-up: forks of one process that has imported everything.
 
-Every node is two processes of Flower, and one more for each message to it. Most of what these cost
-on one machine is that each imports Flower anew, and PyTorch if it trains. So in place of each
-program of Flower ``fork_client.py`` is started: it asks this process over a socket, whose fork then
-does what Flower's own program would, in the environment of this process, which is that of all
-programs of a federation. A fork ends if its client is gone.
+Every node is two processes of Flower, and one more for each message to it. On one machine they
+spend most of their time importing Flower, and PyTorch if they train. So ``fork_client.py`` is
+started in place of each program. It asks this process over a socket for a fork, which does the work
+of Flower's own program in the environment of this process. A fork ends with its client.
 """
 
 import os
@@ -25,21 +24,21 @@ __all__ = ["main", "shorten_waits"]
 Program: TypeAlias = Callable[[], Any]
 
 WAITING = 1000  # clients that may wait until everything is imported
-LONGEST = 65_536  # bytes of all words
-LOOK = 1.0  # seconds between two looks whether the parent of this process is still there
-LONGEST_WAIT = 0.2  # seconds for which Flower's programs wait between two looks
+LONGEST = 65_536  # bytes of a command
+LOOK = 1.0  # seconds between two checks whether the parent of this process is alive
+LONGEST_WAIT = 0.2  # seconds between two polls of Flower's programs
 
 
 def main(path: str, *names: str) -> None:
     """Import everything, and then fork for every client that asks for one of these programs.
 
-    It heads the process group of all its forks, and they end with the process that started it.
+    This process leads the process group of its forks. They end with the process that started it.
     """
     parent = os.getppid()
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
         door.bind(f"{path}.new")
         door.listen(WAITING)
-        Path(f"{path}.new").rename(path)  # so that it is open as soon as it is there
+        Path(f"{path}.new").rename(path)  # so that the socket listens as soon as it exists
         programs = imported(names)
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # so that forks need not be waited for
         door.settimeout(LOOK)
@@ -52,11 +51,11 @@ def main(path: str, *names: str) -> None:
 
 
 def _fork(door: socket.socket, client: socket.socket, programs: Mapping[str, Program]) -> None:
-    """Let a fork do what is asked for; where there can be none, the client ends as after a kill."""
+    """Let a fork do the work; if there can be none, the client ends as after a kill."""
     try:
         fork = os.fork()
     except OSError as error:
-        sys.stderr.write(f"There is no process for a program of Flower: {error}\n")
+        sys.stderr.write(f"Flower's program cannot be started: {error}\n")
         return
     if fork == 0:
         door.close()
@@ -64,15 +63,15 @@ def _fork(door: socket.socket, client: socket.socket, programs: Mapping[str, Pro
 
 
 def imported(names: tuple[str, ...]) -> Mapping[str, Program]:
-    """Return programs by their names, with all imported that they and our apps need."""
+    """Import what the programs and our apps need, and return the programs by their names."""
     import flexcfl.engine
     import flexcfl.flower.client
     import flexcfl.flower.server
     import flexcfl.models
 
-    with suppress(ImportError):  # of Numba, without which it is not used
+    with suppress(ImportError):  # Numba is optional
         import flexcfl.engine.compiled  # noqa: F401
-    with suppress(ImportError):  # what Flower's connections import when they are first made
+    with suppress(ImportError):  # Flower imports it for its first connection
         import httpcore  # noqa: F401
 
     shorten_waits()
@@ -83,10 +82,9 @@ def imported(names: tuple[str, ...]) -> Mapping[str, Program]:
 def shorten_waits() -> None:
     """Shorten Flower's waits, in this process and its forks.
 
-    A SuperNode looks for messages every 3 seconds, and a program that asks for a part of one that
-    is still being written tries again after a second. Between machines that spares the network;
-    here, where a look costs a millisecond, a round of a small federation would be almost nothing
-    else.
+    A SuperNode looks for messages every 3 seconds, and a program retries after a second if a
+    message is still being written. Between machines this spares the network. On one machine a look
+    costs a millisecond, and a round of a small federation would be almost nothing but waits.
     """
     from flwr.supercore.inflatable import inflatable_utils
     from flwr.supernode import start_client_internal
@@ -94,20 +92,20 @@ def shorten_waits() -> None:
     def sleep(seconds: float) -> None:
         time.sleep(min(seconds, LONGEST_WAIT))
 
-    supernode: Any = start_client_internal  # which takes nothing but ``sleep`` from ``time``
+    supernode: Any = start_client_internal  # it uses nothing but ``sleep`` from ``time``
     supernode.time = SimpleNamespace(sleep=sleep)
     for pull in ("pull_objects", "pull_and_inflate_object_from_tree"):
         getattr(inflatable_utils, pull).__kwdefaults__["initial_backoff"] = LONGEST_WAIT
 
 
 def _work(client: socket.socket, programs: Mapping[str, Program]) -> NoReturn:
-    """Be the program that is asked for, with the output of the client."""
+    """Run the program that the client asks for, with the output of the client."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    words, files, _, _ = socket.recv_fds(client, LONGEST, 3)
+    command, files, _, _ = socket.recv_fds(client, LONGEST, 3)
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
-    sys.argv = words.decode().split("\0")
+    sys.argv = command.decode().split("\0")
     Thread(target=_end_with, args=(client,), daemon=True).start()
     code = _outcome(programs[sys.argv[0]])
     with suppress(OSError):
@@ -134,7 +132,7 @@ def _outcome(program: Program) -> int:
 
 
 def _end_with(client: socket.socket) -> None:
-    """End when the client does, which sends nothing more."""
+    """End this process when the client ends; the client sends nothing more."""
     with suppress(OSError):
         client.recv(1)
     os.kill(os.getpid(), signal.SIGKILL)

@@ -1,9 +1,9 @@
-"""Processes that never outlive the one that started them, even if that is killed.
+"""Processes that never outlive the process that started them, even if that is killed.
 
-Each heads a group of processes. A guard knows all groups and ends them: it runs this file as a
-program of its own, which needs nothing but Python. It reads from its standard input, a line each,
-``add PGID`` and ``drop PGID`` for groups, and ``folder PATH`` for a folder that is to be removed.
-Only when the process at the other end is gone does the input end, and then the guard acts.
+Each leads a process group. A separate guard process, which runs this file and needs nothing but
+Python, knows all groups. It reads lines from its standard input: ``add PGID`` and ``drop PGID`` for
+groups, and ``folder PATH`` for a folder to remove. The input ends only when the process at the
+other end is gone. Then the guard kills the groups and removes the folders.
 """
 
 import os
@@ -19,25 +19,25 @@ from pathlib import Path
 
 __all__ = ["LocalProcess", "LocalProcesses", "guard"]
 
-PATIENCE = 10.0  # seconds for a process that was killed to be gone
-LINGERING = 1.0  # and for what it had started, of which only the system can tell
+PATIENCE = 10.0  # seconds until a killed process is gone
+LINGERING = 1.0  # seconds until the processes that it started are gone
 
 
 @dataclass(frozen=True, eq=False)
 class LocalProcess:
-    """One that was started, with all that it starts; ``name`` is that of its log."""
+    """A started process, with all processes that it starts; ``name`` is also that of its log."""
 
     name: str
     popen: "subprocess.Popen[bytes]"
 
     @property
     def pid(self) -> int:
-        """Its number, which is that of its group as well."""
+        """The process id, which is also the id of its group."""
         return self.popen.pid
 
     @property
     def end(self) -> str | None:
-        """How it ended, in words, or None while it has not."""
+        """How it ended, as text, or None while it runs."""
         code = self.popen.poll()
         if code is None:
             return None
@@ -46,10 +46,13 @@ class LocalProcess:
 
 @dataclass(eq=False)
 class LocalProcesses:
-    """All processes of a federation; what is left of them ends with the block.
+    """The processes of a federation, as a context manager that ends all that are left.
 
-    What each prints goes into a file of its name in ``logs``. ``folder`` is removed by the guard if
-    this process cannot.
+    Attributes:
+        environment: The environment of every process.
+        logs: The folder for their output, with a file for each.
+        folder: The folder that the guard removes if this process cannot.
+
     """
 
     environment: Mapping[str, str]
@@ -59,7 +62,7 @@ class LocalProcesses:
     _guard: "subprocess.Popen[bytes]" = field(init=False)
 
     def __enter__(self) -> "LocalProcesses":
-        # Isolated and without site-packages: nothing that is installed can disturb it.
+        # Isolated and without site-packages, so that no installed package can disturb it.
         command = [sys.executable, "-I", "-S", __file__]
         self._guard = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
         self._tell(f"folder {self.folder}")
@@ -74,11 +77,11 @@ class LocalProcesses:
 
     @property
     def groups(self) -> list[int]:
-        """The numbers of the groups of all that were started and not ended here."""
+        """The group ids of the processes that were started and not ended here."""
         return [each.pid for each in self._running]
 
     def start(self, name: str, command: Sequence[str]) -> LocalProcess:
-        """Start a process, in a group of its own."""
+        """Start a process in a new group."""
         with (self.logs / f"{name}.log").open("ab") as log:
             popen = subprocess.Popen(
                 command,
@@ -94,11 +97,11 @@ class LocalProcesses:
         return process
 
     def end_all(self) -> None:
-        """End all processes at once."""
+        """Kill all processes."""
         self.end(*self._running)
 
     def end(self, *processes: LocalProcess) -> None:
-        """End processes at once, with all that they started."""
+        """Kill processes, with all that they started."""
         for each in processes:
             _kill_group(each.pid)
         for each in processes:
@@ -109,13 +112,13 @@ class LocalProcesses:
 
     def _tell(self, line: str) -> None:
         assert self._guard.stdin is not None
-        with suppress(OSError):  # the guard was ended
+        with suppress(OSError):  # the guard was killed
             self._guard.stdin.write(f"{line}\n".encode())
             self._guard.stdin.flush()
 
 
 def guard() -> None:
-    """Read until the input ends, and then end all that is left."""
+    """Read until the input ends, and then kill the groups that are left."""
     groups: list[int] = []
     folders: list[str] = []
     for line in sys.stdin:
@@ -133,12 +136,12 @@ def guard() -> None:
 
 
 def _kill_group(group: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):  # nobody is left of it
+    with suppress(ProcessLookupError, PermissionError):  # the group has no process left
         os.killpg(group, signal.SIGKILL)
 
 
 def _await_end(group: int) -> None:
-    """Wait until nobody is left of a group that was killed, or only zombies without a parent."""
+    """Wait until a killed group has no process left, except zombies without a parent."""
     end = time.monotonic() + LINGERING
     with suppress(ProcessLookupError, PermissionError):
         while time.monotonic() < end:

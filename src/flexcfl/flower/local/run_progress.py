@@ -1,4 +1,4 @@
-"""How far a run has come, seen from its folder by another process."""
+"""The progress of a run, read from its folder by another process."""
 
 import shutil
 from collections.abc import Sequence
@@ -16,50 +16,50 @@ from flexcfl.record.tables import ROUNDS, TABLES, RoundFigures
 
 __all__ = ["REGISTER", "RunProgress"]
 
-REGISTER = "register"  # what is done with the keys of nodes, only with TLS
+REGISTER = "register"  # the step that registers the keys of nodes, only with TLS
 
 
 @dataclass(eq=False)
 class RunProgress:
-    """What can be seen in the folder of a run."""
+    """The progress of the run in a folder."""
 
     folder: Path
-    _known: int = 0  # rounds that were asked for already
-    _size: int = 0  # of their table then
+    _known: int = 0  # rounds that were returned already
+    _size: int = 0  # of their table at that time
 
     @property
     def logs(self) -> Path:
-        """Where processes write what they print."""
+        """The folder for the output of processes."""
         return self.folder / LOGS
 
     @property
     def nodes(self) -> Path:
-        """Where nodes keep what their clients remember."""
+        """The folder for what the nodes' clients remember."""
         return self.folder / NODES
 
     @property
     def registration(self) -> Path:
-        """Where is written how the keys of nodes were registered, if they have any."""
+        """The log of the registration of the nodes' keys; it exists only with TLS."""
         return self.logs / f"{REGISTER}.log"
 
     @property
     def can_resume(self) -> bool:
-        """Whether there is something to go on with."""
+        """Whether the run has a checkpoint from which it can be resumed."""
         file, checkpoints = self.folder / EXPERIMENT, self.folder / CHECKPOINTS
         written = file.is_file() and file.stat().st_size > 0
         return written and checkpoints.is_dir() and any(checkpoints.iterdir())
 
     @property
     def has_rounds(self) -> bool:
-        """Whether a round is written down."""
+        """Whether a round has been written."""
         return (self.folder / ROUNDS).exists()
 
     def skip(self, rounds: int) -> None:
-        """Leave out so many rounds, which were done before."""
+        """Skip the first ``rounds`` rounds, because they were done before."""
         self._known = max(self._known, rounds)
 
     def new_rounds(self) -> Sequence[RoundFigures]:
-        """Return the rounds that are written down and were not returned before."""
+        """Return the rounds that were written since the last call."""
         table = self.folder / ROUNDS
         size = table.stat().st_size if table.exists() else 0
         if size == self._size:
@@ -70,23 +70,23 @@ class RunProgress:
         return added
 
     def unlock(self) -> None:
-        """Take away the lock of a process that was killed."""
+        """Remove the lock of a process that was killed."""
         if self.folder.is_dir():
             with suppress(FlexcflError), locked(self.folder):
                 pass
 
     def clean_up(self) -> None:
-        """Take away what a process that was killed could not, so that another may begin."""
+        """Remove what a killed process has left behind, so that another may begin."""
         self.unlock()
         if not self.can_resume and not self.has_rounds:
             self._empty()
 
     def forget(self) -> None:
-        """Remove the memory of the nodes of a run that is done."""
+        """Remove the nodes' memory of a finished run."""
         shutil.rmtree(self.nodes, ignore_errors=True)
 
     def discard(self, made: Sequence[Path]) -> None:
-        """Remove a run of which nothing came, and the folders that were ``made`` for it."""
+        """Remove a run without a round, and the folders that were ``made`` for it."""
         self._empty()
         shutil.rmtree(self.logs, ignore_errors=True)
         places.remove(made)
