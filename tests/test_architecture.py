@@ -169,7 +169,7 @@ def test_every_room_is_reached_from_the_front_door(monkeypatch: pytest.MonkeyPat
     rooms = {room(module) for module in MODULES} - {"flexcfl", "cli", "__main__"}
     assert rooms <= set(dir(flexcfl))
     for name in rooms:
-        monkeypatch.delattr(flexcfl, name, raising=False)  # whoever may have imported it
+        monkeypatch.delattr(flexcfl, name, raising=False)  # some test may have imported it
         assert getattr(flexcfl, name).__name__ == f"flexcfl.{name}"
 
 

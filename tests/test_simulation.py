@@ -173,7 +173,7 @@ def test_training_for_another_purpose_draws_other_batches(
 def test_orders_of_one_round_draw_their_own_batches(
     engine: Engine, federation: Federation, models: np.ndarray
 ) -> None:
-    """The first as ever, all others something else, whoever is asked with a client."""
+    """The first training as before, other draws for repeats, independent of other clients."""
     world, clients = Simulation(engine, Timeline(federation), seed=7), np.array([2, 4])
     order, executor = Train(clients, models, clients * 0, LOCAL), world.at(1)
     first, second, third = (executor(order).updates for _ in range(3))

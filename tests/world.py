@@ -20,7 +20,7 @@ import pytest
 __all__ = ["World", "WorldPlugin", "hear_ctrl_c"]
 
 WIDTHS = (None, "40", "80", "200")  # None: no word of it in the environment
-# Spelt out, because not every machine has a list of zones.
+# Written out, because not every machine has a list of zones.
 ZONES = ("UTC0", "IST-5:30", "<+13>-13", "NST3:30NDT,M3.2.0,M11.1.0")
 LOCALES = ("C", "C.UTF-8")
 # The person's stays as it is; else no word of one, or one that nobody can make.

@@ -1,7 +1,7 @@
-"""Files that outlive a crash: written whole or not at all, and on the disk when a call returns.
+"""Files that survive a crash: written completely or not at all, and on disk when a call returns.
 
-Every call here that changes the disk is one of ``os``. None follows a symbolic link in a file's
-place, and nothing but a regular file is read, so that no folder from a stranger leads elsewhere.
+All changes of the disk are calls of ``os``. A symbolic link in place of a file is not followed, and
+only regular files are read, so that an untrusted folder cannot point to other places.
 """
 
 import errno
@@ -21,29 +21,29 @@ __all__ = [
 Bytes: TypeAlias = bytes | memoryview
 
 PART = ".part"  # the end of the name of a file that is being written
-# The most bytes and parts of one write: smaller ones take longer, and so do larger ones at times.
+# The most bytes and parts of one write: smaller writes are slower, and larger ones sometimes too.
 CHUNK, AT_ONCE = 2**20, 256
-# A system that lacks a flag does not need it. O_NONBLOCK is for pipes, which would wait for a
-# process at the other end.
+# A system without one of these flags does not need it. O_NONBLOCK is for pipes: opening one would
+# wait for a process at the other end.
 SAFE = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
 
 
 def write(path: Path, parts: Iterable[Bytes]) -> None:
-    """Replace a file in one step: after a crash it is the old or the new one, nothing between."""
+    """Replace a file in one step: after a crash it is either the old or the new one."""
     write_in_order({path: parts})
 
 
 def write_in_order(files: Mapping[Path, Iterable[Bytes]]) -> None:
-    """Replace files of one folder, one after the other, once all of them are on the disk.
+    """Replace files of one folder, one after the other, once all of them are on disk.
 
-    Waiting for the disk takes time, so that is done for all of them together. If the last one is
-    there after a power failure, the others may still be missing.
+    Waiting for the disk takes time, so it is done once for all files. After a power failure, the
+    last file may be there while others are missing.
     """
     parts = {path: path.with_name(f".{path.name}{PART}") for path in files}
     try:
         _fill({parts[path]: content for path, content in files.items()})
         for path, part in parts.items():
-            os.replace(part, path)  # noqa: PTH105  (all that changes the disk is of os)
+            os.replace(part, path)  # noqa: PTH105  (all changes of the disk are calls of os)
     except BaseException:
         for part in parts.values():
             with suppress(OSError):
@@ -53,14 +53,14 @@ def write_in_order(files: Mapping[Path, Iterable[Bytes]]) -> None:
 
 
 def append(path: Path, content: Bytes) -> None:
-    """Add to the end of a file, made where there is none; ``flush`` makes sure of what is in it."""
+    """Append to a file, or create it; call ``flush`` to make sure that the content is on disk."""
     with _opened(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND) as file:
         _check_regular(file, path)
         _put(file, [memoryview(content)])
 
 
 def cut(path: Path, length: int) -> None:
-    """Cut a file down to a length; remove it if that is 0."""
+    """Truncate a file to a length; remove it if the length is 0."""
     if not length:
         remove(path)
         return
@@ -69,13 +69,13 @@ def cut(path: Path, length: int) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file, if it is there."""
+    """Remove a file, if it exists."""
     with suppress(FileNotFoundError):
         os.unlink(path)  # noqa: PTH108
 
 
 def folder(path: Path) -> None:
-    """Make a folder, unless it is there; a symbolic link in its place is an error."""
+    """Create a folder if it does not exist; a symbolic link in its place is an error."""
     with suppress(FileExistsError):
         os.mkdir(path)  # noqa: PTH102
         flush(path.parent)
@@ -84,12 +84,12 @@ def folder(path: Path) -> None:
 
 
 def flush(path: Path) -> None:
-    """Wait until what was written to a file, or the names in a folder, are on the disk."""
+    """Wait until the content of a file, or the names in a folder, are on disk."""
     if not path.is_dir():
         _flushed(path)
         return
-    # A run's folder may be named by a link of its owner's; within it there are none. Windows keeps
-    # names by itself, some file systems cannot be asked to, and some folders may not be read.
+    # The path of a run's folder may be a link of its owner; inside it there are none. Windows
+    # flushes names by itself, some file systems cannot flush them, some folders cannot be read.
     if os.name != "nt":
         try:
             _flushed(path.resolve())
@@ -99,7 +99,7 @@ def flush(path: Path) -> None:
 
 
 def read(path: Path, most: int | None = None) -> bytes:
-    """Return what is in a regular file, or its first bytes."""
+    """Return the content of a regular file, or its first ``most`` bytes."""
     with _opened(path, os.O_RDONLY) as file:
         _check_regular(file, path)
         with os.fdopen(file, "rb", closefd=False) as content:
@@ -126,7 +126,7 @@ def _check_regular(file: int, path: Path) -> None:
 
 
 def _fill(files: Mapping[Path, Iterable[Bytes]]) -> None:
-    """Write files, and wait until they are on the disk."""
+    """Write files, and wait until they are on disk."""
     with ExitStack() as opened:
         handles = []
         for path, parts in files.items():
@@ -144,13 +144,13 @@ def _put(file: int, parts: Sequence[memoryview]) -> None:
     while pieces:
         ends = itertools.accumulate(map(len, pieces[:AT_ONCE]))
         number = max(1, sum(end <= CHUNK for end in ends))
-        count = _taken(file, pieces[:number])
+        count = _write_some(file, pieces[:number])
         while pieces and count >= len(pieces[0]):
             count -= len(pieces.pop(0))
         if count:
             pieces[0] = pieces[0][count:]
 
 
-def _taken(file: int, pieces: Sequence[memoryview]) -> int:
-    """Write as much of some pieces as the system takes at once, and return how much that is."""
+def _write_some(file: int, pieces: Sequence[memoryview]) -> int:
+    """Write as much as the system accepts at once, and return the number of bytes written."""
     return os.writev(file, pieces) if hasattr(os, "writev") else os.write(file, pieces[0])

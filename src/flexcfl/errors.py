@@ -1,4 +1,4 @@
-"""Errors, and the sentences that say what went wrong and what to do next."""
+"""Errors, and sentences that say what went wrong and what to do next."""
 
 import difflib
 import warnings
@@ -14,14 +14,14 @@ __all__ = [
     *("printable", "reason", "os_error_text", "matching_name", "unknown"),
 ]
 
-# What torch says, in an error of no type of its own, on a processor and on a graphics card.
+# The messages of torch, which has no error type for this, on a CPU and on a GPU.
 NO_MEMORY = ("can't allocate memory", "out of memory")
 
 
 class FlexcflError(Exception):
-    """A mistake that the user can correct; its text is one sentence, the command exits with 2.
+    """A mistake that the user can correct. Its text is one sentence; the command exits with 2.
 
-    Names from files may hold anything, so characters that control a terminal are escaped.
+    Names from files may contain anything, so characters that control a terminal are escaped.
     """
 
     def __str__(self) -> str:
@@ -37,19 +37,19 @@ class DataError(FlexcflError):
 
 
 class DataWarning(UserWarning):
-    """Data that form a federation, though hardly the one that is meant."""
+    """Data that form a federation, but probably not the intended one."""
 
 
 class ModelError(FlexcflError):
-    """A model that does not fit the data, or cannot be trained as many copies at once."""
+    """A model that does not fit the data, or whose copies cannot be trained together."""
 
 
 class TrainingError(FlexcflError):
-    """A run that cannot go on, such as one whose loss is no longer a number."""
+    """A run that cannot continue, such as one whose loss has become NaN."""
 
 
 class DiskError(TrainingError):
-    """A run that cannot go on until a file can be written again."""
+    """A run that cannot continue until a file can be written again."""
 
     path: object = None
     reason: str | None = None
@@ -65,7 +65,7 @@ class DiskError(TrainingError):
 
 
 def printable(text: str) -> str:
-    r"""Return a text in which all characters that control a terminal or end a line are escaped.
+    r"""Return a text with all characters escaped that control a terminal or end a line.
 
     >>> print(printable("two\nlines"))
     two\nlines
@@ -77,7 +77,7 @@ def printable(text: str) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """Return the first sentence of an error's message, or its type, to be part of a sentence.
+    """Return the first sentence of an error's message, or its type, for use within a sentence.
 
     >>> reason(ValueError("No such thing. Try another one.")), reason(KeyError())
     ('No such thing', 'KeyError')
@@ -87,7 +87,7 @@ def reason(error: BaseException) -> str:
 
 
 def os_error_text(error: OSError) -> str:
-    """Return the sentence for an error of the operating system that nothing else explains.
+    """Return the sentence for an ``OSError`` that nothing else explains.
 
     >>> refused(OSError(5, "Input/output error", "a.csv")).split(":")[0]
     "'a.csv' cannot be used (Input/output error)"
@@ -100,7 +100,7 @@ def os_error_text(error: OSError) -> str:
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:
-    """Return the sentence for a name that does not exist, with the nearest one that does.
+    """Return the sentence for an unknown name, with the nearest known one.
 
     >>> unknown("dataset", "minst", ["digits", "mnist"])
     "There is no dataset 'minst': did you mean 'mnist'? Known: digits, mnist."
@@ -112,7 +112,7 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that may have been meant: a synonym from elsewhere, or a typing error.
+    """Return the known name that was probably meant: a synonym, or one that is spelled like it.
 
     >>> nearest("MNIST", ["digits", "mnist"]), nearest("lr", ["rounds", "rate"])
     ('mnist', 'rate')
@@ -121,14 +121,14 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     found = matching_name(name, by_plain)
     if found is not None or synonyms.absent(_plain(name)):
         return by_plain.get(found or "")
-    # What is a word elsewhere is no slip, unless it is almost the same.
+    # A word of other frameworks is no typing error, unless it is almost the same.
     cutoff = 0.7 if synonyms.is_word(_plain(name)) else 0.5
     near = difflib.get_close_matches(_plain(name), by_plain, n=1, cutoff=cutoff)
     return by_plain[near[0]] if near else None
 
 
 def matching_name(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name of the same thing: in other letters, or as it is called elsewhere.
+    """Return the known name that equals ``name`` except for case and dashes, or a synonym of it.
 
     >>> same("Batch-Size", ["rate", "batch"]), same("btch", ["rate", "batch"])
     ('batch', None)
@@ -144,7 +144,7 @@ def _plain(name: str) -> str:
 
 
 def not_installed(error: ImportError) -> str:
-    """Return the sentence for an installation that lacks something, or has something broken.
+    """Return the sentence for a package that is missing or broken.
 
     >>> not_installed(ImportError("no such file", name="torch")).split(":")[0]
     "'torch', which flexcfl needs, cannot be imported (no such file)"
@@ -157,14 +157,14 @@ def not_installed(error: ImportError) -> str:
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory has run out, be it Python's or torch's."""
+    """Whether an error of Python or torch says that memory has run out."""
     of_torch = isinstance(error, RuntimeError) and any(sign in str(error) for sign in NO_MEMORY)
     return of_torch or isinstance(error, MemoryError)
 
 
 @contextmanager
 def data_warnings_to(tell: Callable[[str], object]) -> Iterator[None]:
-    """Hand the text of every ``DataWarning`` to a function, without the line of code it is from."""
+    """Pass the text of every ``DataWarning`` to a function, without its line of code."""
     usual = warnings.showwarning
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:

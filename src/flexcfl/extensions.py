@@ -1,8 +1,8 @@
-"""Users' own algorithms, models and more, found by name in installed packages and in files.
+"""Custom algorithms, models and more, found by name in installed packages and in files.
 
-An installed package announces its own by an entry point of the group ``flexcfl.algorithms``,
+An installed package registers its objects as entry points of the group ``flexcfl.algorithms``,
 ``flexcfl.detectors`` and so on; anything that can be imported is named ``package.module:name``.
-Nothing of these is imported before it is named.
+Nothing is imported before it is named.
 """
 
 import dataclasses
@@ -27,9 +27,9 @@ __all__ = [
 
 EntryT = TypeVar("EntryT")
 RAISED = (Exception, SystemExit)
-"""Whatever a user's own code raises; SystemExit would end the command without a word."""
+"""What user code may raise; ``SystemExit`` would end the command without a message."""
 _LONGEST = 200
-# Files of Python, of installed packages and of flexcfl, none of which holds the user's mistake.
+# Files of Python, of installed packages and of flexcfl, which do not contain the user's mistake.
 _INSTALLED = [sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")]
 _NOT_THE_USERS = ("<", str(Path(__file__).parent), *_INSTALLED)
 
@@ -38,9 +38,9 @@ _NOT_THE_USERS = ("<", str(Path(__file__).parent), *_INSTALLED)
 class Registry(Mapping[str, EntryT]):
     """Entries of one kind by name, such as algorithms.
 
-    ``ours`` come with flexcfl, and are what ``for`` goes through, with those of installed packages.
-    ``make_entry(object)`` makes an entry of what a user's package or module has under a name, or
-    raises a ``TypeError`` that says what it should have been.
+    ``ours`` are the entries that come with flexcfl. Iteration yields their names, then those of
+    installed packages. ``make_entry(object)`` makes an entry of an object from a user's package or
+    module, or raises a ``TypeError`` that says what the object should be.
     """
 
     noun: str
@@ -72,10 +72,10 @@ class Registry(Mapping[str, EntryT]):
 
 
 def entry_maker(kind: type[EntryT], example: str, *needed: str) -> Callable[[object], EntryT]:
-    """Return a function that makes an entry ``kind(summary, class)`` of a user's own class.
+    """Return a function that makes an entry ``kind(summary, class)`` of a custom class.
 
-    The class is a dataclass, whose fields are its options, and has what is ``needed``. ``example``
-    is one of ours, for the sentence on anything else.
+    The class must be a dataclass, whose fields are its options, and have the ``needed`` attributes.
+    The error for anything else names ``example``, a class of flexcfl.
     """
 
     def make_entry(found: object) -> EntryT:
@@ -98,18 +98,18 @@ def entry_maker(kind: type[EntryT], example: str, *needed: str) -> Callable[[obj
 
 
 def summary_of(thing: object) -> str:
-    """Return the first line of a docstring, as a phrase."""
+    """Return the first line of an object's docstring, without the full stop."""
     first, *_ = [*cleandoc(getattr(thing, "__doc__", None) or "").splitlines(), ""]
     return first.rstrip(".") or "it does not say what it is"
 
 
 def is_import_path(name: str) -> bool:
-    """Tell whether a name says where code is to be imported from."""
+    """Return whether a name is an import path: ``package.module:name``."""
     return ":" in name
 
 
 def import_object(name: str, noun: str, refusal: type[FlexcflError] = SettingsError) -> object:
-    """Import what ``package.module:name`` names; files of the current folder can be named, too."""
+    """Import ``package.module:name``, also from files of the current folder."""
     module, _, attribute = name.partition(":")
     if not module:
         raise refusal(
@@ -134,7 +134,7 @@ def import_object(name: str, noun: str, refusal: type[FlexcflError] = SettingsEr
 
 @contextmanager
 def importable_from_here() -> Iterator[None]:
-    """Let files in the current folder be imported, as ``python`` itself would."""
+    """Make files in the current folder importable, as ``python`` itself does."""
     here = str(Path.cwd())
     sys.path.insert(0, here)
     try:
@@ -146,12 +146,12 @@ def importable_from_here() -> Iterator[None]:
 
 @cache
 def installed_entry_points(group: str) -> Mapping[str, EntryPoint]:
-    """Return what installed packages announce of one kind, by name."""
+    """Return the entry points of one group, by name."""
     return {each.name: each for each in entry_points(group=group)}
 
 
 def load_entry_point(point: EntryPoint, noun: str) -> object:
-    """Import what an installed package announces."""
+    """Import the object of an entry point."""
     try:
         return point.load()
     except RAISED as error:
@@ -163,15 +163,15 @@ def load_entry_point(point: EntryPoint, noun: str) -> object:
 
 
 def error_summary(error: BaseException) -> str:
-    """Return the kind, the place in the user's own files, and the first line of an exception."""
+    """Return the type of an exception, its place in the user's files, and its first line."""
     first = next(iter(str(error).strip().splitlines()), "").rstrip(".")
-    said = first if len(first) <= _LONGEST else f"{first[:_LONGEST]}..."
-    kind = type(error).__name__ + _place(error)
-    return f"{kind}: {said}" if said else kind
+    message = first if len(first) <= _LONGEST else f"{first[:_LONGEST]}..."
+    kind = type(error).__name__ + _user_line(error)
+    return f"{kind}: {message}" if message else kind
 
 
-def _place(error: BaseException) -> str:
-    """Name the innermost line that is the user's."""
+def _user_line(error: BaseException) -> str:
+    """Return the innermost line of the traceback that is in the user's files."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if not frame.filename.startswith(_NOT_THE_USERS):
             return f" at {frame.filename}:{frame.lineno}"

@@ -1,4 +1,4 @@
-"""Printing on a terminal and in a pipe: no line ends within a path, a command or a value."""
+"""Printing to a terminal or a pipe without breaking a line inside a path, a command or a value."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,31 +11,32 @@ from flexcfl.errors import printable
 
 __all__ = ["Folded", "bytes_text", "show", "tell", "whole"]
 
-# Wider than any table, so that what reads a pipe finds every line whole.
+# Wider than any table, so that no line is wrapped in a pipe.
 PIPE_WIDTH = 10_000
 WHOLE = Style(meta={"whole": True})
 UNITS = (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3))
-JOINED = "\ue000"  # takes the place of a space at which no line may end
+JOINED = "\ue000"  # stands for a space at which no line may break
 
 
 def whole(text: str, style: str = "") -> Text:
-    """Return a path, a command or a value such that ``Folded`` leaves it in one piece."""
+    """Return a path, a command or a value as text that ``Folded`` does not break."""
     return Text.assemble((text, WHOLE), style=style)
 
 
 @dataclass(frozen=True)
 class Folded:
-    """A text whose lines end between words, never within a word or within what is ``whole``.
+    """A text that is wrapped between words, never inside a word or a ``whole`` part.
 
-    What is longer than a line is left to the terminal, which copies it in one piece. ``head``
-    stands before the first line; the others are indented by its width. In a pipe there is one line.
+    A part that is longer than a line is left to the terminal to wrap, so that it can be copied in
+    one piece. ``head`` comes before the first line; the other lines are indented by its width. In a
+    pipe there is only one line.
     """
 
     text: Text
     head: Text = field(default_factory=Text)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the lines; with ``overflow="fold"``, as for a picture, all of them fit."""
+        """Yield the lines; with ``overflow="fold"``, as in a picture, long words break too."""
         room = max(options.max_width - self.head.cell_len, 1)
         if options.overflow == "fold":
             lines = iter(self.text.wrap(console, room))
@@ -62,7 +63,7 @@ def _lines(text: Text, console: Console, width: int) -> Iterator[Text]:
 
 
 def show(shown: RenderableType, console: Console) -> None:
-    """Print something; in a pipe without folded lines or trailing spaces."""
+    """Print something; in a pipe, without wrapped lines and trailing spaces."""
     if console.is_terminal:
         console.print(shown, crop=False)
         return

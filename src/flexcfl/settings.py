@@ -1,8 +1,8 @@
-"""Tables of settings, from a file, a command line or Python, turned into checked values.
+"""Validation of settings from a file, a command line or Python.
 
-Settings are frozen pydantic dataclasses; this module turns pydantic's findings into one sentence.
-That of a ``ValueError`` raised in ``__post_init__`` is its text, which begins with the name of the
-setting and ends with a full stop.
+Settings are frozen pydantic dataclasses; this module turns pydantic's errors into one sentence. A
+``ValueError`` raised in ``__post_init__`` must start with the name of the setting and end with a
+full stop.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ R = TypeVar("R")
 
 TIME = re.compile(r"(?:(\d{1,5})h)?(?:(\d{1,7})m)?(?:(\d{1,9})s)?", re.ASCII)
 LONGEST = 10**8  # seconds: three years
-DEEPEST = 32  # lists and tables within each other; no setting has more than three
+DEEPEST = 32  # nested lists and tables; no setting has more than three
 UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")
 WANTED = {
     "bool": "true or false",
@@ -44,7 +44,7 @@ WANTED = {
 def validated(type_: type[SettingsT], table: Mapping[str, object], where: str) -> SettingsT:
     """Return the settings of a table, or raise a ``SettingsError`` of one sentence.
 
-    ``where`` opens the sentence: "[local]" for a table of a file, "mnist" for a dataset.
+    The sentence starts with ``where``: "[local]" for a table of a file, "mnist" for a dataset.
 
     >>> from flexcfl.protocol import Local
     >>> validated(Local, {"rate": -1}, "[local]")
@@ -56,20 +56,20 @@ def validated(type_: type[SettingsT], table: Mapping[str, object], where: str) -
         settings = TypeAdapter(type_).validate_python(table)
     except ValidationError as error:
         raise SettingsError(_sentence(type_, error, where)) from None
-    for name in table:  # for a plain dataclass, such as one's own, pydantic leaves out the unknown
+    for name in table:  # pydantic ignores unknown names for a plain dataclass, such as a user's
         if not hasattr(settings, name):
             raise SettingsError(f"{where} has no setting '{name}'{_nearest(name, type_)}")
     for name, value in table.items():
-        # pydantic reads true as the number 1, which is never meant.
+        # pydantic reads true as the number 1, which is never intended.
         if isinstance(value, bool) and not isinstance(getattr(settings, name), bool):
             raise SettingsError(f"{where} {name} must not be {str(value).lower()}: give a value.")
     return settings
 
 
 def assignments(pairs: Iterable[str], example: str = "clients=20") -> dict[str, object]:
-    """Return the table that ``KEY=VALUE`` words describe; values are TOML, or else plain text.
+    """Return the table that ``KEY=VALUE`` arguments describe; values are TOML or plain text.
 
-    ``example`` is a word that the caller takes, for the sentence on one that is none.
+    ``example`` is a valid argument, for the error message.
 
     >>> assignments(["clients=20", "partition=iid", "shape=[1, 28, 28]"])
     {'clients': 20, 'partition': 'iid', 'shape': [1, 28, 28]}
@@ -88,7 +88,7 @@ def assignments(pairs: Iterable[str], example: str = "clients=20") -> dict[str, 
 
 
 def seconds_of(text: str) -> float:
-    """Return how many seconds a time such as ``2h30m`` is.
+    """Return the number of seconds in a time such as ``2h30m``.
 
     >>> seconds_of("2h30m"), seconds_of("90s")
     (9000.0, 90.0)
@@ -106,24 +106,24 @@ def seconds_of(text: str) -> float:
 def keywords(
     others: Callable[[], Mapping[str, str]] = dict,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Make a function answer an unknown argument with the one that may have been meant.
+    """Make a function reject an unknown keyword argument with a suggestion.
 
-    ``others`` returns what can be set in another way: for each name, how.
+    ``others`` returns names that can be set in another way, and how.
     """
 
-    def answering(function: Callable[P, R]) -> Callable[P, R]:
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
         own = inspect.signature(function).parameters
 
         @wraps(function)
-        def called(*arguments: P.args, **words: P.kwargs) -> R:
+        def checked(*arguments: P.args, **words: P.kwargs) -> R:
             for name in words:
                 if name not in own:
                     raise SettingsError(_no_argument(function.__name__, name, own, others()))
             return function(*arguments, **words)
 
-        return called
+        return checked
 
-    return answering
+    return decorate
 
 
 def _no_argument(function: str, name: str, own: Iterable[str], others: Mapping[str, str]) -> str:
@@ -136,10 +136,10 @@ def _no_argument(function: str, name: str, own: Iterable[str], others: Mapping[s
 
 
 def excess(value: object) -> str | None:
-    """Return what in a value from TOML is too large or too deep, or None.
+    """Return what is too large or too deep in a value from TOML, or None.
 
-    Python's parser takes numbers and nesting that it could not write again. The value is searched
-    level by level, because recursion would fail on such nesting.
+    Python's parser accepts numbers and nesting that cannot be written again. The value is searched
+    level by level, because recursion would fail on deep nesting.
 
     >>> excess({"seed": 2**64})
     'a whole number of more than 64 bits'
@@ -153,14 +153,14 @@ def excess(value: object) -> str | None:
 
 
 def short_repr(value: object) -> str:
-    """Return a value as a sentence shows it: on one line, cut short.
+    """Return the ``repr`` of a value on one line, shortened, for use within a sentence.
 
     >>> short_repr("it is well"), short_repr(2**20000)
     ("'it is well'", 'a number of thousands of digits')
     """
     try:
         text = repr(value)
-    except ValueError:  # a whole number of more digits than Python writes out
+    except ValueError:  # a whole number with more digits than Python converts
         return "a number of thousands of digits"
     except RecursionError:
         return "something nested without end"
@@ -176,16 +176,16 @@ def _inside(value: object) -> Iterable[object]:
 def _value(text: str) -> object:
     try:
         parsed = tomllib.loads(f"value = {text}")
-    except (ValueError, RecursionError):  # no TOML, or numbers and nesting beyond all measure
+    except (ValueError, RecursionError):  # no TOML, or numbers too large or nesting too deep
         return text
     if excess(parsed):
         return text
-    # A text with line breaks could smuggle in further keys; then it was no TOML value.
+    # A text with line breaks could add further keys; then it is not a TOML value.
     return parsed["value"] if len(parsed) == 1 else text
 
 
 def _sentence(type_: type[Any], error: ValidationError, where: str) -> str:
-    """Describe the first finding; an unknown name comes first, it often explains the others."""
+    """Describe the first error; an unknown name comes first, as it often explains the others."""
     findings = error.errors(include_url=False)
     finding = min(findings, key=lambda each: each["type"] not in UNKNOWN)
     name = short_repr(".".join(str(part) for part in finding["loc"])).strip("'\"")
@@ -200,7 +200,7 @@ def _sentence(type_: type[Any], error: ValidationError, where: str) -> str:
         return f"{where} needs the setting '{name}', which has no default."
     if finding["type"] == "value_error" and not name:
         return f"{where} {finding['ctx']['error']}"
-    if not name and isinstance(finding["input"], str):  # a name that is no text
+    if not name and isinstance(finding["input"], str):  # a name that is not a string
         return f"{where} has no setting {short_repr(finding['input'])}{_nearest('', type_)}"
     if not name:
         return f"{where} must be a table of settings, not {short_repr(finding['input'])}."
@@ -208,14 +208,14 @@ def _sentence(type_: type[Any], error: ValidationError, where: str) -> str:
 
 
 def _choices(findings: Sequence[Any]) -> list[Any]:
-    """Return the findings on a setting of several types, which has one for each that it is not."""
+    """Return the errors of a setting of several types, one error for each type."""
     name = findings[0]["loc"][:1]
     same = [each for each in findings if len(each["loc"]) == 2 and each["loc"][:1] == name]
     return same if len(same) == len(findings) > 1 else []
 
 
 def _demand(finding: Mapping[str, Any]) -> str:
-    if finding["type"] == "string_unicode":  # bytes of a command line that are no text
+    if finding["type"] == "string_unicode":  # bytes on a command line that are not UTF-8
         return "UTF-8 text"
     wanted = WANTED.get(finding["type"].split("_")[0])
     return wanted or str(finding["msg"]).removeprefix("Input should be ")

@@ -1,12 +1,12 @@
-"""What other frameworks call the settings, and which of their settings do not exist here."""
+"""What other frameworks call our settings, and which of their settings do not exist here."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 __all__ = ["absent", "is_word", "meant"]
 
-# Our names, and what PyTorch, scikit-learn, Flower, other frameworks and papers call the same. If
-# a word has several meanings, the first that exists is taken.
+# Our names, and the names of the same settings in PyTorch, scikit-learn, Flower, other frameworks
+# and papers. If a word has several meanings, the first one that exists is used.
 CALLED: Mapping[str, str] = MappingProxyType(
     {
         "algorithms": "algorithm algo algos method methods strategies strategy",
@@ -67,7 +67,7 @@ ABSENT: Mapping[str, str] = MappingProxyType(
 
 
 def meant(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name of what other frameworks call ``name``, which may include its table.
+    """Return the known name for another framework's ``name``, which may include its table.
 
     >>> meant("batch_size", ["rate", "batch"]), meant("local.lr", ["local.rate"])
     ('batch', 'local.rate')
@@ -79,7 +79,7 @@ def meant(name: str, known: Iterable[str]) -> str | None:
 
 
 def is_word(name: str) -> bool:
-    """Whether other frameworks call one of our settings so.
+    """Whether other frameworks use this name for one of our settings.
 
     >>> is_word("lr"), is_word("lrr")
     (True, False)

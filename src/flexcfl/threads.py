@@ -1,4 +1,4 @@
-"""Linear algebra whose results do not depend on how many threads compute them."""
+"""Linear algebra whose results do not depend on the number of threads."""
 
 import sys
 from collections.abc import Callable
@@ -9,17 +9,17 @@ from threadpoolctl import ThreadpoolController
 
 __all__ = ["one_thread"]
 
-PACKAGES = ("numpy", "scipy.linalg", "sklearn", "torch")  # which bring libraries with threads
+PACKAGES = ("numpy", "scipy.linalg", "sklearn", "torch")  # packages whose libraries use threads
 
 P = ParamSpec("P")
 ResultT = TypeVar("ResultT")
 
 
 def one_thread(function: Callable[P, ResultT]) -> Callable[P, ResultT]:
-    """Let a function compute on one thread, so that its result does not depend on their number.
+    """Make a function compute on one thread, so that its result does not depend on their number.
 
-    More would gain little for long and narrow products, and lose much where others are at work on
-    the same cores.
+    More threads would gain little for long and narrow products, and lose much if other processes
+    use the same cores.
     """
 
     @wraps(function)
@@ -33,5 +33,5 @@ def one_thread(function: Callable[P, ResultT]) -> Callable[P, ResultT]:
 
 @cache
 def _libraries(_loaded: tuple[bool, ...]) -> ThreadpoolController:
-    """Return what controls the libraries loaded so far; to look for them takes milliseconds."""
+    """Return the controller of the libraries loaded so far; finding them takes milliseconds."""
     return ThreadpoolController()

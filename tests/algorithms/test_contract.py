@@ -87,7 +87,7 @@ def written_and_read(algorithm: Algorithm[Any], state: Any, folder: Path) -> Any
     return rebuilt(state_type(algorithm), checkpoint.content, checkpoint.arrays)
 
 
-def test_the_state_can_be_written_down_between_any_two_rounds(
+def test_the_state_can_be_saved_between_any_two_rounds(
     algorithm: Algorithm[Any], tmp_path: Path
 ) -> None:
     federation = Parabolas(CLIENTS)
@@ -121,7 +121,7 @@ def test_groups_must_be_at_least_one(name: str) -> None:
 def test_more_groups_than_clients_are_told(name: str) -> None:
     options = {item.name for item in dataclasses.fields(ALGORITHMS[name].options)}
     if "groups" not in options or name.split("-")[0] in ("ifca", "fesem"):
-        pytest.skip("its groups are there whoever joins them")
+        pytest.skip("its groups are there whichever clients join them")
     algorithm = made(name, groups=CLIENTS + 1, alpha=1)
     with pytest.raises(FlexcflError, match="groups"):
         started(algorithm, Parabolas(CLIENTS))

@@ -96,7 +96,7 @@ def test_a_conversation_by_hand() -> None:
     state = after(global_model(4), [1, 3], script, PAIR)
     assert state.models.tolist() == [[1, 3]]
     assert state.clustering is None
-    # The second round asks everybody, whoever is in the cohort.
+    # The second round asks everybody, not only the cohort.
     state = after(state, [2], script, PAIR)
     assert state.models.tolist() == [[1 - 3, 3 + 1], [1 + 3, 3 + 2], [1, 3]]
     assert state.directions.tolist() == [[-3, 1], [3, 2]]

@@ -149,7 +149,7 @@ def kinds(engine: Engine) -> list[str]:
     with engine._paths.borrowed() as path:
         assert isinstance(path, OnDevice)
         assert isinstance(path.inner, LayeredPath)
-        return [type(layer).__name__ for layer in path.inner._made(start, start)]
+        return [type(layer).__name__ for layer in path.inner.layers_on(start, start)]
 
 
 @pytest.mark.parametrize("module", ["pooled", "rectangular"])

@@ -141,7 +141,7 @@ def test_many_claims_at_the_same_moment(tmp_path: Path) -> None:
 def test_a_folder_that_may_not_be_written_to_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir(mode=0o500)
     if os.access(tmp_path / "run", os.W_OK):
-        pytest.skip("whoever runs this may write anywhere")
+        pytest.skip("this user may write anywhere")
     with pytest.raises(SettingsError, match="cannot be used"):
         fail(tmp_path / "run")
     assert list((tmp_path / "run").iterdir()) == []

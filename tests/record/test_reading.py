@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def spare(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of a run, for whoever puts back what is changed."""
+    """Return a copy of a run that a test may change."""
     return copied(folder, tmp_path_factory.mktemp("spare"))
 
 

@@ -102,7 +102,7 @@ def needing_an_answer(state: Serving, trained: Any) -> Serving:
     return replace(state, models=state.models + trained.updates.max(axis=0))
 
 
-def beside(state: Serving, trained: Any) -> Serving:
+def no_such_model(state: Serving, trained: Any) -> Serving:
     return replace(state, model_of=state.model_of + 1)
 
 
@@ -116,29 +116,29 @@ BROKEN: Mapping[str, tuple[str, object, str]] = {
     "idle": ("algorithm", entry(Broken), "training moves the models"),
     "in place": ("algorithm", entry(Broken, wrong=in_place), "leaves the old one alone"),
     "float64": ("algorithm", entry(Broken, wrong=double), "finite float32 models"),
-    "beside": ("algorithm", entry(Broken, wrong=beside), "finite float32 models"),
+    "no such model": ("algorithm", entry(Broken, wrong=no_such_model), "finite float32 models"),
     "not the cohort": (
         "algorithm",
         entry(Broken, to=lambda cohort, present: cohort[:1]),
         "trains the cohort",
     ),
-    "who is not there": (
+    "clients that have not arrived": (
         "algorithm",
         entry(Broken, to=lambda cohort, present: np.arange(len(present))),
-        "who has not arrived",
+        "clients that have arrived",
     ),
     "no answers": ("algorithm", entry(Broken, wrong=needing_an_answer), "survives silence"),
-    "silent": ("algorithm", entry(Broken, after=counting_the_silent), "have no say"),
+    "silent": ("algorithm", entry(Broken, after=counting_the_silent), "have no influence"),
     "two phases of half a cohort": (
         "algorithm",
         entry(Halves),
         "trains the cohort",
     ),
-    "a bare array": ("algorithm", entry(Bare), "written down between any two rounds"),
+    "a bare array": ("algorithm", entry(Bare), "saved between any two rounds"),
     "full stop": (
         "algorithm",
         AlgorithmEntry("Something.", lambda options, local: FedAvg(local)),
-        "it says what it is",
+        "summary",
     ),
 }
 
@@ -239,11 +239,11 @@ OTHERS: Sequence[tuple[str, type, str]] = [
     ("detector", Alarmist, "identical data never drift"),
     ("detector", Deaf, "a change of everything"),
     ("detector", Gossip, "by its own data alone"),
-    ("detector", Unexplained, "what it can be told"),
-    ("shift", Hasty, "before anybody was visited"),
+    ("detector", Unexplained, "options are explained"),
+    ("shift", Hasty, "before it is visited"),
     ("shift", Moody, "seed and round alone"),
-    ("shift", Forgetful, "from what is remembered"),
-    ("partition", Greedy, "none has another ones"),
+    ("shift", Forgetful, "from a snapshot"),
+    ("partition", Greedy, "examples of its own"),
     ("partition", Stingy, "every client has examples"),
     ("partition", Fickle, "draws alone"),
     ("partition", Meddling, "leaves the labels alone"),
@@ -255,7 +255,7 @@ ALL = {**BROKEN, **{thing.__name__: (kind, thing, what) for kind, thing, what in
 def test_a_broken_promise_is_noticed(name: str) -> None:
     kind, thing, promise = ALL[name]
     (check,) = [each for each in checks(kind, thing) if promise in each.name]
-    # Some are noticed already where they are at work.
+    # Some fail before the check itself does.
     with pytest.raises((AssertionError, ValueError, TypeError, IndexError)):
         check()
 
@@ -263,7 +263,7 @@ def test_a_broken_promise_is_noticed(name: str) -> None:
 def test_a_promise_says_what_is_wrong() -> None:
     (check,) = [each for each in checks("detector", Alarmist) if "identical" in each.name]
     assert str(check) == "identical data never drift"
-    with pytest.raises(AssertionError, match="Data that did not change drift"):
+    with pytest.raises(AssertionError, match="Data that did not change are reported as drift"):
         check()
 
 
@@ -275,11 +275,11 @@ def test_a_promise_says_what_is_wrong() -> None:
         ("detector", "nowhere:Thing", "could not be imported"),
     ],
 )
-def test_what_is_not_there_is_told(kind: str, thing: str, sentence: str) -> None:
+def test_an_unknown_kind_or_thing_is_an_error(kind: str, thing: str, sentence: str) -> None:
     with pytest.raises(SettingsError, match=sentence):
         checks(kind, thing)
 
 
-def test_what_is_none_is_told() -> None:
+def test_another_object_is_an_error() -> None:
     with pytest.raises(TypeError, match=r"must be a flexcfl\.algorithms\.AlgorithmEntry"):
         checks("algorithm", object)

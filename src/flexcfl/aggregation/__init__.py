@@ -1,7 +1,7 @@
-"""How updates become the step of a group, and how the models of groups share what they learnt.
+"""How updates become the step of a group, and how groups share what they learnt.
 
-All rules but the mean are meant to withstand a minority of hostile clients. They ignore weights,
-because a client could claim any number of examples.
+All rules except the mean withstand a minority of hostile clients. They ignore weights, because a
+client could claim any number of examples.
 """
 
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class RuleEntry:
-    """One line of the registry: what the rule makes of updates, and the class of its options."""
+    """One entry of the registry: a summary, and the class whose fields are the rule's options."""
 
     summary: str
     rule: type[Rule]

@@ -32,9 +32,9 @@ SMOOTHING = 1e-6
 class GeometricMedian:
     r"""The geometric median :math:`\arg\min_z \sum_i \|z - u_i\|` of the updates :math:`u_i`.
 
-    Each of the ``iterations`` weighs every update by one over its distance to the mean so far,
-    and takes the mean again. Distances below ``smoothing`` count as that much, in units of the
-    distance within which one of the updates has more than half of them.
+    Each of the ``iterations`` weights every update by one over its distance to the current mean
+    and computes the mean again. Distances below ``smoothing`` are raised to it. Its unit is the
+    smallest radius around an update that contains more than half of all updates.
     """
 
     iterations: Annotated[int, Field(ge=1, le=10**4)] = ITERATIONS
@@ -50,7 +50,7 @@ class GeometricMedian:
 def geometric_median(
     vectors: Vectors, iterations: int = ITERATIONS, smoothing: float = SMOOTHING
 ) -> NDArray[np.float64]:
-    """Return the geometric median of vectors, at least one, by the smoothed Weiszfeld algorithm.
+    """Return the geometric median of one or more vectors, by the smoothed Weiszfeld algorithm.
 
     >>> geometric_median(np.array([[0, 0], [0, 0], [9, 9]], dtype=np.float32))
     array([0., 0.])
@@ -62,15 +62,15 @@ def geometric_median(
 def geometric_weights(
     products: Matrix, iterations: int = ITERATIONS, smoothing: float = SMOOTHING
 ) -> NDArray[np.float64]:
-    """Return what each vector weighs in the geometric median, from their scalar products.
+    """Return the weight of each vector in the geometric median, from their scalar products.
 
-    The weights have a sum of one. A vector's reach is the distance within which more than half of
-    all vectors lie, itself included, which is long for a minority that is far away. The first
-    weights are one over it: from the plain mean it takes the more iterations to come back the
-    further away the minority is.
+    The weights sum to one. A vector's reach is the smallest radius around it that contains more
+    than half of all vectors, itself included; it is long for a distant minority. The first weights
+    are one over the reach, because iterations that start from the plain mean need longer to
+    converge the further away the minority is.
     """
     reach = np.sqrt(np.sort(squared_distances(products), axis=1)[:, len(products) // 2])
-    if reach.min() == 0:  # more than half are the same, and the median is with them
+    if reach.min() == 0:  # more than half are equal, and so is the median
         return _normalised(np.equal(reach, 0).astype(np.float64))
     shortest = smoothing * reach.min()
     weights = _normalised(1 / reach)
@@ -91,7 +91,7 @@ def _normalised(weights: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def select_rows(updates: Vectors, rows: Ids) -> Vectors:
-    """Return some rows, which are ascending; all of them are not copied."""
+    """Return the given ascending rows, without a copy if these are all of them."""
     return updates if len(rows) == len(updates) else updates[rows]
 
 
@@ -100,4 +100,4 @@ def squared_distances(products: Matrix) -> Matrix:
     squares = np.diagonal(products)
     apart: Matrix = (squares[:, np.newaxis] + squares) - (products + products.T)
     np.fill_diagonal(apart, 0.0)
-    return apart.clip(min=0.0)  # which rounding may fall short of
+    return apart.clip(min=0.0)  # rounding may make a distance slightly negative

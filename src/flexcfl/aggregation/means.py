@@ -1,8 +1,8 @@
-"""How the updates of each group become one step, and how the groups share what they learnt.
+"""Aggregation by means: from the updates of a group to its step, and between groups.
 
 Duan et al.: Flexible Clustered Federated Learning for Client-Level Data Distribution Shift. IEEE
-TPDS 2022, Algorithm 2: intra-group aggregation, there by the weighted mean, and inter-group
-aggregation.
+TPDS 2022, Algorithm 2: intra-group aggregation, which the paper does by the weighted mean, and
+inter-group aggregation.
 """
 
 from typing import Literal, Protocol, TypeAlias
@@ -22,11 +22,11 @@ __all__ = [
 FORBID = ConfigDict(extra="forbid")
 
 Averaging: TypeAlias = Literal["simple", "examples"]
-"""Whether all clients count the same, or each by its examples."""
+"""Whether all clients have the same weight, or each the number of its examples."""
 Weights: TypeAlias = NDArray[np.int64] | NDArray[np.float64]
-"""How much each update counts."""
+"""The weight of each update."""
 Sharing: TypeAlias = Literal["convex", "additive"]
-"""How groups share: a weighted mean of models, or the sum of the paper."""
+"""How groups share: by a weighted mean of models, or by the sum of the paper."""
 
 
 class Rule(Protocol):
@@ -35,16 +35,16 @@ class Rule(Protocol):
     def __call__(
         self, updates: Vectors, rows: Ids, weights: Weights, rng: np.random.Generator
     ) -> NDArray[np.float64] | NDArray[np.float32]:
-        """Return the step of the group whose updates are ``rows``, at least one, of ``updates``.
+        """Return the step of a group; its updates are one or more ``rows`` of ``updates``.
 
-        ``weights[row]`` is what an update counts, for rules that believe it.
+        ``weights[row]`` is the weight of an update, for rules that trust weights.
         """
         ...
 
 
 @dataclass(frozen=True, config=FORBID)
 class Mean:
-    """The weighted mean, as in FedAvg and FlexCFL; nothing where all weights are zero."""
+    """The weighted mean, as in FedAvg and FlexCFL; a zero step if all weights are zero."""
 
     def __call__(
         self, updates: Vectors, rows: Ids, weights: Weights, rng: np.random.Generator
@@ -67,8 +67,8 @@ def group_steps(
 ) -> Vectors:
     """Return the step of every group, as an array of ``groups`` rows.
 
-    Row ``i`` of ``updates`` belongs to group ``group_of[i]`` and counts ``weights[i]``. A group
-    without updates gets a zero step.
+    Row ``i`` of ``updates`` belongs to group ``group_of[i]`` and has the weight ``weights[i]``. A
+    group without updates gets a zero step.
 
     >>> updates, rng = np.array([[2, 0], [6, 4]], dtype=np.float32), np.random.default_rng(0)
     >>> group_steps(MEAN, updates, np.array([1, 1]), 2, np.array([3, 1]), rng)
@@ -84,11 +84,11 @@ def group_steps(
 
 
 def weighted_mean(updates: Vectors, rows: Ids, weights: Weights) -> NDArray[np.float64]:
-    """Return the mean of some rows, the ``i``-th of which counts ``weights[i]``.
+    """Return the mean of some rows, of which the ``i``-th has the weight ``weights[i]``.
 
-    It is nothing where all weights are zero.
+    It is zero if all weights are zero.
     """
-    # Row by row, so that no float64 copy of all updates is made and no BLAS thread count matters.
+    # Row by row: this makes no float64 copy of all updates and does not depend on BLAS threads.
     total = np.zeros(updates.shape[1])
     for row, weight in zip(rows, weights, strict=True):
         total += np.multiply(updates[row], weight, dtype=np.float64)
@@ -103,7 +103,7 @@ def stepped(
     rng: np.random.Generator,
     averaging: Averaging = "examples",
 ) -> Vectors:
-    """Return models after the step of those who trained each, counted alike or by ``examples``."""
+    """Return the models, each after the step of the clients that trained it."""
     examples = trained.examples
     counts = examples if averaging == "examples" else np.ones_like(examples)
     return models + group_steps(rule, trained.updates, trained.model_of, len(models), counts, rng)
@@ -114,8 +114,8 @@ def shared(models: Vectors, rate: float, sharing: Sharing) -> Vectors:
 
     ``additive`` is Algorithm 2 of the paper, :math:`w_j + \eta_g \sum_{l \ne j} w_l / |w_l|`.
     ``convex`` divides that by :math:`1 + \eta_g \sum_{l \ne j} 1 / |w_l|`, which makes it a
-    weighted mean of the models, as in the code that gave the paper's numbers; the additive form
-    lets norms grow every round. A model that is zero has no direction and shares nothing.
+    weighted mean of the models, as in the code behind the paper's numbers; with ``additive``, norms
+    grow in every round. A zero model has no direction and shares nothing.
     """
     if rate == 0 or len(models) < 2:
         return models
@@ -131,5 +131,5 @@ def shared(models: Vectors, rate: float, sharing: Sharing) -> Vectors:
 
 def norms(vectors: Vectors) -> NDArray[np.float64]:
     """Return the length of each vector."""
-    # By einsum, which makes no float64 copy of all vectors and does not depend on BLAS threads.
+    # einsum makes no float64 copy of all vectors and does not depend on BLAS threads.
     return np.asarray(np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)))

@@ -1,4 +1,4 @@
-"""Rules that withstand a minority of hostile clients, whatever these send.
+"""Rules that withstand a minority of hostile clients, whatever they send.
 
 ``Median``, ``TrimmedMean``: Yin, Chen, Ramchandran, Bartlett: Byzantine-Robust Distributed
 Learning: Towards Optimal Statistical Rates. ICML 2018, Definitions 1 and 2.
@@ -30,20 +30,20 @@ Share: TypeAlias = Annotated[float, Field(ge=0, lt=0.5)]
 
 
 def count(share: float, rows: int) -> int:
-    """Return how many of so many rows a share is, rounded up.
+    """Return a share of a number of rows, rounded up.
 
-    A small group that was drawn at random may well hold more hostile clients than their share, so
-    that a part of a row counts as one.
+    It is rounded up because a small random group may well contain more hostile clients than their
+    overall share.
 
     >>> count(0.2, 4), count(0.2, 5), count(0.07, 100)
     (1, 1, 7)
     """
-    return ceil(share * rows - 1e-9)  # 0.07 of 100 is a trace more than 7 in floating point
+    return ceil(share * rows - 1e-9)  # in floating point, 0.07 * 100 is slightly more than 7
 
 
 @dataclass(frozen=True, config=FORBID)
 class Median:
-    """The median of each coordinate; of an even number of rows, the mean of the middle two."""
+    """The median of each coordinate; the mean of the middle two if the number of rows is even."""
 
     def __call__(
         self, updates: Vectors, rows: Ids, weights: Weights, rng: np.random.Generator
@@ -57,8 +57,8 @@ class TrimmedMean:
     """The mean of each coordinate without its lowest and highest values.
 
     ``trim`` is the share cut off at each end, rounded up to whole rows: 0.2 of 4 rows cuts one at
-    each end and leaves two. One or two rows are always left, so that two rows have their mean and
-    three, with any trim but 0, their median.
+    each end and leaves two. At least one or two rows are left: two rows give their mean, and three
+    rows, unless ``trim`` is 0, their median.
     """
 
     trim: Share = 0.3
@@ -66,18 +66,18 @@ class TrimmedMean:
     def __call__(
         self, updates: Vectors, rows: Ids, weights: Weights, rng: np.random.Generator
     ) -> NDArray[np.float64]:
-        """Return the mean of what trimming leaves of the rows, coordinate by coordinate."""
+        """Return the trimmed mean of the rows, coordinate by coordinate."""
         return _middle(updates, rows, count(self.trim, len(rows)))
 
 
 def _middle(updates: Vectors, rows: Ids, cut: int) -> NDArray[np.float64]:
-    """Return the mean without ``cut`` values at each end, or fewer where nothing would be left."""
+    """Return the mean without ``cut`` values at each end, or fewer if nothing would be left."""
     cut = min(cut, (len(rows) - 1) // 2)
     kept = slice(cut, len(rows) - cut)
     middle = np.empty(updates.shape[1])
     for columns in column_blocks(updates[: len(rows)]):
         ordered = np.sort(updates[rows, columns], axis=0)
-        # Summed in float64, where the largest of float32 have a sum.
+        # In float64, because large float32 values could overflow in their sum.
         middle[columns] = ordered[kept].mean(axis=0, dtype=np.float64)
     return middle
 
@@ -86,14 +86,14 @@ def _middle(updates: Vectors, rows: Ids, cut: int) -> NDArray[np.float64]:
 class Krum:
     r"""The one update that is nearest to its neighbours.
 
-    Of :math:`n` updates a share, ``hostile``, is taken to come from attackers, rounded up to
-    :math:`f`. An update's score is the sum of its squared distances to the :math:`n - f - 2`
+    Of :math:`n` updates, the share ``hostile``, rounded up to :math:`f` updates, is assumed to come
+    from attackers. An update's score is the sum of its squared distances to the :math:`n - f - 2`
     others that are nearest to it, and the lowest score wins.
 
-    The paper asks for :math:`n \ge 2 f + 3`, so that attackers alone never are enough neighbours.
-    Smaller groups are scored with the largest :math:`f` for which that holds, and with at least one
-    neighbour. Updates of the same score share the step: of three updates the two that are nearest
-    to each other, of two both.
+    The paper requires :math:`n \ge 2 f + 3`, so that the neighbours of an update are never only
+    attackers. Smaller groups are scored with the largest :math:`f` for which that holds, and with
+    at least one neighbour. Updates with the same score share the step: with three updates, the two
+    that are nearest to each other; with two, both.
     """
 
     hostile: Share = 0.3
@@ -101,7 +101,7 @@ class Krum:
     def __call__(
         self, updates: Vectors, rows: Ids, weights: Weights, rng: np.random.Generator
     ) -> NDArray[np.float64]:
-        """Return the mean of the rows of the lowest scores."""
+        """Return the mean of the rows with the lowest score."""
         if len(rows) > 1:
             scores = _scores(squared_distances(gram(select_rows(updates, rows))), self.hostile)
             last = self._kept(len(rows)) - 1
@@ -114,10 +114,10 @@ class Krum:
 
 @dataclass(frozen=True, config=FORBID)
 class MultiKrum(Krum):
-    r"""The mean of the :math:`n - f` updates of the lowest scores, which are those of Krum.
+    r"""The mean of the :math:`n - f` updates with the lowest scores, as in Krum.
 
-    :math:`f` is the share of attackers, ``hostile``, rounded up. However small the group, so many
-    are left out, but for the last one, and for updates of the same score as the last that is kept.
+    :math:`f` is the share of attackers, ``hostile``, rounded up. At least one update is kept, and
+    so are all updates with the same score as the last one kept.
     """
 
     def _kept(self, rows: int) -> int:
@@ -128,21 +128,20 @@ def _scores(apart: Matrix, hostile: float) -> NDArray[np.float64]:
     number = len(apart)
     tolerated = max(0, min(count(hostile, number), (number - 3) // 2))
     neighbours = max(1, number - tolerated - 2)
-    # The nearest of all is an update itself.
+    # The nearest is the update itself.
     return np.asarray(np.sort(apart, axis=1)[:, 1 : neighbours + 1].sum(axis=1))
 
 
 @dataclass(frozen=True, config=FORBID)
 class Clusters:
-    """The mean of the larger cluster, where updates point apart.
+    """The mean of the larger cluster, if updates point in different directions.
 
-    Updates are divided in two so that the largest cosine between the parts is smallest. If it is
-    below ``cosine``, only the larger part stays, and is divided again, since attackers need not be
-    alike. A part that is not more than half of all leaves no update out: attackers are taken to be
-    a minority, and of two halves neither is known to be the honest one.
+    Updates are divided in two so that the largest cosine between the parts is as small as possible.
+    If it is below ``cosine``, only the larger part is kept, and is divided again, because attackers
+    need not be alike. The larger part must be more than half of all updates, otherwise none is left
+    out: attackers are assumed to be a minority, and either of two halves could be the honest one.
 
-    It sees directions alone: attackers who point the way of the others, or elsewhere but not
-    against every one of them, stay.
+    Only directions matter: attackers that do not point away from all other clients are kept.
     """
 
     cosine: Annotated[float, Field(ge=-1, le=1)] = 0.0
@@ -150,7 +149,7 @@ class Clusters:
     def __call__(
         self, updates: Vectors, rows: Ids, weights: Weights, rng: np.random.Generator
     ) -> NDArray[np.float64]:
-        """Return the mean of the rows that stay."""
+        """Return the mean of the rows that are kept."""
         kept = rows[_majority(cosines(gram(select_rows(updates, rows))), self.cosine)]
         return weighted_mean(updates, kept, np.ones(len(kept)))
 

@@ -95,7 +95,7 @@ def _own(found: object) -> AlgorithmEntry:
 
 
 def _of_class(kind: type[Any]) -> AlgorithmEntry:
-    """Return the entry of a class: what it has beside ``local`` and ``rule`` are its options."""
+    """Return the entry of a class: its fields except ``local`` and ``rule`` are its options."""
     if not is_dataclass(kind):
         raise TypeError(
             "must be a dataclass, whose fields are its options: put @dataclass(frozen=True) above "

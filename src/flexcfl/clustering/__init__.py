@@ -1,4 +1,4 @@
-"""Clients grouped by their updates: measures, partitions, alignment, and how many groups.
+"""Grouping clients by their updates: measures, partitions, alignment, and the number of groups.
 
 Everything here is a pure function over flat float32 updates, or over their scalar products.
 """

@@ -1,7 +1,7 @@
-"""Agglomerative clustering of updates, and which cluster a further update is nearest to.
+"""Agglomerative clustering of updates, and the nearest cluster for a further update.
 
 The distances and linkages are those that Briggs, Fan, Andras compare for FL+HC (IJCNN 2020). SciPy
-is imported inside the functions, because that takes a while.
+is imported inside the functions, because importing it is slow.
 """
 
 from collections.abc import Iterator
@@ -21,9 +21,9 @@ Linkage: TypeAlias = Literal["complete", "single", "average", "ward"]
 
 
 def pairwise_distances(updates: Vectors, products: Matrix, metric: Metric) -> Matrix:
-    """Return the distances of all pairs of updates, whose scalar products are ``products``.
+    """Return the distances of all pairs of updates, given their scalar ``products``.
 
-    A zero update has the cosine distance 1 from all others.
+    A zero update has cosine distance 1 to all others.
     """
     from scipy.spatial.distance import pdist, squareform
 
@@ -42,10 +42,10 @@ def pairwise_distances(updates: Vectors, products: Matrix, metric: Metric) -> Ma
 def agglomerated(
     distances: Matrix, linkage: Linkage, groups: int, threshold: float | None = None
 ) -> Ids:
-    """Return the cluster of each client, numbered as they first appear.
+    """Return the cluster of each client; clusters are numbered by first appearance.
 
-    Single clients are merged until there are ``groups`` clusters, no more than clients; or, where
-    there is a ``threshold``, as long as two clusters are no further apart than that.
+    Starting from single clients, clusters are merged until ``groups`` of them are left or, if a
+    ``threshold`` is given, as long as two clusters are no further apart than that.
     """
     from scipy.cluster.hierarchy import linkage as merged_by
     from scipy.spatial.distance import squareform
@@ -58,8 +58,8 @@ def agglomerated(
     merges = clients - groups
     if threshold is not None:
         merges = int(np.searchsorted(merged[:, 2], threshold, side="right"))
-    # The merges come in order of distance, and number i makes node clients + i of a tree. Cut by
-    # hand, because SciPy's fcluster makes fewer clusters than asked for where distances tie.
+    # Merges come in order of distance, and merge i makes node clients + i of a tree. The tree is
+    # cut here, because SciPy's fcluster makes too few clusters if distances tie.
     lowest = list(range(clients))  # the first client under each node
     label_of = np.arange(clients)
     for one, other in merged[:merges, :2].astype(np.int64):
@@ -70,7 +70,7 @@ def agglomerated(
 
 
 def nearest_direction(updates: Vectors, directions: Vectors, metric: Metric) -> Ids:
-    """Return for each update the direction that is nearest to it, the first of equals."""
+    """Return the direction nearest to each update; the first of equals wins."""
     from scipy.spatial.distance import cdist
 
     if metric == "cosine":

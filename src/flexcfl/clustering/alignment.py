@@ -1,4 +1,4 @@
-"""Which group a client joins: the one whose direction its own update is best aligned with.
+"""The group that a client joins: the one whose direction is best aligned with its update.
 
 Reference: Duan et al., "Flexible Clustered Federated Learning for Client-Level Data Distribution
 Shift", IEEE TPDS 2022, Eq. 8.
@@ -16,8 +16,8 @@ __all__ = ["best_aligned"]
 def best_aligned(updates: Vectors, directions: Vectors) -> Ids:
     """Return, for each update, the group best aligned with it.
 
-    The smallest (1 - cos) / 2 is the largest cosine; the first of equals is taken. A zero update
-    or direction has cosine 0 with everything; an update that is not finite has ``NO_GROUP``.
+    The smallest (1 - cos) / 2 is the largest cosine; the first of equals wins. A zero update or
+    direction has cosine 0 with everything; an update that is not finite gets ``NO_GROUP``.
     """
     cosine = _cosines(updates, directions)
     return np.where(np.isnan(cosine).any(axis=1), NO_GROUP, cosine.argmax(axis=1))
@@ -27,7 +27,7 @@ def best_aligned(updates: Vectors, directions: Vectors) -> Ids:
 def _cosines(updates: Vectors, directions: Vectors) -> Matrix:
     products = np.zeros((len(updates), len(directions)))
     squares = np.zeros((len(updates), 1)), np.zeros((1, len(directions)))
-    with np.errstate(invalid="ignore"):  # infinity times zero, or by infinity: NaN is the answer
+    with np.errstate(invalid="ignore"):  # infinity times zero, or divided by infinity, is NaN
         for columns in column_blocks(updates, directions):
             ours, theirs = (each[:, columns].astype(np.float64) for each in (updates, directions))
             products += ours @ theirs.T

@@ -1,7 +1,7 @@
-"""The clustering of the group cold start: founders' updates become groups.
+"""The clustering of the group cold start, which turns the founders' updates into groups.
 
 Reference: Duan et al., "Flexible Clustered Federated Learning for Client-Level Data Distribution
-Shift", IEEE TPDS 2022, Algorithm 3, between the founders' pre-training and the groups' means.
+Shift", IEEE TPDS 2022, Algorithm 3, the steps between pre-training and the groups' means.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,8 +19,8 @@ from flexcfl.protocol import Clustering, Ids, Vectors
 
 __all__ = ["MEASURES", "Measure", "cluster"]
 
-# From the scalar products and the embedding, which has a column for each group that is asked for,
-# to the groups and the distances in which they were found.
+# Takes the scalar products and the embedding, which has one column for each group wanted, and
+# returns the groups and the distances by which they were found.
 Measure: TypeAlias = Callable[[Matrix, Matrix, np.random.Generator], tuple[Ids, Matrix]]
 
 
@@ -46,13 +46,13 @@ def cluster(
     rng: np.random.Generator,
     most_groups: int = 10,
 ) -> Clustering:
-    """Divide clients into groups by their updates, row ``i`` being the update of ``clients[i]``.
+    """Divide clients into groups by their updates; row ``i`` is the update of ``clients[i]``.
 
-    ``edc`` divides the cosines to the leading directions by K-means++, ``madc`` the mean absolute
-    differences of cosines by complete linkage; the silhouette is measured in the same distances.
-    The cosines to the leading directions are the embedding under either measure, ``within`` is
-    measured in them, and so does ``auto`` find the number of groups, up to ``most_groups``.
-    A zero update, which has no direction, lies at their origin.
+    The measure ``edc`` clusters the cosines to the leading directions by K-means++; ``madc``
+    clusters the mean absolute differences of cosines by complete linkage. The silhouette uses the
+    same distances. With either measure, the embedding is the cosines to the leading directions:
+    ``within`` is computed from it, and ``auto`` chooses the number of groups by it, at most
+    ``most_groups``. A zero update has no direction and lies at the origin.
     """
     if measure not in MEASURES:
         raise SettingsError(unknown("measure", measure, MEASURES))
@@ -73,10 +73,10 @@ def cluster(
 
 
 def _check_finite(clients: Ids, products: Matrix) -> None:
-    strange = clients[~np.isfinite(np.diagonal(products))]
-    if len(strange):
+    diverged = clients[~np.isfinite(np.diagonal(products))]
+    if len(diverged):
         raise TrainingError(
-            f"The update of client {strange[0]} is not finite, so it fits no group: "
+            f"The update of client {diverged[0]} is not finite, so it fits no group: "
             "its pre-training diverged, so lower the rate."
         )
 

@@ -1,8 +1,8 @@
-"""How alike clients' updates are: pairwise cosines, MADC and EDC, all from one Gram matrix.
+"""Similarity of clients' updates: pairwise cosines, MADC and EDC, all from one Gram matrix.
 
 Reference: Duan et al., "Flexible Clustered Federated Learning for Client-Level Data Distribution
 Shift", IEEE TPDS 2022, Eq. 6 and 7. Updates have millions of numbers and clients are few, so
-everything is computed from the scalar products of the updates, which are read only once.
+everything is computed from scalar products, and the updates are read only once.
 """
 
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ __all__ = ["Matrix", "between", "column_blocks", "cosines", "edc", "gram", "madc
 
 Matrix: TypeAlias = NDArray[np.float64]
 
-BLOCK = 2**21  # how many numbers of the updates are turned into float64 at a time
+BLOCK = 2**21  # numbers that are converted to float64 at a time
 
 
 def column_blocks(*vectors: Vectors) -> Iterator[slice]:
-    """Return slices of columns, so that float64 copies of all vectors are never made."""
+    """Return slices of columns small enough to convert to float64 one at a time."""
     columns = max(1, BLOCK // max(1, sum(len(each) for each in vectors)))
     parameters = vectors[0].shape[1]
     return (slice(start, start + columns) for start in range(0, parameters, columns))
@@ -32,11 +32,11 @@ def column_blocks(*vectors: Vectors) -> Iterator[slice]:
 def gram(updates: Vectors) -> Matrix:
     """Return the scalar products of all pairs of updates, in float64.
 
-    Columns are taken block by block, so that there is never a second copy of the updates. The
-    diagonal is finite exactly where an update is.
+    It works through blocks of columns, so that no second copy of the updates is made. An element
+    of the diagonal is finite exactly if the update is.
     """
     products = np.zeros((len(updates), len(updates)))
-    with np.errstate(invalid="ignore"):  # infinity times zero; the diagonal tells
+    with np.errstate(invalid="ignore"):  # infinity times zero; visible on the diagonal
         for columns in column_blocks(updates):
             block = updates[:, columns].astype(np.float64)
             products += block @ block.T
@@ -59,17 +59,18 @@ def cosines(products: Matrix) -> Matrix:
 def edc(products: Matrix, directions: int) -> Matrix:
     """Return the cosines of every update to the leading directions of all updates (Eq. 7).
 
-    The directions are the first right singular vectors of the matrix of updates, and are never
-    formed: with U S V' for that matrix, the scalar products are U S^2 U', and U S holds the
-    projections of the updates on V. Taken as (products U) / S and divided by the lengths of the
-    updates, they keep the digits of updates that are much shorter than others.
+    The directions are the first right singular vectors of the matrix of updates. They are never
+    computed: if that matrix is U S V', the scalar products are U S^2 U', and U S holds the
+    projections of the updates on V. Computed as (products U) / S and divided by the lengths of the
+    updates, they stay precise for updates that are much shorter than others.
 
-    As in the paper, the updates enter the decomposition as they are. A common factor changes
-    nothing, but long updates count more: stretching the update of ONE client leaves its cosines to
-    given directions alone and yet turns the directions, and with them everybody's cosines.
+    As in the paper, the updates are decomposed without normalisation. A common factor changes
+    nothing, but long updates count more: scaling the update of ONE client does not change its
+    cosines to given directions, but it turns the directions, and with them all cosines.
 
-    Directions beyond the rank of the updates are zeros, as are the cosines of a zero update. The
-    cosine furthest from zero to each direction is made positive: singular vectors have no sign.
+    Directions beyond the rank of the updates are zeros, as are the cosines of a zero update.
+    Singular vectors have no sign, so the cosine furthest from zero to each direction is made
+    positive.
     """
     clients = len(products)
     embedding = np.zeros((clients, directions))
@@ -84,7 +85,7 @@ def edc(products: Matrix, directions: int) -> Matrix:
 
 def between(points: Matrix, metric: Literal["euclidean", "manhattan"] = "euclidean") -> Matrix:
     """Return the distances of all pairs of points."""
-    # Inside the function, because scikit-learn takes a second to import.
+    # Imported here, because scikit-learn takes a second to import.
     from sklearn.metrics import DistanceMetric
 
     return np.asarray(DistanceMetric.get_metric(metric).pairwise(points))
@@ -93,15 +94,15 @@ def between(points: Matrix, metric: Literal["euclidean", "manhattan"] = "euclide
 def madc(similarity: Matrix) -> Matrix:
     """Return the mean absolute difference of two clients' cosines to all the others (Eq. 6).
 
-    Where there is nobody else, with one or two clients, there is no such mean, and it is zero.
+    With one or two clients there are no others, and it is zero.
     """
     clients = len(similarity)
     if clients < 3:
         return np.zeros((clients, clients))
-    # Manhattan distances of the rows are sums over everybody; the two clients' own terms go.
-    everybody = between(similarity, "manhattan")
+    # The Manhattan distance of two rows sums over all clients; subtract the two clients' own terms.
+    overall = between(similarity, "manhattan")
     own = np.abs(np.diagonal(similarity)[:, None] - similarity)
-    mean: Matrix = (everybody - (own + own.T)) / (clients - 2)
+    mean: Matrix = (overall - (own + own.T)) / (clients - 2)
     return mean.clip(0.0, 2.0)
 
 

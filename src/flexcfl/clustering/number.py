@@ -1,19 +1,18 @@
-"""How many groups there are: as many as stand apart better than parts of a single cloud would.
+"""The number of groups: as many as are better separated than parts of a single cloud.
 
 The cosines of the updates to their leading directions are divided into 2, 3, ... groups, and each
 division is judged by the silhouette of its worst group: one group too many cuts a true group in
-two, one too few joins two that differ, and either shows in the worst group long before it shows in
-the mean. Any elongated cloud has high silhouettes too, so each is compared with what the same
-division makes of normal clouds of the same mean and covariance, which have no groups, much as in
-the gap statistic and in SigClust. If no division gains by that, there are no groups to find. Then
-what the updates have in common decides: where they mostly point the same way, one model serves
-everybody; where their directions differ more than they agree, the mean of all serves nobody, and
-there are as many groups as there may be.
+two, one too few joins two that differ, and both affect the worst group long before they affect the
+mean. Any elongated cloud has high silhouettes too, so each silhouette is compared with those of
+normal clouds of the same mean and covariance, which have no groups, much as in the gap statistic
+and in SigClust. If no division exceeds its clouds, there are no groups to find. Then the updates
+decide: if they mostly point the same way, one model suits all clients; if their directions differ
+more than they agree, a common mean suits no client, and the largest number of groups is used.
 
 References: Tibshirani, Walther and Hastie, "Estimating the Number of Clusters in a Data Set via the
 Gap Statistic", JRSS B 63, 2001; Liu et al., "Statistical Significance of Clustering for
-High-Dimension, Low-Sample Size Data", JASA 103, 2008. What else was tried, and what each found, is
-in docs/decisions/0008-number-of-groups.md and docs/decisions/0016-one-configuration.md.
+High-Dimension, Low-Sample Size Data", JASA 103, 2008. The alternatives and their results are in
+docs/decisions/0008-number-of-groups.md and docs/decisions/0016-one-configuration.md.
 """
 
 import numpy as np
@@ -27,17 +26,17 @@ __all__ = ["number_of_groups"]
 
 CLOUDS = 10
 STARTS_IN_A_CLOUD = 3  # a cloud has no true division that K-means could miss
-# Measured: up to 0.11 where there are no groups, nearly always 0.15 or more where there are.
+# Measured: up to 0.11 without groups, nearly always 0.15 or more with groups.
 LEAST_GAIN = 0.12
-# Beyond about ten directions there is mostly noise, in which groups that are there drown.
+# Beyond about ten directions there is mostly noise, which hides the groups.
 MOST_DIRECTIONS = 10
 
 
 def number_of_groups(products: Matrix, most_groups: int, rng: np.random.Generator) -> int:
-    """Return the number of groups, from 1 to ``most_groups``, that the updates themselves show.
+    """Return the number of groups that the updates show, from 1 to ``most_groups``.
 
     ``products`` are the scalar products of the updates. Fewer than three clients are one group.
-    Clients that form no groups are one where they agree, and else as many as there may be.
+    Clients without separate groups are one group if they agree, and ``most_groups`` otherwise.
     """
     candidates = range(2, min(most_groups, len(products) - 1) + 1)
     if not candidates:
@@ -55,10 +54,10 @@ def number_of_groups(products: Matrix, most_groups: int, rng: np.random.Generato
 
 
 def _agree(similarity: Matrix) -> bool:
-    """Return whether the cosine of two clients is, on average, no less than it varies.
+    """Return whether the mean cosine of two clients is at least its standard deviation.
 
-    Around one direction all pairs have nearly the same cosine, however much noise there is; where
-    everybody has a direction of its own, cosines scatter about a mean near zero.
+    Around one direction all pairs have nearly the same cosine, however much noise there is; if
+    every client has a direction of its own, cosines scatter around a mean near zero.
     """
     pairs = similarity[np.triu_indices(len(similarity), 1)]
     return bool(pairs.mean() >= pairs.std())
@@ -76,9 +75,8 @@ def _separation(
 ) -> NDArray[np.float64]:
     """Return the worst group's silhouette for each number of groups.
 
-    All are judged in the same directions: with few groups in few directions, those that the
-    directions do not show would seem to be one. Where so many points coincide that there are
-    fewer than groups, nothing stands apart, and it is 0.
+    All numbers of groups are judged in the same directions: with too few directions, several groups
+    would look like one. It is 0 if there are fewer distinct points than groups.
     """
     points = edc(products, min(candidates[-1], MOST_DIRECTIONS))
     distances, different = between(points), distinct(points)
@@ -94,8 +92,8 @@ def _separation(
 def _cloud(similarity: Matrix, rng: np.random.Generator) -> Matrix:
     """Return the scalar products of normal draws with the mean and covariance of the directions.
 
-    A draw is the mean plus a random sum of deviations from it, so it needs no coordinates: it is
-    a weighted sum of the clients' own directions, of which the scalar products are known.
+    A draw is the mean plus a random sum of deviations from it: a weighted sum of the clients'
+    directions, so that their scalar products are enough to compute it.
     """
     clients = len(similarity)
     drawn = rng.standard_normal((clients, clients))

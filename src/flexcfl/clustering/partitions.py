@@ -1,11 +1,11 @@
-"""Clients divided into groups: by K-means++, by complete linkage, and into two by their cosines.
+"""Dividing clients into groups: by K-means++, by complete linkage, and into two by their cosines.
 
 References: Arthur and Vassilvitskii, "k-means++: The Advantages of Careful Seeding", SODA 2007;
 Sattler, Mueller and Samek, "Clustered Federated Learning: Model-Agnostic Distributed Multitask
 Optimization Under Privacy Constraints", IEEE TNNLS 2021, for the division into two.
 
 Groups are numbered by first appearance, so that the same division always has the same numbers.
-scikit-learn is imported inside the functions, because that takes a second.
+scikit-learn is imported inside the functions, because importing it takes a second.
 """
 
 import numpy as np
@@ -19,15 +19,17 @@ from flexcfl.threads import one_thread
 __all__ = ["bipartition", "check_distinct", "complete_linkage", "distinct", "k_means"]
 
 STARTS = 10
-# Points closer than this are one point: cosines of float32 updates are no more exact, and K-means
-# must not be asked to tell apart what rounding made different.
+# Points closer than this are one point: cosines of float32 updates are not more exact, and K-means
+# must not separate points that differ by rounding only.
 DECIMALS = 6
 
 
 def k_means(points: Matrix, groups: int, rng: np.random.Generator, starts: int = STARTS) -> Ids:
-    """Divide points by K-means++, the best of ``starts`` attempts, into exactly ``groups``.
+    """Divide points into exactly ``groups`` by K-means++, the best of ``starts`` attempts.
 
-    Fewer different points than groups are a ``TrainingError``.
+    Raises:
+        TrainingError: If there are fewer different points than groups.
+
     """
     from sklearn.cluster import KMeans
 
@@ -38,12 +40,12 @@ def k_means(points: Matrix, groups: int, rng: np.random.Generator, starts: int =
 
 
 def distinct(points: Matrix) -> int:
-    """Return how many different points there are, to the precision of ``k_means``."""
+    """Return the number of different points, to the precision of ``k_means``."""
     return len(np.unique(_rounded(points), axis=0))
 
 
 def check_distinct(points: Matrix, groups: int) -> None:
-    """Raise a ``TrainingError`` where there are fewer different points than groups."""
+    """Raise a ``TrainingError`` if there are fewer different points than groups."""
     found = distinct(points)
     if found < groups:
         raise TrainingError(
@@ -53,15 +55,15 @@ def check_distinct(points: Matrix, groups: int) -> None:
 
 
 def complete_linkage(distances: Matrix, groups: int) -> Ids:
-    """Merge the two groups whose furthest members are nearest, until so many groups are left."""
+    """Merge the two groups with the smallest largest distance until ``groups`` are left."""
     return agglomerated(distances, "complete", groups)
 
 
 def bipartition(similarity: Matrix) -> Flags:
     """Divide clients in two so that the largest similarity across the division is smallest.
 
-    That division leaves the weakest link of a maximum spanning tree open, which is where single
-    linkage has two groups left. True are the clients that are not with the first one.
+    This removes the weakest edge of a maximum spanning tree, which is single linkage with two
+    groups. The result is True for the clients that are not in the first client's group.
     """
     return np.equal(agglomerated(1.0 - similarity, "single", 2), 1)
 

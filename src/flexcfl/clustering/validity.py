@@ -1,4 +1,4 @@
-"""How good a clustering is: within-cluster sum of squares and silhouettes.
+"""The quality of a clustering: within-cluster sum of squares and silhouettes.
 
 Reference: Rousseeuw, "Silhouettes: A Graphical Aid to the Interpretation and Validation of Cluster
 Analysis", Journal of Computational and Applied Mathematics 20, 1987.
@@ -20,16 +20,16 @@ def within(points: Matrix, group_of: Ids) -> float:
 
 
 def silhouette(distances: Matrix, group_of: Ids) -> float | None:
-    """Return the mean silhouette of all clients, or None where it is not defined.
+    """Return the mean silhouette of all clients, or None if it is not defined.
 
-    It takes at least two groups, and at least one group of more than one client.
+    It needs at least two groups, and at least one group of more than one client.
     """
     each = _silhouettes(distances, group_of)
     return None if each is None else float(each.mean())
 
 
 def worst_silhouette(distances: Matrix, group_of: Ids) -> float | None:
-    """Return the mean silhouette of the group that is told apart worst, or None as above."""
+    """Return the lowest mean silhouette of a group, or None if it is not defined."""
     each = _silhouettes(distances, group_of)
     if each is None:
         return None
@@ -37,7 +37,7 @@ def worst_silhouette(distances: Matrix, group_of: Ids) -> float | None:
 
 
 def _silhouettes(distances: Matrix, group_of: Ids) -> NDArray[np.float64] | None:
-    from sklearn.metrics import silhouette_samples  # here, because that takes a second
+    from sklearn.metrics import silhouette_samples  # slow to import
 
     if not 2 <= len(np.unique(group_of)) < len(group_of):
         return None

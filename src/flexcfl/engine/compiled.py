@@ -1,8 +1,8 @@
 """The compiled path: stacks of Linear and ReLU layers, one client after the other on each core.
 
-``flexcfl.engine.kernels`` has the loops. They need no interpreter, so that threads train clients
-side by side, and no stacking, so that a client that trains for longer than the others costs no
-more for being alone.
+The loops are in ``flexcfl.engine.kernels``. They do not hold the interpreter lock, so threads train
+clients in parallel. Clients are not stacked, so one that trains for longer than the others causes
+no extra cost.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from flexcfl.protocol import Ids, Local, Vector, Vectors
 
 __all__ = ["CompiledPath"]
 
-ROWS = 50  # that pass through the layers together in evaluation, to share what surrounds a pass
+ROWS = 50  # evaluated together, to share the overhead of a forward pass
 
 Numbers: TypeAlias = NDArray[np.float32]
 Scratch: TypeAlias = tuple[Numbers, Numbers, Numbers, Numbers, Ids, Ids]
@@ -29,7 +29,7 @@ Scratch: TypeAlias = tuple[Numbers, Numbers, Numbers, Numbers, Ids, Ids]
 class CompiledPath:
     """Train and evaluate Linear/ReLU models with one compiled call per client."""
 
-    piece = 2048  # rows: a call costs little, and a few of them keep all cores busy to the end
+    piece = 2048  # rows: calls are cheap, and small pieces keep all cores busy to the end
     block = 256  # rows: their examples stay in a core's cache for the next model
 
     def __init__(self, layers: Sequence[nn.Linear], pool: ExamplePool) -> None:
@@ -49,10 +49,10 @@ class CompiledPath:
     def measure(
         self, models: Vectors, model_of: Ids, rows: Ids
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return the loss of each row under its model, and whether it was a hit."""
+        """Return the loss of each row under its model, and whether it is classified correctly."""
         x, y, places = self.pool.arrays(rows)
         losses, hits = np.empty(len(rows)), np.empty(len(rows), dtype=np.bool_)
-        *room, most, positions = self._scratch(ROWS)  # which may be larger, for training
+        *room, most, positions = self._scratch(ROWS)  # possibly larger, from training
         given = models, model_of, self.widths, x, y, places
         kernels.evaluate(*given, losses, hits, (*room, most[:ROWS], positions))
         return losses, hits
@@ -65,14 +65,14 @@ class CompiledPath:
         return float(kernels.train(update, start, self.widths, x, y, *steps, *how, scratch))
 
     def _scratch(self, rows: int) -> Scratch:
-        """Return room for at least so many rows, which is kept for the next client."""
+        """Return buffers for at least so many rows; they are reused for the next client."""
         if self._kept is None or len(self._kept[-1]) < rows:
             self._kept = _scratch(self.widths, max(rows, ROWS))
         return self._kept
 
 
 def _scratch(widths: Ids, rows: int) -> Scratch:
-    """Return room for a model, the outputs, errors and losses of so many rows, and their places."""
+    """Return buffers for a model and for the outputs, errors, losses and places of the rows."""
     full = -(-rows // kernels.TILE) * kernels.TILE
     size = full * int(widths[1:].sum())
     parameters = int((widths[1:] * (widths[:-1] + 1)).sum())

@@ -1,4 +1,4 @@
-"""How functions are compiled: once for given types, without the interpreter, kept on disk."""
+"""Compilation of functions by Numba: for fixed types, without the interpreter, cached on disk."""
 
 from collections.abc import Callable
 from functools import cache
@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 __all__ = ["MATH", "can_compile", "compiled"]
 
-# Sums may be reordered and fused, as any BLAS does. NaN and infinity keep their meaning.
+# Sums may be reordered and fused, as in any BLAS. NaN and infinity keep their meaning.
 MATH = {"reassoc", "contract", "nsz", "arcp"}
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
@@ -14,7 +14,7 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 @cache
 def can_compile() -> bool:
-    """Whether Numba can be imported, which refuses versions of NumPy that it does not know."""
+    """Whether Numba can be imported; it rejects versions of NumPy that it does not know."""
     try:
         import numba  # noqa: F401
     except ImportError:
@@ -23,17 +23,17 @@ def can_compile() -> bool:
 
 
 def compiled(signature: Any) -> Callable[[FunctionT], Any]:
-    """Compile a function for one signature now, or read what was compiled before.
+    """Compile a function for one signature, or load it from Numba's cache.
 
-    Numba looks for changes in the file of the function only, so that a file of compiled functions
-    must not use those of another.
+    Numba checks only the function's own file for changes, so compiled functions must not call
+    compiled functions of another file.
     """
     from numba import njit
 
     def decorate(function: FunctionT) -> Any:
         try:
             return njit(signature, fastmath=MATH, nogil=True, cache=True)(function)
-        except (RuntimeError, OSError):  # nowhere to keep it: every process compiles anew
+        except (RuntimeError, OSError):  # no place for the cache: every process compiles again
             return njit(signature, fastmath=MATH, nogil=True)(function)
 
     return decorate

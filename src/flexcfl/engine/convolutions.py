@@ -1,4 +1,4 @@
-"""Convolutions that know their derivatives and train their own kernels; see ``layers``."""
+"""Convolutions with hand-written backward passes that train in place; see ``fused_layers``."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,7 +18,7 @@ _aten = torch.ops.aten
 
 
 class Convolution:
-    """``nn.Conv2d`` by torch's own operators, without the graph."""
+    """``nn.Conv2d`` by torch's own operators, without autograd."""
 
     def __init__(
         self, layer: nn.Conv2d, weight: Parameter, bias: Parameter, *, lowest: bool
@@ -28,13 +28,13 @@ class Convolution:
         self.geometry = layer.stride, layer.padding, layer.dilation, False, none, layer.groups
 
     def forward(self, x: Tensor, masks: Iterator[Tensor]) -> Tensor:
-        """Convolve in the format that the layers around it expect."""
+        """Convolve in ``channels_last`` format, which the other layers expect."""
         self.x = x.contiguous(memory_format=torch.channels_last)
         y: Tensor = _aten.convolution(self.x, self.weight.now, self.bias.now, *self.geometry)
         return y.contiguous(memory_format=torch.channels_last)
 
     def backward(self, error: Tensor, local: Local) -> Tensor:
-        """Let torch work out both gradients, that of the inputs only if it is needed."""
+        """Let torch compute the gradients; that of the inputs only if it is needed."""
         wanted = (not self.lowest, True, True)
         sizes = self.bias.now.shape
         below, weight, bias = _aten.convolution_backward(
@@ -46,17 +46,17 @@ class Convolution:
 
 
 class SparseConvolution:
-    """``nn.Conv2d`` below a max pool: compiled, with the errors of the pool's winners only."""
+    """``nn.Conv2d`` below a max pool: its compiled backward pass skips errors that are zero."""
 
     def __init__(self, layer: nn.Conv2d, weight: Parameter, bias: Parameter) -> None:
-        from flexcfl.engine import winners  # which compiles, or reads what it has
+        from flexcfl.engine import winners  # compiles on import, or loads the cache
 
         self.winners, self.layer, self.weight, self.bias = winners, layer, weight, bias
         self.sides = _sides(layer)
         self.room: tuple[NDArray[np.int64], NDArray[np.float32]] | None = None
 
     def forward(self, x: Tensor, masks: Iterator[Tensor]) -> Tensor:
-        """Convolve in the format that the layers around it expect."""
+        """Convolve in ``channels_last`` format, which the other layers expect."""
         self.x = x.contiguous(memory_format=torch.channels_last)
         y = functional.conv2d(
             self.x, self.weight.now, self.bias.now, self.layer.stride, self.layer.padding
@@ -64,7 +64,7 @@ class SparseConvolution:
         return y.contiguous(memory_format=torch.channels_last)
 
     def backward(self, error: Tensor, local: Local) -> Tensor:
-        """Collect what the errors that are not zero say."""
+        """Add up the contributions of the errors that are not zero."""
         x = functional.pad(self.x.permute(0, 2, 3, 1), [0, 0, *self.sides]).flatten(2)
         x, weight = x.contiguous(), self.weight.now.permute(0, 2, 3, 1).flatten(2).contiguous()
         error = error.permute(0, 2, 3, 1).contiguous()
@@ -79,7 +79,7 @@ class SparseConvolution:
         return functional.pad(_channels_first(below, inputs), [-side for side in self.sides])
 
     def _room(self, error: Tensor) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Return room for the places and the factors of all errors; a client's batches share it."""
+        """Return buffers for places and factors of all errors, shared by a client's batches."""
         outputs = error.shape[3]
         most = max(error[..., 0].numel(), outputs) + self.winners.TOGETHER - 1
         if self.room is None or self.room[0].shape[1] < most:
@@ -89,9 +89,9 @@ class SparseConvolution:
 
 
 class PatchConvolution:
-    """``nn.Conv2d`` of few input channels, lowest of all, as products with a matrix of patches.
+    """A lowest ``nn.Conv2d`` with few input channels, as products with a matrix of patches.
 
-    Torch's own operators are several times slower at this, the gradient of the kernels above all.
+    Torch's own operators are several times slower here, above all for the gradient of the kernels.
     """
 
     def __init__(self, layer: nn.Conv2d, weight: Parameter, bias: Parameter) -> None:
@@ -99,10 +99,10 @@ class PatchConvolution:
         self.sides = _sides(layer)
 
     def forward(self, x: Tensor, masks: Iterator[Tensor]) -> Tensor:
-        """Write the patches down, and multiply them with all kernels at once."""
+        """Build the matrix of patches, and multiply it with all kernels at once."""
         patches = self._patches(functional.pad(x, self.sides))
         examples, height, width = patches.shape[3:]
-        # The last row is what the bias is multiplied with, so that its gradient comes along.
+        # The last row is all ones, so that the product also yields the gradient of the bias.
         self.columns = x.new_ones(patches[..., 0, 0, 0].numel() + 1, examples * height * width)
         self.columns[:-1].view(patches.shape).copy_(patches)
         weight = self.weight.now.flatten(1)
@@ -129,7 +129,7 @@ class PatchConvolution:
 
 
 def _channels_first(rows: Tensor, channels: int) -> Tensor:
-    """View rows of ``width * channels`` numbers as images, or kernels, as torch has them."""
+    """View rows of ``width * channels`` numbers as images or kernels in torch's layout."""
     return rows.view(*rows.shape[:2], -1, channels).permute(0, 3, 1, 2)
 
 

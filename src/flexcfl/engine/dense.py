@@ -1,8 +1,8 @@
-"""The fused path: stacks of Linear and ReLU layers, differentiated by hand.
+"""The dense path: stacks of Linear and ReLU layers with a hand-written backward pass.
 
-A step of one client costs less than launching its operators, and most of it goes into moving the
-weights. So all clients of a stack share each operator, and gradient, decay and update of a weight
-matrix are a single in-place batched product.
+The computation of one client's step costs less than launching its operators, and most of its time
+goes into moving the weights. So all clients of a stack share each operator, and gradient, decay and
+update of a weight matrix are a single in-place batched product.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from flexcfl.protocol import Local
 
 __all__ = ["DensePath"]
 
-POSITIONS = 4096  # targets and logits are laid out for this many examples at once
+POSITIONS = 4096  # examples for which targets and logits are allocated at once
 GATHERED = 320  # examples gathered at once: about a megabyte of MNIST images
 
 
@@ -62,7 +62,7 @@ class DensePath:
             start += rows * columns
             bias = vectors[:, start : start + rows].reshape(-1, 1, rows)
             start += rows
-            # A lone client's slices are views that need no copy to be contiguous: force one.
+            # Slices of a single client are contiguous views, so a copy must be forced.
             copied = (part.clone(memory_format=torch.contiguous_format) for part in (weight, bias))
             layers.append(_Layer(*copied))
         return layers
@@ -113,7 +113,7 @@ class DensePath:
         keep_weight = keep_bias - 2 * local.rate * local.l2
         for index in reversed(range(len(layers))):
             layer = layers[index]
-            # The error of the layer below needs this layer's weights as they were.
+            # The error of the layer below needs this layer's weights from before the update.
             below = torch.bmm(errors, layer.weight) if index else errors
             layer.weight.baddbmm_(errors.mT, inputs[index], beta=keep_weight, alpha=-local.rate)
             layer.bias.baddbmm_(ones, errors, beta=keep_bias, alpha=-local.rate)

@@ -1,7 +1,7 @@
 """The engine: trains and evaluates whole cohorts of clients of different sizes at once.
 
-NumPy outside, torch inside. Behind ``train`` stand several paths that give the same result; the
-fastest one that knows the module is chosen.
+Its interface is NumPy, its implementation torch. ``train`` has several implementations, called
+paths, with the same results; the fastest one that supports the module is chosen.
 """
 
 import copy
@@ -37,7 +37,7 @@ class Engine:
 
     ``factory()`` makes a freshly initialised ``nn.Module`` that maps ``(batch, *shape)`` to
     ``(batch, classes)`` logits. With ``variants``, examples may be rows beyond the pool (see
-    ``flexcfl.data.variants``). ``path`` overrules the choice of path, for tests and benchmarks.
+    ``flexcfl.data.variants``). ``path`` overrides the choice of path, for tests and benchmarks.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Engine:
         self._stack_size = paths.clients(self.path)
         self._paths = ResourcePool(partial(paths.path, self.path))
         self._meters = ResourcePool(partial(paths.meter, self.path))
-        with self._paths.borrowed():  # so that what has to be compiled is, before anybody trains
+        with self._paths.borrowed():  # compiles now rather than during training
             pass
 
     @property
@@ -79,7 +79,7 @@ class Engine:
 
     @property
     def could_be_compiled(self) -> bool:
-        """Whether training would take a fraction of the time if Numba were installed."""
+        """Whether training would be much faster if Numba were installed."""
         return self.path == "dense" and self.device.type == "cpu"
 
     def initial(self, rng: np.random.Generator) -> Vector:
@@ -96,12 +96,12 @@ class Engine:
     ) -> tuple[Vectors, NDArray[np.float64]]:
         """Train client ``i`` on ``examples[i]`` from ``models[model_of[i]]``.
 
-        Returns updates (trained minus received) and the mean data loss of each client's last local
-        epoch, in the order given. The ``i``-th of ``rngs`` alone decides the client's batches and
-        dropout.
+        Return updates (trained minus received) and the mean data loss of each client's last local
+        epoch, in the given order. The client's batches and dropout depend on the ``i``-th of
+        ``rngs`` alone.
         """
         models = self._checked(models, model_of, examples)
-        # Here and not in the threads, which would only wait for each other's interpreter.
+        # Not in the threads, which would only wait for each other's interpreter lock.
         schedules = [draw_batches(own, local, rng) for own, rng in zip(examples, rngs, strict=True)]
         updates = np.empty((len(schedules), self.parameters), dtype=np.float32)
         losses = np.empty(len(schedules), dtype=np.float64)
@@ -118,7 +118,7 @@ class Engine:
             updates[stack] = together
 
         with warnings.catch_warnings():
-            # vmap runs some operators one by one and says so; vetting has let the module pass.
+            # vmap warns about operators that it runs one by one; the module has been vetted.
             warnings.filterwarnings("ignore", message="There is a performance drop")
             run_in_threads(train, self._stacks(examples.sizes, local), self._paths)
         return updates, losses
@@ -126,16 +126,16 @@ class Engine:
     def evaluate(
         self, models: Vectors, model_of: Ids, examples: IndexLists
     ) -> tuple[NDArray[np.float64], Ids]:
-        """Return, for each client, the sum of its losses and its hits under its model."""
+        """Return, for each client, the sum of its losses and its number of hits under its model."""
         models = self._checked(models, model_of, examples)
         return evaluate_models(models, model_of, examples, self._meters)
 
     def unflatten(self, vector: Vector) -> dict[str, NDArray[Any]]:
-        """Return a model's state by name: its parameters, and the module's constant buffers."""
+        """Return a model's ``state_dict``: its parameters and the module's constant buffers."""
         return {name: value.numpy() for name, value in self.module(vector).state_dict().items()}
 
     def flatten(self, named: Mapping[str, NDArray[Any]]) -> Vector:
-        """Return the model whose state by name this is: what ``unflatten`` has made of it."""
+        """Return the model of a ``state_dict``: the inverse of ``unflatten``."""
         template = self._template.state_dict()
         shapes = {name: tuple(value.shape) for name, value in template.items()}
         if {name: value.shape for name, value in named.items()} != shapes:
@@ -147,14 +147,14 @@ class Engine:
         return self._layout.join(tensors).to(torch.float32).numpy()
 
     def module(self, vector: Vector) -> nn.Module:
-        """Return a ready module that carries a model's parameters, in eval mode."""
+        """Return a module with a model's parameters, in eval mode."""
         ready = copy.deepcopy(self._template).cpu().eval()
         named = self._layout.split(torch.from_numpy(vector.copy()))
-        ready.load_state_dict(named, strict=False)  # buffers stay as they are
+        ready.load_state_dict(named, strict=False)  # buffers keep their values
         return ready
 
     def _checked(self, models: Vectors, model_of: Ids, examples: IndexLists) -> Vectors:
-        """Return models as compiled code takes them, which looks at no index and no length."""
+        """Return models in the layout that compiled code needs, which checks no bounds itself."""
         self._pool.check(examples.indices)
         if models.shape[1:] != (self.parameters,):
             raise ValueError(f"models are rows of {self.parameters} numbers, not {models.shape}")
@@ -181,7 +181,7 @@ def _device(name: str) -> torch.device:
 
 
 def _shared(array: NDArray[np.float32] | NDArray[np.int64]) -> Tensor:
-    """View an array as a tensor, without a copy if it can be; the engine only ever reads it."""
+    """View an array as a tensor, without a copy if possible; the engine only reads it."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*not writable.*")
         return torch.from_numpy(np.ascontiguousarray(array))

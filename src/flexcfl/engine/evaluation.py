@@ -24,12 +24,12 @@ class Meter(Protocol):
 
     @property
     def piece(self) -> int:
-        """How many rows it likes to be given at once."""
+        """The preferred number of rows of one call."""
         ...
 
     @property
     def block(self) -> int:
-        """How many rows it keeps at hand: so many are seen by all models before the next ones."""
+        """The number of rows that all models evaluate before the next rows follow."""
         ...
 
     def measure(
@@ -42,10 +42,10 @@ class Meter(Protocol):
 def evaluate_models(
     models: Vectors, model_of: Ids, examples: IndexLists, meters: ResourcePool[Meter]
 ) -> tuple[NDArray[np.float64], Ids]:
-    """Return, for each client, the sum of its losses and its hits under its model."""
+    """Return, for each client, the sum of its losses and its number of hits under its model."""
     with meters.borrowed() as meter:
         piece, block = meter.piece, meter.block
-    # Clients of a block one after the other, and in it those of the same model.
+    # Ordered by block, and within a block by model.
     order = np.argsort(examples.offsets[:-1] // block * len(models) + model_of, kind="stable")
     ordered = examples.gathered(order)
     rows, clients = ordered.indices, np.repeat(order, ordered.sizes)
@@ -70,7 +70,7 @@ class ModuleMeter:
     module: nn.Module
     layout: Layout
     pool: ExamplePool
-    piece: int = 512  # enough to keep a core busy, little memory
+    piece: int = 512  # enough to keep a core busy with little memory
     block: int = 2**62  # one model after the other
 
     def measure(
@@ -87,7 +87,7 @@ class ModuleMeter:
     def _measure(self, vector: Vector, rows: Ids) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         chosen = torch.from_numpy(rows).to(self.pool.device)
         labels = self.pool.labels(chosen)
-        # A copy, because torch does not take arrays that may only be read.
+        # A copy, because torch does not accept read-only arrays.
         parameters = self.layout.split(torch.from_numpy(vector.copy()).to(self.pool.device))
         logits = functional_call(self.module, parameters, (self.pool.inputs(chosen),))
         losses = functional.cross_entropy(logits, labels, reduction="none")

@@ -1,7 +1,7 @@
-"""The pool of examples on the device: what the rows of clients look like, and their labels.
+"""The pool of all clients' examples and labels, on one device.
 
-This is the only place where the engine gathers examples. Rows beyond the pool are variants of its
-examples, made as they are gathered: ``flexcfl.data.variants`` says what they mean.
+Only this module gathers examples for the engine. Rows beyond the pool are variants of its examples,
+which are computed when they are gathered: ``flexcfl.data.variants`` defines them.
 """
 
 from functools import cached_property
@@ -18,9 +18,9 @@ __all__ = ["ExamplePool"]
 
 
 class ExamplePool:
-    """Examples ``x`` and labels ``y``, on one device, seen through rows of any shape.
+    """Examples ``x`` and labels ``y`` on one device, indexed by arrays of rows of any shape.
 
-    Turned rows need examples whose last two axes are equally long.
+    Rows that are turned need examples whose last two axes have the same length.
     """
 
     def __init__(self, x: Tensor, y: Tensor, variants: Variants | None = None) -> None:
@@ -41,16 +41,16 @@ class ExamplePool:
         return seen.view(*rows.shape, *self.x.shape[1:])
 
     def check(self, rows: Ids) -> None:
-        """Raise an error for rows that do not exist, which compiled code would not notice."""
+        """Raise an error for rows that do not exist; compiled code would not notice."""
         ways = 1 if self._labellings is None else len(self._labellings) * TURNS
         if len(rows) and not 0 <= rows.min() <= rows.max() < ways * len(self.x):
             raise IndexError(f"rows lie between 0 and {ways * len(self.x) - 1}")
 
     def arrays(self, rows: Ids) -> tuple[NDArray[np.float32], NDArray[np.int64], Ids]:
-        """Return flat examples and their labels as arrays, and where in them the rows are found.
+        """Return flat examples and their labels as arrays, and the position of each row in them.
 
-        That is the pool itself, or where rows may be variants, copies of those that occur. Arrays
-        of the pool must not be written to.
+        The arrays are the pool itself or, if rows may be variants, copies of those that occur. Do
+        not write to arrays of the pool.
         """
         if self._labellings is None:
             return *self._arrays, rows
@@ -64,7 +64,7 @@ class ExamplePool:
         return self.x.flatten(1).numpy(), self.y.numpy()
 
     def labels(self, rows: Tensor) -> Tensor:
-        """Return the labels of rows, as they are called under the labelling of each."""
+        """Return the labels of rows, each under the labelling of its row."""
         if self._labellings is None:
             return self.y[rows]
         labelling = rows // (len(self.x) * TURNS)
@@ -75,6 +75,6 @@ def _turn(images: Tensor, turns: Tensor) -> None:
     """Turn each image by its number of quarter turns, counter-clockwise, in place."""
     for quarter in range(1, TURNS):
         chosen = (turns == quarter).nonzero().squeeze(1)
-        if len(chosen):  # examples that are not images are never turned, and could not be
+        if len(chosen):  # examples that are not images are never turned
             turned = torch.rot90(images.index_select(0, chosen), quarter, (-2, -1))
             images.index_copy_(0, chosen, turned)

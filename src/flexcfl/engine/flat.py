@@ -1,4 +1,4 @@
-"""Between flat float32 vectors, which algorithms speak, and the named parameters of a module."""
+"""Conversion between the flat float32 vectors of algorithms and a module's named parameters."""
 
 from collections.abc import Mapping
 from math import prod
@@ -12,7 +12,7 @@ __all__ = ["Layout"]
 class Layout:
     """The order, names and shapes of a module's parameters inside a flat vector.
 
-    ``matrices`` names those that the L2 penalty acts on.
+    ``matrices`` names the parameters with an L2 penalty.
     """
 
     def __init__(self, module: nn.Module) -> None:

@@ -1,8 +1,8 @@
-"""Layers of convolutional models that know their derivatives and train their own parameters.
+"""Layers of convolutional models whose backward pass includes the step of SGD.
 
-Images stay in torch's ``channels_last`` format, in which a CPU pools many times as fast. The
-parameters of a layer are views of one client's flat model: the backward pass takes the step of SGD
-in place, and large gradients are never written down.
+Images stay in torch's ``channels_last`` format, in which pooling on a CPU is many times as fast.
+The parameters of a layer are views of one client's flat model: the backward pass takes the step of
+SGD in place, and large gradients are never stored.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ __all__ = [
     "pair",
 ]
 
-BLOCK_BYTES = 2**20  # of a matrix: what a core's cache keeps between two products with it
+BLOCK_BYTES = 2**20  # the part of a matrix that stays in a core's cache between two products
 
 _aten = torch.ops.aten
 
@@ -42,14 +42,14 @@ class FusedLayer(Protocol):
     def backward(self, error: Tensor, local: Local) -> Tensor:
         """Take one step of SGD, given the error of the outputs, and return that of the inputs.
 
-        The lowest layer with parameters has nobody to hand it on to: its answer means nothing.
+        The return value of the lowest layer with parameters is not used and has no meaning.
         """
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Parameter:
-    """One parameter as it is, changed in place, and as it was received."""
+    """One parameter: its current value, changed in place, and the received one."""
 
     now: Tensor
     received: Tensor
@@ -76,7 +76,7 @@ class Dense:
         return torch.addmm(self.bias.now, x, self.weight.now.t())
 
     def backward(self, error: Tensor, local: Local) -> Tensor:
-        """Take a block of rows after the other: both products while it is in the cache."""
+        """Compute both products for one block of rows at a time, while it is in the cache."""
         below = torch.zeros_like(self.x)
         pull = local.rate * local.prox
         keep = 1 - pull - 2 * local.rate * local.l2
@@ -100,14 +100,14 @@ class MaxPool:
         self.geometry = *pairs, layer.ceil_mode
 
     def forward(self, x: Tensor, masks: Iterator[Tensor]) -> Tensor:
-        """Remember where each maximum was."""
+        """Remember the position of each maximum."""
         self.x = x
         y: Tensor
         y, self.winners = _aten.max_pool2d_with_indices(x, *self.geometry)
         return y
 
     def backward(self, error: Tensor, local: Local) -> Tensor:
-        """Hand each error to the maximum that it belongs to."""
+        """Pass each error to the position of its maximum."""
         below: Tensor = _aten.max_pool2d_with_indices_backward(
             error, self.x, *self.geometry, self.winners
         )
@@ -115,7 +115,7 @@ class MaxPool:
 
 
 def pair(size: int | Sequence[int]) -> tuple[int, int]:
-    """Return height and width of what may be one number for both."""
+    """Return height and width, given both or one number for both."""
     return (size, size) if isinstance(size, int) else (size[0], size[1])
 
 
@@ -128,21 +128,21 @@ class Rectifier:
         return self.y
 
     def backward(self, error: Tensor, local: Local) -> Tensor:
-        """Stop errors where nothing came through."""
+        """Set errors to zero where the output was zero."""
         below: Tensor = _aten.threshold_backward(error, self.y, 0)
         return below
 
 
 class Drop:
-    """``nn.Dropout`` or ``nn.Dropout2d``, by the masks of client and step."""
+    """``nn.Dropout`` or ``nn.Dropout2d``, with masks drawn for client and step."""
 
     def forward(self, x: Tensor, masks: Iterator[Tensor]) -> Tensor:
-        """Take the next mask."""
+        """Apply the next mask."""
         self.mask = next(masks)
         return x * self.mask
 
     def backward(self, error: Tensor, local: Local) -> Tensor:
-        """Take the same mask."""
+        """Apply the same mask."""
         return error * self.mask
 
 
@@ -150,12 +150,12 @@ class Flat:
     """``nn.Flatten``."""
 
     def forward(self, x: Tensor, masks: Iterator[Tensor]) -> Tensor:
-        """Lay examples out channel by channel, as the matrix above has its columns."""
+        """Flatten examples channel by channel, in the order of the columns of the matrix above."""
         self.shape = x.shape
         return x.flatten(1)
 
     def backward(self, error: Tensor, local: Local) -> Tensor:
-        """Go back to images."""
+        """Restore the shape of the images."""
         return error.view(self.shape).contiguous(memory_format=torch.channels_last)
 
 
@@ -170,5 +170,5 @@ class Zeros:
         return functional.pad(x, self.padding)
 
     def backward(self, error: Tensor, local: Local) -> Tensor:
-        """Cut the padding off."""
+        """Cut off the padding."""
         return functional.pad(error, [-side for side in self.padding])

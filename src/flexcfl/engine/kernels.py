@@ -1,12 +1,12 @@
 """Compiled loops over the mini-batches of one client, for stacks of Linear and ReLU layers.
 
-A step of a small model costs less than launching its operators one by one. Here a client's whole
-training is a single call without the interpreter. Two loops do all the work, both over the numbers
-of a row, which the compiler turns into vector instructions: products of rows (``_products``), and a
-row that is scaled and added to (``_combine``). They take ``TILE`` examples at once, so that
-each weight is loaded once for several examples.
+The computation of a small model's step costs less than launching its operators one by one. Here a
+client's whole training is a single call without the interpreter. Two loops do all the work, both
+over the numbers of a row, which the compiler turns into vector instructions: products of rows
+(``_products``), and a row that is scaled and added to (``_combine``). They take ``TILE`` examples
+at once, so that each weight is loaded once for several examples.
 
-Everything is in this one file because of how compiled functions are kept: see ``compiling``.
+Everything is in one file because of the way compiled functions are cached: see ``compiling``.
 """
 
 import numpy as np
@@ -97,7 +97,7 @@ def _update(weight, bias, inputs, places, errors, keep, keep_bias, rate):
 
 @njit(fastmath=MATH)
 def _below(weight, errors, activations, below, count):
-    """Write the errors of the layer below: errors times weights where its output was positive."""
+    """Write the errors of the layer below: errors times weights, or 0 if its output was 0."""
     last = len(weight) - 1
     for t in range(count):
         row = below[t]
@@ -144,7 +144,7 @@ def _part(scratch, widths, index, rows):
 
 @njit(fastmath=MATH)
 def _outputs(vector, widths, x, places, positions, scratch):
-    """Pass examples through all layers and return the logits; scratch holds what lies between."""
+    """Pass examples through all layers and return the logits; ``scratch`` holds all outputs."""
     layers, rows = len(widths) - 1, len(places)
     for index in range(layers):
         weight, bias = _layer(vector, widths, index)
@@ -159,7 +159,7 @@ def _outputs(vector, widths, x, places, positions, scratch):
 
 @njit(fastmath=MATH)
 def _padded(rows, count, places):
-    """Copy the rows of a batch, repeat its first up to a multiple of ``TILE``, return the copy."""
+    """Return a copy of a batch's rows, padded to a multiple of ``TILE`` with its first row."""
     full = -(-count // TILE) * TILE
     for t in range(full):
         places[t] = rows[t] if t < count else rows[0]
@@ -168,10 +168,10 @@ def _padded(rows, count, places):
 
 @njit(fastmath=MATH)
 def _exponentials(values, total):
-    """Replace ``total`` numbers, none of them positive, by exp, to float32's precision.
+    """Replace the first ``total`` numbers, none of them positive, by exp, in float32 precision.
 
-    With ``v = n log 2 + r``, exp(r) is its Taylor series and 2**n the bits of an exponent. A call
-    of the library's exp would keep the loop from becoming vector instructions.
+    With ``v = n log 2 + r``, exp(r) is its Taylor series, and 2**n is set in the bits of the
+    exponent. A call of the library's exp would keep the compiler from vectorising the loop.
     """
     for k in range(total):
         v = max(values[k], np.float32(-87))  # below, exp is smaller than any normal float32
@@ -186,7 +186,7 @@ def _exponentials(values, total):
 
 @njit(fastmath=MATH)
 def _softmax(logits, shares, losses, y, places, count):
-    """Write the shares of the classes and the loss of each of the first ``count`` rows."""
+    """Write the class probabilities and the loss of each of the first ``count`` rows."""
     rows, classes = logits.shape
     for t in range(rows):
         most = logits[t, 0]
@@ -216,7 +216,7 @@ def _step(vector, widths, x, y, places, count, room, factors):
     _softmax(logits, top, losses, y, places, count)
     loss = np.float32(0)
     for t in range(rows):
-        here = np.float32(1 / count) if t < count else np.float32(0)  # or a row that fills a tile
+        here = np.float32(1 / count) if t < count else np.float32(0)  # 0 for padding rows
         loss += here * losses[t]
         top[t, y[places[t]]] -= 1
         for j in range(top.shape[1]):
@@ -228,7 +228,7 @@ def _step(vector, widths, x, y, places, count, room, factors):
             _update(weight, bias, x, places, error, keep, keep_bias, rate)
         else:
             inputs = _part(outputs, widths, index - 1, rows)
-            # The errors below need this layer's weights as they were.
+            # The errors below need this layer's weights from before the update.
             _below(weight, error, inputs, _part(errors, widths, index - 1, rows), rows)
             _update(weight, bias, inputs, positions[:rows], error, keep, keep_bias, rate)
     return loss

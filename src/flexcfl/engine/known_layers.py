@@ -1,4 +1,4 @@
-"""Modules that are nothing but layers the engine knows by heart, one after the other."""
+"""Modules that are a plain sequence of layers for which the engine has its own implementation."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -65,7 +65,7 @@ def _nothing_else(module: nn.Module) -> bool:
 
 
 def _plain(layer: nn.Module) -> bool:
-    """Whether a layer has no option that its counterpart here lacks."""
+    """Whether the engine's implementation of a layer supports its options."""
     match layer:
         case nn.Conv2d():
             padded = layer.padding_mode == "zeros" and not isinstance(layer.padding, str)

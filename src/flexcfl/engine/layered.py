@@ -1,8 +1,8 @@
-"""The path of convolutional models: known layers, differentiated by hand, one client at a time.
+"""The path of convolutional models: known layers with hand-written backward passes.
 
-A client's operators are long enough to keep a core busy, so that nothing is gained by clients side
-by side. What is gained is everything around them: no graph, no gradient of the images, no padding
-of a client's last batch, one memory format from the first layer to the last.
+Clients train one at a time, because a client's operators are long enough to keep a core busy. The
+gain comes from the rest: no autograd graph, no gradient of the images, no padding of a client's
+last batch, one memory format from the first layer to the last.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,8 +35,8 @@ from flexcfl.protocol import Local
 
 __all__ = ["LayeredPath"]
 
-FEW_CHANNELS = 4  # patches of a convolution's inputs are worth writing down up to here
-WINDOW = 4  # inputs of a max pool per output, from which on most of their errors are zero
+FEW_CHANNELS = 4  # the most input channels for which ``PatchConvolution`` pays
+WINDOW = 4  # the fewest inputs of a max pool per output for which most errors are zero
 
 _WITHOUT_PARAMETERS: Mapping[type[nn.Module], Callable[[Any], FusedLayer]] = {
     nn.MaxPool2d: MaxPool,
@@ -59,11 +59,11 @@ class LayeredPath:
 
     def __post_init__(self) -> None:
         nothing = torch.zeros(self.layout.parameters)
-        self._made(nothing, nothing)  # so that what has to be compiled is, before anybody trains
+        self.layers_on(nothing, nothing)  # compiles now rather than during training
 
     @cached_property
     def layers(self) -> Sequence[nn.Module]:
-        """The layers in the order in which they are run."""
+        """The layers in the order in which they run."""
         return _ordered(self.known)
 
     def train(
@@ -72,13 +72,13 @@ class LayeredPath:
         """Return the trained models and the mean data loss of each client's last epoch."""
         models = starts.clone(memory_format=torch.contiguous_format)
         losses = [
-            self._client(self._made(model, start), schedule, local)
+            self._client(self.layers_on(model, start), schedule, local)
             for model, start, schedule in zip(models, starts, schedules, strict=True)
         ]
         return models, torch.stack(losses)
 
-    def _made(self, model: Tensor, start: Tensor) -> list[FusedLayer]:
-        """Put the layers onto a model, which they are going to train in place."""
+    def layers_on(self, model: Tensor, start: Tensor) -> list[FusedLayer]:
+        """Return layers whose parameters are views of a model, which they train in place."""
         now, received = self.layout.split(model).values(), self.layout.split(start).values()
         parameters = map(Parameter, now, received)
         made: list[FusedLayer] = []
@@ -100,7 +100,7 @@ class LayeredPath:
         rows = torch.from_numpy(schedule.rows)
         labels = self.pool.labels(rows)
         closing = torch.zeros(())
-        upwards = self._trained_upwards(layers)
+        upwards = self._from_lowest_trained(layers)
         for step, count in enumerate(schedule.counts.tolist()):
             x = self.pool.inputs(rows[step, :count])
             drawn = iter(masks(self.places, schedule.key, step, count))
@@ -114,14 +114,14 @@ class LayeredPath:
                 error = layer.backward(error, local)
         return closing
 
-    def _trained_upwards(self, layers: Sequence[FusedLayer]) -> Sequence[FusedLayer]:
-        """Leave out the layers below the lowest one that has parameters."""
+    def _from_lowest_trained(self, layers: Sequence[FusedLayer]) -> Sequence[FusedLayer]:
+        """Return the layers from the lowest one with parameters upwards."""
         lowest = next(at for at, layer in enumerate(self.layers) if list(layer.parameters()))
         return layers[lowest:]
 
 
 def _error(shares: Tensor, y: Tensor) -> Tensor:
-    """Return the gradient of the mean cross entropy, overwriting the logarithms of the shares."""
+    """Return the gradient of the mean cross entropy; the log-probabilities are overwritten."""
     targets = torch.eye(shares.shape[1]).index_select(0, y)
     return shares.exp_().sub_(targets).div_(len(y))
 
@@ -129,17 +129,17 @@ def _error(shares: Tensor, y: Tensor) -> Tensor:
 def _convolution(
     layer: nn.Conv2d, above: nn.Module, weight: Parameter, bias: Parameter, *, lowest: bool
 ) -> FusedLayer:
-    """Choose the fastest way of a convolution, given the layer above it."""
+    """Choose the fastest implementation of a convolution, given the layer above it."""
     plain = layer.groups == 1 and layer.dilation == (1, 1)
     if plain and lowest and layer.in_channels <= FEW_CHANNELS:
         return PatchConvolution(layer, weight, bias)
-    if plain and not lowest and _thins(above) and can_compile():
+    if plain and not lowest and _has_sparse_errors(above) and can_compile():
         return SparseConvolution(layer, weight, bias)
     return Convolution(layer, weight, bias, lowest=lowest)
 
 
-def _thins(layer: nn.Module) -> bool:
-    """Whether a layer hands errors to few of its inputs."""
+def _has_sparse_errors(layer: nn.Module) -> bool:
+    """Whether a layer passes errors to few of its inputs."""
     if not isinstance(layer, nn.MaxPool2d):
         return False
     down, right = pair(layer.stride)
@@ -147,7 +147,7 @@ def _thins(layer: nn.Module) -> bool:
 
 
 def _ordered(layers: Sequence[nn.Module]) -> list[nn.Module]:
-    """Leave out what does nothing, and pool before a ReLU: the same with a quarter of the work."""
+    """Drop layers without effect, and pool before a ReLU: the same for a quarter of the work."""
     kept = [
         layer for layer in layers if not isinstance(layer, nn.Dropout | nn.Dropout2d) or layer.p > 0
     ]

@@ -1,4 +1,4 @@
-"""The ways of training one module: which there are, which is the fastest, and how each is made."""
+"""The paths, which are implementations of training, and the choice of the fastest for a module."""
 
 import copy
 import sys
@@ -33,15 +33,15 @@ __all__ = ["Path", "PathName", "Paths"]
 
 PathName: TypeAlias = Literal["reference", "stacked", "layered", "dense", "compiled"]
 
-# Clients side by side share the cost of launching operators. Beyond these bounds there is nothing
-# left to share: their weights leave a core's cache, or one client's operators are long enough.
+# Clients in a stack share the cost of launching operators. Beyond these bounds a stack gains
+# nothing: its weights do not fit a core's cache, or one client's operators are long enough.
 STACK_BYTES = 2**21
 STACK_MULTIPLY_ADDS = 2**22  # of one example's forward pass
 STACK_CLIENTS = 32
 
 
 class Path(Protocol):
-    """One way of training a stack of clients."""
+    """One implementation of training a stack of clients."""
 
     def train(
         self, starts: Vectors, schedules: Sequence[Schedule], local: Local, updates: Vectors
@@ -54,7 +54,7 @@ class Path(Protocol):
 
 
 class TorchPath(Protocol):
-    """One way of training a stack of clients with torch's operators."""
+    """One implementation of training a stack of clients on tensors."""
 
     def train(
         self, starts: Tensor, schedules: Sequence[Schedule], local: Local
@@ -65,7 +65,7 @@ class TorchPath(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class OnDevice:
-    """A path of torch's on its device, between arrays."""
+    """A ``TorchPath`` as a ``Path``: copies arrays to its device and back."""
 
     inner: TorchPath
     device: torch.device
@@ -82,9 +82,9 @@ class OnDevice:
 
 @dataclass(frozen=True, eq=False)
 class Paths:
-    """All ways of training one module on the examples of one pool.
+    """All paths for one module and the examples of one pool.
 
-    A path may write into what it is made of, so that every thread needs one of its own.
+    A path may write into its parts, so every thread needs a path of its own.
     """
 
     module: nn.Module
@@ -101,7 +101,7 @@ class Paths:
         return "layered" if known and self._together < STACK_CLIENTS else "stacked"
 
     def clients(self, name: PathName) -> int:
-        """Return how many clients make a stack."""
+        """Return the number of clients in a stack."""
         if self.pool.device.type != "cpu":
             return sys.maxsize
         alone = name in ("compiled", "layered")  # these share nothing between clients
@@ -126,13 +126,13 @@ class Paths:
         return self._stacked(self._channels_last)
 
     def meter(self, name: PathName) -> Meter:
-        """Make what evaluates models where ``name`` is the path that trains them."""
+        """Make the meter that evaluates models trained by the path ``name``."""
         if name == "compiled":
             return self._compiled()
         return ModuleMeter(self._copy().eval(), self.layout, self.pool)
 
     def _compiled(self) -> "CompiledPath":
-        from flexcfl.engine.compiled import CompiledPath  # which compiles, or reads what it has
+        from flexcfl.engine.compiled import CompiledPath  # compiles on import, or loads the cache
 
         return CompiledPath(self._linear("compiled"), self.pool)
 
@@ -151,7 +151,7 @@ class Paths:
 
     @cached_property
     def _together(self) -> int:
-        """How many clients side by side share the cost of launching operators."""
+        """The number of clients that share the cost of launching operators."""
         from torch.utils.flop_counter import FlopCounterMode
 
         example = torch.zeros(1, *self.pool.x.shape[1:], device=self.pool.device)
@@ -163,13 +163,13 @@ class Paths:
 
     @cached_property
     def _channels_last(self) -> bool:
-        """Whether the module runs with kernels of that format, which ``view`` may not accept."""
+        """Whether the module runs with ``channels_last`` kernels, which ``view`` may not accept."""
         if self.pool.device.type != "cpu":
             return False
         start = self.layout.vector(self.module)[None]
         schedule = draw_batches(np.zeros(1, np.int64), Local(steps=1), np.random.default_rng(0))
         try:
             self._stacked(channels_last=True).train(start, [schedule], Local(steps=1))
-        except Exception:  # vetting has seen it run; whatever this is, the format is the reason
+        except Exception:  # the module ran when it was vetted, so the format is the reason
             return False
         return True

@@ -1,6 +1,6 @@
 """The plain loop over clients: one module, one client at a time, the objective written out.
 
-This is the definition that the faster paths are held equal to, not a path to run experiments on.
+It defines the results that the faster paths must reproduce; it is not meant for experiments.
 """
 
 from collections.abc import Sequence

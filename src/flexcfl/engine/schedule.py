@@ -1,7 +1,7 @@
-"""Which examples a client visits at each local step, and how clients are stacked side by side.
+"""The mini-batches of each client, and how clients are stacked.
 
 One step is one mini-batch of one client. Clients of a stack are sorted by their number of steps,
-so that those who have finished drop off the end and nothing is computed for them.
+so that finished clients are at the end and nothing is computed for them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,14 +34,14 @@ class Schedule:
 
 
 def steps(sizes: Ids, local: Local) -> Ids:
-    """Return how many mini-batches clients with so many examples take."""
+    """Return the number of mini-batches for clients with these numbers of examples."""
     if local.steps is not None:
         return np.full_like(sizes, local.steps)
     return local.epochs * -(-sizes // local.batch)
 
 
 def draw_batches(examples: Ids, local: Local, rng: np.random.Generator) -> Schedule:
-    """Draw a client's mini-batches: every epoch visits each example once, in a fresh order."""
+    """Draw a client's mini-batches: every epoch visits each example once, in a new order."""
     if len(examples) == 0:
         raise TrainingError("A client without examples cannot train: leave it out of the cohort.")
     size = len(examples)
@@ -69,9 +69,9 @@ def draw_batches(examples: Ids, local: Local, rng: np.random.Generator) -> Sched
 class Block:
     """Consecutive steps during which the same clients, the first of a stack, are active.
 
-    ``rows[step, client, position]`` are pool rows. ``weights`` is what each contributes to its
-    batch's mean loss: 1/count, or 0 past the count. ``closing`` is what a step's loss contributes
-    to the client's mean over its last local epoch.
+    ``rows[step, client, position]`` are pool rows. ``weights`` are their weights in the mean loss
+    of the batch: 1/count, or 0 for padding. ``closing`` is the weight of a step's loss in the
+    client's mean over its last local epoch.
     """
 
     start: int
@@ -81,14 +81,14 @@ class Block:
 
     @property
     def clients(self) -> int:
-        """How many clients are active."""
+        """The number of active clients."""
         return int(self.rows.shape[1])
 
 
 def step_blocks(schedules: Sequence[Schedule], positions: int) -> Iterator[Block]:
-    """Lay schedules, sorted from longest to shortest, side by side.
+    """Yield blocks of schedules, which are sorted from longest to shortest.
 
-    Cuts where a client finishes, and into blocks of about that many positions.
+    A block ends when a client finishes, and has about ``positions`` positions at most.
     """
     ends = np.array([len(schedule) for schedule in schedules])
     width = max(schedule.rows.shape[1] for schedule in schedules)

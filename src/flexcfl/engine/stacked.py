@@ -1,4 +1,4 @@
-"""The general path: copies of any module trained side by side with ``torch.func.vmap``."""
+"""The general path: copies of any module trained together with ``torch.func.vmap``."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from flexcfl.protocol import Local
 
 __all__ = ["StackedPath"]
 
-POSITIONS = 4096  # rows and weights are laid out for this many examples at once
+POSITIONS = 4096  # examples for which rows and weights are allocated at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ class StackedPath:
         if len(x) > 1:
             gradients, losses = vmap(step)(models, x, y, weights, drawn)
             return gradients, losses
-        # One client needs no vmap, whose rules for convolutions cost more than they save.
+        # A single client runs without vmap, whose rules for convolutions would cost time.
         model = {name: values[0] for name, values in models.items()}
         gradients, loss = step(model, x[0], y[0], weights[0], [mask[0] for mask in drawn])
         return {name: gradient[None] for name, gradient in gradients.items()}, loss[None]
@@ -107,7 +107,7 @@ class StackedPath:
         received: dict[str, Tensor],
         local: Local,
     ) -> None:
-        """One step of SGD on data loss, L2 term and proximal term."""
+        """Take one step of SGD on data loss, L2 term and proximal term."""
         for name, values in models.items():
             decay = 2 * local.l2 if name in self.layout.matrices else 0.0
             shrink = local.rate * (decay + local.prox)
@@ -120,8 +120,8 @@ class StackedPath:
     def _copied(self, values: Tensor) -> Tensor:
         """Copy one parameter of all clients of a stack.
 
-        The kernels of a client that is alone may get channels last: convolutions and pools then
-        run in that format, which is the fast one on a CPU.
+        The kernels of a single client may be stored in ``channels_last`` format: convolutions and
+        pools then run in that format, which is faster on a CPU.
         """
         if len(values) > 1 or values.dim() != 5 or not self.channels_last:
             return values.clone(memory_format=torch.contiguous_format)

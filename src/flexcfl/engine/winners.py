@@ -1,10 +1,10 @@
-"""The backward pass of a convolution below a max pool, compiled: errors of winners only.
+"""The compiled backward pass of a convolution below a max pool, without the errors that are zero.
 
-A pool of 2 by 2 hands errors to one output in four, and the ReLU and the dropout beside it stop
-many of those: nine in ten are zero in the paper's CNN for MNIST. Whoever multiplies by the others
-only needs less than half the time of torch's dense product.
+A 2 by 2 pool passes errors to one output in four, and the ReLU and the dropout next to it stop many
+of those: nine in ten are zero in the paper's CNN for MNIST. Multiplying by the others only takes
+less than half the time of torch's dense product.
 
-Everything is in this one file because of how compiled functions are kept: see ``compiling``.
+Everything is in one file because of the way compiled functions are cached: see ``compiling``.
 """
 
 import numpy as np
@@ -14,11 +14,11 @@ from flexcfl.engine.compiling import MATH, compiled
 
 __all__ = ["TOGETHER", "backward"]
 
-TOGETHER = 4  # rows that are added to another at once, which is then loaded and stored once
+TOGETHER = 4  # rows that are added at once, so that their sum is loaded and stored once
 
 
-# Inlined by Numba, which then need not count who holds on to the rows. They are short, and counting
-# took almost as long as adding.
+# Inlined, so that Numba does not count references to the rows: for such short rows, counting took
+# almost as long as adding.
 @njit(fastmath=MATH, inline="always")
 def _add(row, x0, x1, x2, x3, c0, c1, c2, c3):
     """Add four rows, each times its factor, to another."""
@@ -28,7 +28,7 @@ def _add(row, x0, x1, x2, x3, c0, c1, c2, c3):
 
 @njit(fastmath=MATH)
 def _filled(places, factors, count):
-    """Fill up to a multiple of ``TOGETHER`` with entries that add nothing, and return their end."""
+    """Pad to a multiple of ``TOGETHER`` with entries that add nothing, and return the new count."""
     while count % TOGETHER:
         places[count] = 0
         factors[count] = 0
@@ -38,7 +38,7 @@ def _filled(places, factors, count):
 
 @njit(fastmath=MATH)
 def _spread(weight, below, row, column, channels, factors, count):
-    """Add the kernels of channels, each times its error, to the patch that they have looked at."""
+    """Add the kernels of channels, each times its error, to their input patch."""
     width = weight.shape[2]
     for t in range(0, count, TOGETHER):
         w0, w1 = weight[channels[t]], weight[channels[t + 1]]

@@ -1,8 +1,8 @@
-"""Independent pieces of work on all cores: threads, each with one core's worth of torch.
+"""Independent tasks on all cores, by threads in which torch uses one core each.
 
-Splitting operators over cores pays little for models this small, and makes results depend on the
-number of threads. Splitting the clients does neither: torch lets go of the interpreter inside its
-operators.
+Splitting operators over cores gains little for such small models, and makes results depend on the
+number of threads. Splitting the clients has neither problem: torch releases the interpreter lock
+inside its operators.
 """
 
 import os
@@ -17,7 +17,7 @@ import torch
 
 __all__ = ["ResourcePool", "busy", "run_in_threads"]
 
-_at_work: list[int] = []  # one entry for every thread that does tasks
+_at_work: list[int] = []  # one entry for every thread that runs tasks
 
 Task = TypeVar("Task")
 Tool = TypeVar("Tool")
@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 
 
 class ResourcePool(Generic[Tool]):
-    """Tools that are made when they are first needed, kept, and used by one thread at a time."""
+    """Tools that are made on demand, reused, and used by one thread at a time."""
 
     def __init__(self, make: Callable[[], Tool]) -> None:
         self._make = make
@@ -33,7 +33,7 @@ class ResourcePool(Generic[Tool]):
 
     @contextmanager
     def borrowed(self) -> Iterator[Tool]:
-        """Lend a tool that nobody else has."""
+        """Provide a tool that no other thread uses."""
         try:
             tool = self._free.pop()
         except IndexError:
@@ -47,10 +47,10 @@ class ResourcePool(Generic[Tool]):
 def run_in_threads(
     work: Callable[[Tool, Task], Result], tasks: Sequence[Task], tools: ResourcePool[Tool]
 ) -> list[Result]:
-    """Return ``work(tool, task)`` of every task, in order, each thread with a tool of its own.
+    """Return ``work(tool, task)`` of every task, in order; each thread has a tool of its own.
 
-    Whoever calls works as well. Threads take the next task when they are done with one: to hand
-    out every single one would cost as much as a small task takes.
+    The calling thread works, too. Threads take the next task from a shared iterator, because
+    submitting each one would cost as much as a small task.
     """
     results: dict[int, Result] = {}
     left = iter(range(len(tasks)))
@@ -62,7 +62,7 @@ def run_in_threads(
                 for place in left:
                     results[place] = work(tool, tasks[place])
         except BaseException:
-            for _ in left:  # nobody shall begin another one
+            for _ in left:  # no thread should begin another task
                 pass
             raise
         finally:
@@ -73,7 +73,7 @@ def run_in_threads(
         helping = [_helpers(os.getpid(), cores).submit(take) for _ in range(helpers)]
         try:
             take()
-        except Exception:  # but whoever interrupts need not wait
+        except Exception:  # an interrupt does not wait
             wait(helping)
             raise
         wait(helping)
@@ -83,24 +83,24 @@ def run_in_threads(
 
 
 def busy() -> bool:
-    """Whether any thread is still doing tasks."""
+    """Whether any thread is still running tasks."""
     return bool(_at_work)
 
 
 @cache
 def _helpers(_process: int, cores: int) -> ThreadPoolExecutor:
-    """Return threads that are kept, because to start them takes as long as a small task.
+    """Return a pool of threads, which is kept because starting threads takes as long as a task.
 
-    A process that was forked has none of its parent's threads, and so gets its own.
+    A forked process has none of its parent's threads, so it gets a pool of its own.
     """
     return ThreadPoolExecutor(cores - 1, thread_name_prefix="flexcfl-engine")
 
 
 class _SingleCore:
-    """Whoever is inside has one core for its operators, and knows how many there are in all.
+    """A context in which torch uses one thread; entering it returns the usual number of threads.
 
-    Torch keeps the number for each thread, and a new thread takes over the last one set anywhere:
-    whoever comes second would find 1 and leave it behind.
+    Torch keeps this number per thread, and a new thread inherits the last one set anywhere: without
+    a count of the contexts, a second one would read 1 and restore 1.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Which network a name means on a dataset: ``mclr``, ``mlp``, ``cnn``, or a factory of the user's.
+"""Networks by name and dataset: ``mclr``, ``mlp``, ``cnn``, or a user's factory.
 
 The paper trains eight: MCLR, MLP and CNN on MNIST and FEMNIST, MCLR on Synthetic, and CNN on
 FashionMNIST (Table 2). The other combinations are ours.
@@ -18,11 +18,11 @@ __all__ = ["NAMES", "build", "checked_factory"]
 
 NAMES = ("mclr", "mlp", "cnn")
 
-# Hidden units of the MLP: MNIST and FEMNIST as in the paper; any other dataset takes ours.
+# Hidden units of the MLP: MNIST and FEMNIST as in the paper; other datasets use our choice.
 _WIDTHS = {"mnist": 128, "femnist": 512, "digits": 64}
 _OUR_WIDTH = 128
 
-# CNNs take grey images; a dataset that is not here has MNIST's.
+# The CNNs take greyscale images; any other dataset uses MNIST's.
 _CNNS = {
     "femnist": networks.femnist_cnn,
     "fashion-mnist": networks.fashion_cnn,
@@ -33,11 +33,11 @@ _CNNS = {
 def build(dataset: str, name: str, shape: tuple[int, ...], classes: int) -> nn.Module:
     """Make the network ``name`` for examples of ``shape`` in so many classes.
 
-    ``name`` is ``mclr``, ``mlp``, ``cnn``, or ``package.module:factory`` for the user's own.
+    ``name`` is ``mclr``, ``mlp``, ``cnn``, or ``package.module:factory`` for a custom network.
     Weights are drawn from torch's global generator; see ``initialised``.
     """
     if ":" in name:
-        with importable_from_here():  # also what is imported only when the factory is called
+        with importable_from_here():  # the factory itself may import modules
             return checked_factory(import_object(name, "model", ModelError), name)()
     if name == "mclr":
         return networks.dense(shape, (), classes)
@@ -69,9 +69,9 @@ def _cnn(dataset: str, shape: tuple[int, ...], classes: int) -> nn.Module:
 
 
 def checked_factory(factory: object, label: str) -> Callable[[], nn.Module]:
-    """Return a factory that gives a module or raises a sentence, which calls it ``label``.
+    """Return a factory that returns a module or raises a ``ModelError``, which names ``label``.
 
-    What is no factory at all is refused at once, what it does when it is called is refused then.
+    An object that is no factory is refused immediately.
     """
     called = _factory(factory, label)
 
@@ -116,7 +116,7 @@ def _needs_nothing(factory: Callable[..., Any]) -> bool:
         inspect.signature(factory).bind()
     except TypeError:
         return False
-    except ValueError:  # built-in callables have no signature; the call itself will tell
+    except ValueError:  # built-in callables have no signature; the call will show
         return True
     return True
 

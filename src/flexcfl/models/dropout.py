@@ -1,8 +1,8 @@
-"""Dropout whose masks depend on client, step and place in the network alone.
+"""Dropout whose masks depend only on the client, the step and the position in the network.
 
-Torch draws masks from one global stream, so that they depend on who is trained beside whom. Here a
-mode intercepts the dropout functions and multiplies by masks drawn from a generator keyed by
-(client, step, n-th dropout of the forward pass): every way of running the module sees the same.
+Torch draws masks from one global stream, so that they depend on which clients are trained together.
+Here a mode intercepts the dropout functions and multiplies by masks drawn from a generator keyed by
+(client, step, n-th dropout of the forward pass): every path of the engine uses the same masks.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -96,12 +96,12 @@ def _arguments(
 
 
 def undropped() -> DropoutMode:
-    """Return the mode in which nothing is dropped, and torch's random state is left alone."""
+    """Return the mode in which nothing is dropped, and torch's random state does not change."""
     return DropoutMode(lambda tensor, site: tensor)
 
 
 def masked(places: Sequence[Site], drawn: Iterable[Tensor]) -> DropoutMode:
-    """Return the mode that multiplies by the masks of places, in the order of the forward pass."""
+    """Return the mode that multiplies by the drawn masks, in the order of the forward pass."""
     following = zip(places, drawn, strict=True)
 
     def drop(tensor: Tensor, site: Site) -> Tensor:

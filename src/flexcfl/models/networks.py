@@ -1,7 +1,7 @@
 """The paper's networks, layer by layer (Section 5.1, Table 2), and one of ours for 8x8 images.
 
-Images are (batch, 1, height, width). "Same" padding follows TensorFlow, which the published
-results were computed with (docs/decisions/0005). First weights are Glorot-uniform, and biases zero:
+Images are (batch, 1, height, width). "Same" padding follows TensorFlow, with which the published
+results were computed (docs/decisions/0005). Initial weights are Glorot-uniform, biases are zero:
 Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks",
 AISTATS 2010.
 """
@@ -24,7 +24,7 @@ PLAIN = (nn.Conv2d, nn.Dropout, nn.Flatten, nn.Linear, nn.MaxPool2d, nn.ReLU, nn
 
 
 def dense(shape: tuple[int, ...], hidden: tuple[int, ...], classes: int) -> nn.Sequential:
-    """Linear layers with ReLU between; without hidden ones a multinomial logistic regression."""
+    """Return linear layers with ReLU between; without hidden layers, a logistic regression."""
     widths = [prod(shape), *hidden]
     layers: list[nn.Module] = [nn.Flatten()]
     for inputs, outputs in pairwise(widths):
@@ -33,13 +33,13 @@ def dense(shape: tuple[int, ...], hidden: tuple[int, ...], classes: int) -> nn.S
 
 
 def mnist_cnn(classes: int) -> nn.Sequential:
-    """Two 3x3 convolutions with pooling, dropout, one dense layer; for 28x28 images."""
+    """Return two 3x3 convolutions with pooling, dropout, one dense layer; for 28x28 images."""
     images = _two_convolutions(32, 64, kernel=3, size=28)
     return _glorot(*images, nn.Dropout(0.5), nn.Linear(7 * 7 * 64, classes))
 
 
 def femnist_cnn(classes: int) -> nn.Sequential:
-    """Six convolutions, two of them with stride 2 in place of pooling; for 28x28 images."""
+    """Return six convolutions, two with stride 2 instead of pooling; for 28x28 images."""
     return _glorot(
         *_valid(1, 32, kernel=3),
         *_valid(32, 32, kernel=3),
@@ -58,13 +58,13 @@ def femnist_cnn(classes: int) -> nn.Sequential:
 
 
 def fashion_cnn(classes: int) -> nn.Sequential:
-    """Two 5x5 convolutions with pooling and a wide dense layer; for 28x28 images."""
+    """Return two 5x5 convolutions with pooling and a wide dense layer; for 28x28 images."""
     images = _two_convolutions(32, 64, kernel=5, size=28)
     return _glorot(*images, nn.Linear(7 * 7 * 64, 1024), nn.ReLU(), nn.Linear(1024, classes))
 
 
 def digits_cnn(classes: int) -> nn.Sequential:
-    """Two 3x3 convolutions with pooling, one dense layer; for 8x8 images, and ours."""
+    """Return two 3x3 convolutions with pooling, one dense layer; ours, for 8x8 images."""
     images = _two_convolutions(16, 32, kernel=3, size=8)
     return _glorot(*images, nn.Linear(2 * 2 * 32, classes))
 
@@ -72,7 +72,7 @@ def digits_cnn(classes: int) -> nn.Sequential:
 def same_padding(size: int, kernel: int, stride: int) -> tuple[int, int]:
     """Return TensorFlow's "same" padding of one axis, before and after.
 
-    It makes ceil(size / stride) outputs and puts the odd cell, where there is one, at the end.
+    It gives ceil(size / stride) outputs; an odd cell of padding goes to the end.
 
     >>> same_padding(24, kernel=5, stride=2)
     (1, 2)
@@ -83,7 +83,7 @@ def same_padding(size: int, kernel: int, stride: int) -> tuple[int, int]:
 
 
 def _glorot(*layers: nn.Module) -> nn.Sequential:
-    """Return layers, one after the other, with Glorot-uniform weights and zero biases."""
+    """Return a sequence of layers with Glorot-uniform weights and zero biases."""
     for layer in layers:
         if isinstance(layer, nn.Linear | nn.Conv2d):
             nn.init.xavier_uniform_(layer.weight)
@@ -93,7 +93,7 @@ def _glorot(*layers: nn.Module) -> nn.Sequential:
 
 
 def _two_convolutions(first: int, second: int, kernel: int, size: int) -> list[nn.Module]:
-    """Return convolutions with so many channels, each followed by pooling, and a Flatten."""
+    """Return two convolutions, each followed by pooling, and a Flatten."""
     ones, others = _same(1, first, kernel, size), _same(first, second, kernel, size // 2)
     return [*ones, nn.MaxPool2d(2), *others, nn.MaxPool2d(2), nn.Flatten()]
 
@@ -112,20 +112,20 @@ def _same(inputs: int, outputs: int, kernel: int, size: int, stride: int = 1) ->
 
 
 def initialised(factory: Callable[[], nn.Module], rng: np.random.Generator) -> nn.Module:
-    """Make a module whose torch draws come from ``rng`` alone.
+    """Make a module whose initial weights depend on ``rng`` alone.
 
-    Modules draw their first weights from torch's global generator; it is seeded for the call and
-    then put back, so that making a model disturbs nobody else.
+    Modules draw their initial weights from torch's global generator. It is seeded for the call and
+    restored afterwards, so that other code is not affected.
     """
     seed = int(rng.integers(2**63))
     with torch.random.fork_rng(devices=[]):
-        # torch.manual_seed would also seed every GPU, which fork_rng here does not put back.
+        # torch.manual_seed would also seed every GPU, which fork_rng does not restore here.
         torch.default_generator.manual_seed(seed)
         return factory()
 
 
 def torch_expression(module: nn.Module) -> str | None:
-    """Return an expression of ``torch.nn`` that makes a module like this one, where that is known.
+    """Return an expression of ``torch.nn`` that makes a module like this one, or None if unknown.
 
     >>> print(torch_expression(nn.Sequential(nn.Flatten(), nn.Linear(4, 2))))
     nn.Sequential(
@@ -143,7 +143,7 @@ def torch_expression(module: nn.Module) -> str | None:
 
 
 def _quoted(call: str) -> str:
-    """Return a call in which words are texts, which torch shows without their quotes."""
+    """Add the quotes around string arguments that torch's ``repr`` leaves out."""
     for name in ("padding", "padding_mode"):
         for word in ("same", "valid", "reflect", "replicate", "circular"):
             call = call.replace(f"{name}={word}", f"{name}={word!r}")

@@ -1,7 +1,7 @@
-"""What only running a module can tell: does it fit the data, and can its copies run at once.
+"""Checks that run a module: whether it fits the data, and whether its copies can run together.
 
-Everything is tried on a copy, with dropout switched off, because the engine replaces dropout by
-masks seeded per client.
+They use a copy of the module without dropout, because the engine replaces dropout by masks that are
+seeded per client.
 """
 
 import copy
@@ -23,14 +23,14 @@ __all__ = ["check_copies", "hooked", "known_to_work", "try_module"]
 _ROWS = 3
 _KNOWN = {nn.Sequential, nn.Dropout2d, *PLAIN}
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-# Float32 sums taken in another order differ by about 1e-6; a real difference is far above this.
+# Float32 sums in another order differ by about 1e-6; a real difference is far above this bound.
 _NOISE = 1e-3
 
 
 def try_module(module: nn.Module, shape: tuple[int, ...], classes: int) -> None:
     """Try a copy of the module on a few random examples; raise ``ModelError`` if it fails."""
     model = _copied(module)
-    # In [0, 1) rows are valid pixels, and valid token numbers for a model that rounds them down.
+    # Values in [0, 1) are valid pixels, and valid token numbers for a model that rounds them down.
     rows = torch.rand((_ROWS, *shape), generator=torch.Generator().manual_seed(0))
     with (
         torch.random.fork_rng(devices=[]),
@@ -38,7 +38,7 @@ def try_module(module: nn.Module, shape: tuple[int, ...], classes: int) -> None:
         warnings.catch_warnings(),
         undropped(),
     ):
-        warnings.simplefilter("ignore")  # vmap warns of operators that it runs one by one
+        warnings.simplefilter("ignore")  # vmap warns about operators that it runs one by one
         for training in (True, False):
             model.train(training)
             before = {name: tensor.clone() for name, tensor in _tensors(model).items()}
@@ -67,7 +67,7 @@ def _tensors(model: nn.Module) -> dict[str, Tensor]:
 
 
 def _outputs(model: nn.Module, rows: Tensor, classes: int) -> Tensor:
-    """Run the model plainly and hold its output against what the classes need."""
+    """Run the model and check the shape and type of its output."""
     given, needed = tuple(rows.shape), (len(rows), classes)
     try:
         outputs = model(rows)
@@ -113,21 +113,21 @@ def _check_rows_apart(model: nn.Module, rows: Tensor, classes: int) -> None:
 
 
 def known_to_work(model: nn.Module) -> bool:
-    """Whether a model is nothing but layers of torch's own, one after the other.
+    """Whether a model is a plain sequence of torch's own layers.
 
-    There is nothing to find out about those, and to run copies at once for the first time makes
-    torch import its compiler, which takes as long as torch itself.
+    These need no check, and running copies together for the first time makes torch import its
+    compiler, which takes as long as importing torch.
     """
     return not hooked(model) and all(type(each) in _KNOWN for each in model.modules())
 
 
 def hooked(module: nn.Module) -> bool:
-    """Whether the module, or one inside of it, has a hook: then it must be called to run."""
+    """Whether the module or a submodule has a hook, which only runs if the module is called."""
     return any(getattr(each, name) for each in module.modules() for name in _HOOKS)
 
 
 def check_copies(model: nn.Module, rows: Tensor, classes: int) -> None:
-    """Hold the gradients of two copies run at once against those of each copy alone."""
+    """Compare the gradients of two copies run together with those of each copy alone."""
     labels = torch.arange(len(rows)) % classes
     batches = torch.stack([rows, rows.flip(0)])
     stacked = {
@@ -194,7 +194,7 @@ def _why_not_together(error: Exception) -> str:
 
 
 def _close(one: Tensor, other: Tensor) -> bool:
-    """Whether two tensors differ by no more than rounding, as a share of the larger one."""
+    """Whether two tensors differ by no more than rounding, relative to the larger one."""
     one, other = one.nan_to_num(), other.nan_to_num()
     allowed = _NOISE * torch.maximum(one.norm(), other.norm())
     return bool((one - other).norm() <= allowed)

@@ -1,6 +1,6 @@
-"""Whether a module can be trained as many copies at once on given data, and if not, why not.
+"""Checks whether many copies of a module can be trained together on given data.
 
-What can be read off the module is checked here; what only running it can tell, in ``trials``.
+Checks that do not run the module are here; those that run it are in ``trials``.
 """
 
 from torch import Tensor, float32, nn
@@ -16,8 +16,8 @@ __all__ = ["check"]
 def check(module: nn.Module, shape: tuple[int, ...], classes: int) -> None:
     """Raise ``ModelError`` if the module cannot learn ``classes`` from examples of ``shape``.
 
-    The module itself and torch's random state are left exactly as they were. Parameters that
-    several layers share are fine: they count, and are trained, once.
+    The module itself and torch's random state do not change. Parameters that several layers share
+    are fine: they are counted and trained once.
     """
     _check_parameters(module)
     _check_buffers(module)
@@ -72,7 +72,7 @@ def _check_tensor(what: str, tensor: Tensor) -> None:
 
 
 def _check_layer(what: str, layer: nn.Module) -> None:
-    """Name the well-known layers that cannot work, each with its usual remedy."""
+    """Refuse well-known layers that cannot work, each with its usual replacement."""
     if isinstance(layer, _BatchNorm):
         raise ModelError(
             f"The layer {what} normalises over the examples of a batch, which copies of a model "
@@ -91,7 +91,7 @@ def _check_layer(what: str, layer: nn.Module) -> None:
 
 
 def _check_registered_once(module: nn.Module) -> None:
-    """Refuse what ``functional_call`` does not restore: one layer with parameters, two names."""
+    """Refuse a layer with parameters and two names, which ``functional_call`` does not restore."""
     first: dict[nn.Module, str] = {}
     for name, layer in module.named_modules(remove_duplicate=False):
         if layer in first and layer._parameters:

@@ -1,4 +1,4 @@
-"""Distribution shifts: how the clients' data change while a run goes on."""
+"""Distribution shifts: how the clients' data change during a run."""
 
 from dataclasses import dataclass
 
@@ -34,7 +34,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class ShiftEntry:
-    """One line of the registry; the fields of ``shift`` are its options."""
+    """One entry of the registry; the fields of ``shift`` are its options."""
 
     summary: str
     shift: type[Shift]

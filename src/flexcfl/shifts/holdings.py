@@ -1,8 +1,8 @@
-"""Which client holds what: every place of a federation's lists has one owner at any time.
+"""Which client holds which examples: every slot of a federation has one owner at any time.
 
-A *slot* is a place in the lists ``federation.train`` of all clients, one after the other; the slots
-of ``federation.test`` are numbered on from there. Shifts give slots to other owners, or change how
-an owner sees its own. So no example is ever lost or doubled.
+A *slot* is a position in the concatenated lists ``federation.train`` of all clients; the slots of
+``federation.test`` are numbered after these. Shifts give slots to other owners, or change how an
+owner sees its slots. So no example is ever lost or duplicated.
 """
 
 from dataclasses import dataclass, replace
@@ -44,10 +44,10 @@ NO_MOVES = Moves(NOBODY, NOBODY, NOBODY)
 class Holdings:
     """The owner of every slot, and how the clients see what they own.
 
-    ``turns`` and ``labelling`` are every client's way to see its examples: by how many quarter
-    turns, and by which row of ``labellings``. ``share`` of each client's training slots is
-    released, those of the lowest ``priority``, which is None where nothing was drawn. ``pending``
-    are exchanges that are under way.
+    ``turns`` and ``labelling`` say how each client sees its examples: by how many quarter turns,
+    and by which row of ``labellings``. A ``share`` of each client's training slots is released,
+    those with the lowest ``priority``, which is None if no priorities were drawn. ``pending`` are
+    exchanges that have begun and are not finished.
     """
 
     train: Slots
@@ -61,7 +61,7 @@ class Holdings:
 
     @classmethod
     def of(cls, federation: Federation) -> "Holdings":
-        """Return what the federation's lists say: each client sees all of its own, as it is."""
+        """Return the holdings at the start: each client owns its list and sees it unchanged."""
         return cls(
             train=Slots(federation.train).rested(),
             test=Slots(federation.test).rested(),
@@ -71,9 +71,9 @@ class Holdings:
         )
 
     def slots_of(self, clients: Ids) -> tuple[Ids, Ids]:
-        """Return all slots of some clients, ascending, and of which of ``clients`` each is.
+        """Return all slots of some clients, ascending, and the position of each slot's owner.
 
-        Of which is told by position: ``clients[position]`` are the owners.
+        The owners are ``clients[position]``.
         """
         train, test = self.train.of(clients), self.test.of(clients)
         slots = np.concatenate([train.indices, test.indices + len(self.train)])
@@ -83,7 +83,7 @@ class Holdings:
         return slots[order], position[order]
 
     def examples(self, slots: Ids) -> Ids:
-        """Return what stands in some slots: indices of the pool."""
+        """Return the examples in some slots, as indices of the pool."""
         train, test = self._halves(slots)
         found = np.empty_like(slots)
         found[train] = self.train.home.taken(slots[train])
@@ -91,7 +91,7 @@ class Holdings:
         return found
 
     def moved(self, slots: Ids, giver: Ids, taker: Ids, **changes: Any) -> "Holdings":
-        """Return these holdings after slots have gone from their owners to others."""
+        """Return these holdings after slots have moved from ``giver`` to ``taker``."""
         train, test = self._halves(slots)
         return replace(
             self,
@@ -101,7 +101,7 @@ class Holdings:
         )
 
     def rested(self) -> "Holdings":
-        """Return the same holdings, as those with which a round begins."""
+        """Return the same holdings at the beginning of a round, with no client touched yet."""
         train, test = self.train.rested(), self.test.rested()
         if train is self.train and test is self.test:
             return self
@@ -109,20 +109,20 @@ class Holdings:
 
     @cached_property
     def owner(self) -> Ids:
-        """The owners of all training slots, then of all test slots; all of them are looked up."""
+        """The owners of all training slots, then of all test slots; computed for all slots."""
         return np.concatenate([self.train.owner, self.test.owner])
 
     def owned(self, owner: Ids, **changes: Any) -> "Holdings":
-        """Return these holdings with other owners, given for all slots."""
+        """Return these holdings with new owners, given for all slots."""
         slots = np.flatnonzero(owner != self.owner)
         return self.moved(slots, self.owner[slots], owner[slots], **changes)
 
     def usable(self, clients: Ids) -> IndexLists:
-        """Return which training slots clients can use: the share to the nearest, at least one."""
+        """Return the released training slots of clients: the share, rounded, but at least one."""
         lists = self.train.of(clients)
         if self.share >= 1:
             return lists
-        # Rounded first, so that a half is a half whatever binary fractions make of 0.145 * 100.
+        # Rounded first, so that a half is exact although 0.145 * 100 is not 14.5 in binary.
         number = np.maximum(np.floor(np.round(self.share * lists.sizes, 6) + 0.5), 1)
         position = np.repeat(np.arange(len(clients)), lists.sizes)
         drawn = self.priority
@@ -133,7 +133,7 @@ class Holdings:
 
     @property
     def busy(self) -> Ids:
-        """The clients in the middle of an exchange, which give or receive slots later."""
+        """The clients in an unfinished exchange, which give or receive slots later."""
         moves = self.pending
         if not len(moves.slot):
             return NOBODY
@@ -160,14 +160,14 @@ class Holdings:
 
 
 def ranks(owner: Ids, priority: NDArray[np.float64]) -> Ids:
-    """Return the place of each slot among all of its owner, by priority; 0 is the lowest.
+    """Return the rank of each slot among those of its owner, by priority; 0 is the lowest.
 
     >>> import numpy as np
-    >>> places(np.array([1, 0, 1, 1]), np.array([0.5, 0.9, 0.2, 0.7]))
+    >>> ranks(np.array([1, 0, 1, 1]), np.array([0.5, 0.9, 0.2, 0.7]))
     array([1, 0, 0, 2])
     """
     order = np.lexsort((priority, owner))
     sizes = np.bincount(owner)
-    place = np.empty_like(owner)
-    place[order] = np.arange(len(owner)) - (np.cumsum(sizes) - sizes)[owner[order]]
-    return place
+    rank = np.empty_like(owner)
+    rank[order] = np.arange(len(owner)) - (np.cumsum(sizes) - sizes)[owner[order]]
+    return rank

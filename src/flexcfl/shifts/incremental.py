@@ -1,4 +1,4 @@
-"""Incremental: clients have part of their training data at first, and more from round to round.
+"""Incremental: clients have part of their training data at first, and later more.
 
 Duan et al.: Flexible Clustered Federated Learning for Client-Level Data Distribution Shift. IEEE
 TPDS 33, 2022, Section 5.3.
@@ -33,11 +33,11 @@ PAPER = (Release(0, 0.25), Release(50, 0.5), Release(100, 0.75), Release(150, 1.
 class Incremental:
     """The clients' training data are released bit by bit; test data are there from the start.
 
-    ``schedule`` lists the ``round`` from which on a ``share`` of every client's training examples
-    is released. The default is the paper's: a quarter at the start, and a quarter more in the
-    rounds 50, 100 and 150. A share is rounded to the nearest whole number of examples, halves up,
-    and is at least one. Every example has a random priority for the whole run, and a client's
-    examples of the lowest priority are the released ones.
+    Each entry of ``schedule`` has a ``round``, from which on a ``share`` of every client's training
+    examples is released. The default is the paper's: a quarter at the start, and a quarter more in
+    the rounds 50, 100 and 150. A share is rounded to the nearest whole number of examples, halves
+    up, and is at least one. Every example has a random priority for the whole run; a client's
+    examples with the lowest priorities are released first.
     """
 
     variants: ClassVar[bool] = False
@@ -61,7 +61,7 @@ class Incremental:
         """Accept every federation."""
 
     def apply(self, holdings: Holdings, moment: Moment) -> Holdings:
-        """Release what is due by this round; priorities are drawn at the start."""
+        """Release the share of this round; priorities are drawn at the start."""
         share = max(each.share for each in self.schedule if each.round <= moment.number)
         if moment.number == 0:
             priority = moment.rng.random(len(holdings.train))

@@ -1,4 +1,4 @@
-"""What a shift is: a rule that changes which client holds what when a round begins."""
+"""The interface of a shift: a rule that changes which client holds what when a round begins."""
 
 from dataclasses import dataclass
 from typing import Annotated, Protocol, TypeAlias
@@ -24,8 +24,8 @@ class Moment:
     """The beginning of round ``number`` as a shift sees it; the start of the run is round 0.
 
     ``visited`` are the clients that the shift may change, in ascending order; at the start there
-    are none. ``y`` are the labels of the pool, of whose examples ``holdings.examples`` tells which
-    stand in which slots. ``rng`` is of this shift in this round.
+    are none. ``y`` are the labels of the pool; ``holdings.examples`` returns the pool indices in
+    given slots. ``rng`` is the generator of this shift in this round.
     """
 
     number: int
@@ -41,17 +41,17 @@ class Shift(Protocol):
 
     @property
     def variants(self) -> bool:
-        """Whether it ever changes how clients see their data, by turns or labellings."""
+        """Whether the shift can change how clients see their data, by turns or labellings."""
         ...
 
     def check(self, federation: Federation) -> None:
-        """Raise a ``SettingsError`` of one sentence where the shift cannot work on these data."""
+        """Raise a ``SettingsError`` of one sentence if the shift cannot work on these data."""
         ...
 
     def apply(self, holdings: Holdings, moment: Moment) -> Holdings:
-        """Return the holdings with which the round goes on; those given stay as they are.
+        """Return the holdings after the shift; do not change those that are given.
 
-        It is called for every round, from 0 on. What is drawn once is drawn at the start, as the
-        ``labellings`` must be.
+        It is called for every round, starting with 0. Draw what holds for the whole run in round 0;
+        ``labellings`` must be drawn then.
         """
         ...

@@ -1,7 +1,7 @@
 """The owners of slots: the federation's own lists, and other lists for clients that changed.
 
-A *slot* is a place in the lists of all clients, one list after the other. Only clients whose slots
-ever changed are listed, so that those at rest cost nothing, however many there are.
+A *slot* is a position in the concatenated lists of all clients. Only clients whose slots ever
+changed are listed, so that all others cost nothing, however many there are.
 """
 
 from dataclasses import dataclass, field, replace
@@ -22,10 +22,10 @@ NOTHING = IndexLists(NOBODY, np.zeros(1, dtype=np.int64))
 class Slots:
     """The slots of one half of the data, training or test: each has one owner at any time.
 
-    ``others`` are the clients, ascending, that own other slots than those of their list in
-    ``home``, or once did, and ``lists`` are the slots of each of them, ascending. ``touched`` are
-    the clients, ascending, that gave or received any since these slots were last at rest, and None
-    where that is not known.
+    ``others`` are the clients, ascending, that own, or once owned, other slots than those of their
+    list in ``home``, and ``lists`` are the slots of each of them, ascending. ``touched`` are the
+    clients, ascending, that gave or received slots since ``rested`` was called, or None if that is
+    not known.
     """
 
     home: IndexLists | MadeLists
@@ -37,7 +37,7 @@ class Slots:
         return int(self.home.offsets[-1])
 
     def rested(self) -> "Slots":
-        """Return the same slots, at rest."""
+        """Return the same slots, with no client touched."""
         if self.touched is not None and not len(self.touched):
             return self
         return replace(self, touched=NOBODY)
@@ -55,7 +55,7 @@ class Slots:
 
     @property
     def owner(self) -> Ids:
-        """The owner of every slot that there is."""
+        """The owner of every slot."""
         lists = self.of(np.arange(len(self.home)))
         owner = np.empty(len(self), dtype=np.int64)
         owner[lists.indices] = np.repeat(np.arange(len(lists)), lists.sizes)
@@ -71,7 +71,7 @@ class Slots:
         return owner
 
     def moved(self, slots: Ids, giver: Ids, taker: Ids) -> "Slots":
-        """Return what is owned after slots have gone from their owners to others."""
+        """Return these slots after some have moved from ``giver`` to ``taker``."""
         if not len(slots):
             return self
         affected = union(_once(giver), _once(taker))
@@ -96,23 +96,23 @@ class Slots:
         offsets = np.concatenate([self.lists.offsets, lists.offsets[1:] + self.lists.offsets[-1]])
         both = IndexLists(np.concatenate([self.lists.indices, lists.indices]), offsets)
         rows = np.concatenate([self.others, clients])
-        others, last = np.unique(rows[::-1], return_index=True)  # of two lists the new one
+        others, last = np.unique(rows[::-1], return_index=True)  # the newer of two lists
         touched = None if self.touched is None else union(self.touched, clients)
         return Slots(self.home, others, both.gathered(len(rows) - 1 - last), touched)
 
 
 def union(*parts: Ids) -> Ids:
-    """Return all clients that are named, ascending: as ``np.unique``, but faster for many."""
+    """Return all clients of the parts, ascending: like ``np.unique``, but faster for many."""
     return _once(np.sort(np.concatenate(parts)))
 
 
 def _once(clients: Ids) -> Ids:
-    """Leave out repetitions that follow each other."""
+    """Leave out consecutive repetitions."""
     return clients[np.flatnonzero(np.diff(clients, prepend=-1))]
 
 
 def _found(ascending: Ids, wanted: Ids) -> tuple[Ids, Flags]:
-    """Return where each of some numbers is among others, and whether it is there at all."""
+    """Return the position of each wanted number in an ascending array, and whether it is there."""
     place = np.searchsorted(ascending, wanted)
     there: Flags = np.zeros(len(wanted), dtype=np.bool_)
     inside = place < len(ascending)

@@ -1,13 +1,13 @@
-"""Shifts between two clients, which exchange all their data or part of it, at once or bit by bit.
+"""Shifts in which two clients exchange all or part of their data, at once or gradually.
 
 ``SwapAll`` and ``SwapPart`` are those of Duan et al.: Flexible Clustered Federated Learning for
 Client-Level Data Distribution Shift. IEEE TPDS 33, 2022, Section 5.3. ``Gradual`` and ``Recurring``
 are drifts as in Gama, Žliobaitė, Bifet, Pechenizkiy, Bouchachia: A Survey on Concept Drift
-Adaptation, ACM Computing Surveys 46, 2014: for a while both distributions are mixed, and what was
-seen before returns.
+Adaptation, ACM Computing Surveys 46, 2014: both distributions are mixed for a while, or an earlier
+distribution returns.
 
-The eligible clients are those that the round-robin tour has visited, whatever the algorithm. Those
-in the middle of an exchange are in no other pair.
+The eligible clients are those that the round-robin tour has visited, with any algorithm. A client
+in an unfinished exchange is in no other pair.
 """
 
 from dataclasses import replace
@@ -29,7 +29,7 @@ NO_LABEL = -1
 
 @settings(frozen=True, config=FORBID)
 class Pairing:
-    """What shifts between two clients have in common.
+    """The common settings of shifts between two clients.
 
     In each round all eligible clients are paired at random, and each pair is chosen with
     ``probability``; the paper's is 0.05.
@@ -48,7 +48,7 @@ class Pairing:
             )
 
     def pairs(self, holdings: Holdings, moment: Moment) -> tuple[Ids, Ids]:
-        """Return the pairs that are chosen; of an odd number one client is left out."""
+        """Return the chosen pairs; if the number of clients is odd, one is left out."""
         eligible = np.setdiff1d(moment.visited, holdings.busy, assume_unique=True)
         order = moment.rng.permutation(eligible)
         half = len(order) // 2
@@ -57,7 +57,7 @@ class Pairing:
         return order[:half][chosen], order[half : 2 * half][chosen]
 
     def apply(self, holdings: Holdings, moment: Moment) -> Holdings:
-        """Let the pairs of this round exchange what they are to."""
+        """Let the pairs of this round exchange data."""
         ones, others = self.pairs(holdings, moment)
         if len(ones) == 0:
             return holdings
@@ -67,14 +67,15 @@ class Pairing:
         return self.exchanged(holdings, moment, paired)
 
     def exchanged(self, holdings: Holdings, moment: Moment, paired: "Paired") -> Holdings:
-        """Return what clients have once those in pairs have exchanged it, or begun to."""
+        """Return the holdings after the paired clients have exchanged data, or begun to."""
         raise NotImplementedError
 
 
 class Paired(NamedTuple):
-    """The slots of all ``clients`` that are in a pair: of which each is, who gives and takes it.
+    """The slots of all clients in a pair, with the owner, the giver and the taker of each.
 
-    Of which is told by position: first come one client of each pair, then all the others.
+    ``clients`` is the number of these clients. ``position`` is the owner's position among them:
+    first comes one client of each pair, then the partners in the same order.
     """
 
     clients: int
@@ -103,17 +104,17 @@ class SwapPart(Pairing):
 
     In each round all eligible clients are paired at random, and each pair exchanges with
     ``probability``; the paper's is 0.05. Each gives a label of which it has training examples and
-    the other none, drawn among all such labels; a pair in which one has no such label stays as it
-    is.
+    the other has none, drawn from all such labels. If one of them has no such label, the pair
+    exchanges nothing.
     """
 
     def exchanged(self, holdings: Holdings, moment: Moment, paired: Paired) -> Holdings:
-        """Let the pairs of this round exchange a label each, where both have one to give."""
+        """Let the pairs of this round exchange a label each, if both have one to give."""
         labels = moment.y[holdings.examples(paired.slots)]
         has = np.zeros((paired.clients, moment.classes), dtype=np.bool_)
         training = paired.slots < len(holdings.train)
         has[paired.position[training], labels[training]] = True
-        gives = _given(has, moment.rng)[paired.position] == labels
+        gives = _label_to_give(has, moment.rng)[paired.position] == labels
         return holdings.moved(paired.slots[gives], paired.giver[gives], paired.taker[gives])
 
 
@@ -122,15 +123,15 @@ class Gradual(Pairing):
     """Pairs of clients exchange all their data, training and test, over several rounds.
 
     In each round all eligible clients are paired at random, and each pair begins to exchange with
-    ``probability``. Over ``duration`` rounds, the first included, parts as equal as can be move, in
-    random order. Until all has moved the two are in no other pair.
+    ``probability``. Over ``duration`` rounds, including the first, parts of nearly equal size move,
+    in random order. Until all data have moved, the two clients are in no other pair.
     """
 
     duration: Rounds = 20
 
     def exchanged(self, holdings: Holdings, moment: Moment, paired: Paired) -> Holdings:
         """Let the pairs of this round begin; the first part is due at once."""
-        # Training and test slots apart, so that of both equal parts move.
+        # Training and test slots separately, so that equal parts of both move.
         tests = np.searchsorted(paired.slots, len(holdings.train))
         halves = np.split(paired.position, [tests])
         after = np.concatenate([self._rounds_until(half, moment) for half in halves])
@@ -138,14 +139,14 @@ class Gradual(Pairing):
         return replace(holdings, pending=holdings.pending + moves)
 
     def _rounds_until(self, owner: Ids, moment: Moment) -> Ids:
-        """Return in how many rounds each slot, of which the owner is told, moves.
+        """Return after how many rounds each slot moves, given the owners of the slots.
 
         After part ``j`` of ``duration`` a client has given the fraction ``j / duration`` of its
-        slots, rounded down: so it keeps one until the last part, which brings what it gets at last.
+        slots, rounded down. So it keeps at least one slot until the last part.
         """
-        place = ranks(owner, moment.rng.random(len(owner)))
+        rank = ranks(owner, moment.rng.random(len(owner)))
         sizes = np.bincount(owner)[owner]
-        return -(-(place + 1) * self.duration // sizes) - 1
+        return -(-(rank + 1) * self.duration // sizes) - 1
 
 
 @settings(frozen=True, config=FORBID)
@@ -153,24 +154,24 @@ class Recurring(Pairing):
     """Pairs of clients exchange all their data, training and test, and later exchange it back.
 
     In each round all eligible clients are paired at random, and each pair exchanges with
-    ``probability``. It exchanges everything back ``period`` rounds later; until then the two are in
-    no other pair.
+    ``probability``. It exchanges everything back ``period`` rounds later; until then the two
+    clients are in no other pair.
     """
 
     period: Rounds = 20
 
     def exchanged(self, holdings: Holdings, moment: Moment, paired: Paired) -> Holdings:
-        """Let the pairs of this round exchange everything, and note down the way back."""
+        """Let the pairs of this round exchange everything, and schedule the way back."""
         slots, giver = paired.slots, paired.giver
         back = Moves(np.full(len(slots), moment.number + self.period), slots, giver)
         return holdings.moved(slots, giver, paired.taker, pending=holdings.pending + back)
 
 
-def _given(has: Flags, rng: np.random.Generator) -> Ids:
+def _label_to_give(has: Flags, rng: np.random.Generator) -> Ids:
     """Return for each member of a pair the label that it gives away, or ``NO_LABEL``.
 
-    ``has`` tells for each of them, first all ones and then all others of the pairs, of which labels
-    it has training examples.
+    ``has`` flags for each client, in the order of ``Paired``, the labels of which it has training
+    examples.
     """
     one, other = np.split(has, 2)
     candidates = np.concatenate([one & ~other, other & ~one])

@@ -1,6 +1,6 @@
-"""The world over the rounds of a run: shifts act when a round begins, and its view shows it.
+"""The clients' data over the rounds of a run: shifts act at the beginning of each round.
 
-A ``TimelineMemory`` is what a checkpoint stores of it: all but what the federation itself says.
+A ``TimelineMemory`` is the part that a checkpoint stores: everything except the federation itself.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ __all__ = ["Timeline", "TimelineMemory"]
 
 @dataclass(frozen=True, eq=False)
 class MovedSlots:
-    """Clients with other slots than at home, ``others`` as in ``Slots``, and their lists."""
+    """The clients with other slots than at the start, as in ``Slots``, and their lists."""
 
     others: Ids
     slots: Ids
@@ -33,18 +33,18 @@ class MovedSlots:
 
     @classmethod
     def of(cls, slots: Slots) -> "MovedSlots":
-        """Return what is worth remembering of slots."""
+        """Return the part of slots that a checkpoint stores."""
         return cls(slots.others, slots.lists.indices, slots.lists.offsets)
 
     def at(self, home: Slots) -> Slots:
-        """Return the slots of which this was remembered, at rest."""
+        """Return the slots that were stored, at rest."""
         lists = IndexLists(self.slots, self.offsets)
         return replace(home, others=self.others, lists=lists).rested()
 
 
 @dataclass(frozen=True, eq=False)
 class TimelineMemory:
-    """All that is known of a federation's data in round ``number``, as ``Holdings`` has it."""
+    """The state of a federation's data in round ``number``, with the fields of ``Holdings``."""
 
     number: int
     train: MovedSlots
@@ -58,7 +58,7 @@ class TimelineMemory:
 
     @classmethod
     def of(cls, number: int, holdings: Holdings) -> "TimelineMemory":
-        """Return what is worth remembering of holdings."""
+        """Return the part of holdings that a checkpoint stores."""
         return cls(
             number,
             MovedSlots.of(holdings.train),
@@ -72,7 +72,7 @@ class TimelineMemory:
         )
 
     def at(self, start: Holdings) -> Holdings:
-        """Return the holdings of which this was remembered, given those of the start."""
+        """Return the holdings that were stored, given those of the start."""
         return replace(
             start,
             train=self.train.at(start.train),
@@ -88,11 +88,11 @@ class TimelineMemory:
 
 @dataclass(eq=False)
 class Timeline:
-    """The shifts of a federation, one after the other in every round; ``at(round)`` shows it.
+    """The data of a federation under shifts: ``at(round)`` returns the clients' data in a round.
 
-    Without shifts all stays as it is. The world depends on the seed and the round alone.
-    ``visited(round)`` says which clients may change; at the start there are none. After the shifts
-    come all moves that are due in the round.
+    The shifts act one after the other in every round; then all moves that are due take place. The
+    data depend only on the seed and the round; without shifts they do not change.
+    ``visited(round)`` returns the clients that may change; at the start there are none.
     """
 
     federation: Federation
@@ -111,15 +111,15 @@ class Timeline:
 
     @cached_property
     def variants(self) -> Variants | None:
-        """The ways in which examples may be seen, None where no shift changes that."""
+        """The variants of examples that clients may see, or None if no shift makes any."""
         if not any(shift.variants for shift in self.shifts.values()):
             return None
         return Variants(len(self.federation.y), self._start.labellings)
 
     def at(self, number: int) -> DataView:
-        """Return what the clients have in round ``number``; the start is round 0.
+        """Return the clients' data in round ``number``; the start is round 0.
 
-        The next round is a step from the last that was asked for; an earlier one is replayed.
+        A later round continues from the last one requested; an earlier one is replayed.
         """
         if number < self._number:
             self._restart()
@@ -131,17 +131,17 @@ class Timeline:
         return self._view
 
     def memory(self) -> TimelineMemory:
-        """Return all that is known of the data in the last round that was asked for."""
+        """Return a snapshot of the data in the last round requested."""
         return TimelineMemory.of(self._number, self._now)
 
     def recall(self, memory: TimelineMemory) -> None:
-        """Go to a round that is remembered, without those before it."""
+        """Restore a snapshot, without replaying earlier rounds."""
         now = memory.at(self._start)
         self._number, self._before, self._now, self._view = memory.number, now, now, None
 
     @cached_property
     def start(self) -> DataView:
-        """What the clients have at the start, as ``at(0)`` shows it, but without going back."""
+        """The clients' data at the start, as from ``at(0)``, but without going back."""
         return DataView.of(self.federation, self._start, NOBODY, self.variants)
 
     @cached_property
@@ -173,7 +173,7 @@ class Timeline:
         return holdings.advanced(number)
 
     def _check_all_have_data(self, name: str, holdings: Holdings, number: int) -> None:
-        """Refuse what the shifts of this package never do, but a shift of the user's own may."""
+        """Refuse empty clients, which no shift of this package leaves but a custom one may."""
         train = holdings.train
         empty = train.others[train.lists.sizes == 0]
         if len(empty):

@@ -1,10 +1,10 @@
-"""Shifts by which clients come to see their data in another way, each client by itself.
+"""Shifts that change how single clients see their data.
 
-``Rotation`` is a covariate shift: the inputs change and what they mean stays. It has clients with
-rotated images as in Ghosh, Chung, Yin, Ramchandran: An Efficient Framework for Clustered Federated
-Learning, NeurIPS 2020. ``LabelPermutation`` is a concept shift: the inputs stay and what they are
-called changes. It has clients with permuted labels as in Sattler, Müller, Samek: Clustered
-Federated Learning, IEEE TNNLS 32, 2021. Both happen here while the training runs.
+``Rotation`` is a covariate shift: the inputs change, their labels do not. It rotates clients'
+images as in Ghosh, Chung, Yin, Ramchandran: An Efficient Framework for Clustered Federated
+Learning, NeurIPS 2020. ``LabelPermutation`` is a concept shift: the inputs do not change, their
+labels do. It permutes clients' labels as in Sattler, Müller, Samek: Clustered Federated Learning,
+IEEE TNNLS 32, 2021. Here both happen during training.
 """
 
 from dataclasses import replace
@@ -25,7 +25,7 @@ from flexcfl.shifts.shift import FORBID, Moment, Probability
 
 __all__ = ["LabelPermutation", "Rotation"]
 
-FEW_CLASSES = 6  # whose 720 permutations are listed; of more, any 1,000 are soon drawn
+FEW_CLASSES = 6  # all 720 permutations are listed; with more classes, 1,000 are drawn quickly
 
 Way = TypeVar("Way", bound=np.signedinteger[Any])
 
@@ -35,7 +35,7 @@ class Rotation:
     """Clients see all their images, training and test, turned by quarter turns.
 
     In each round every eligible client's images turn with ``probability``, by one, two or three
-    quarter turns from how they were.
+    quarter turns from their last position.
     """
 
     variants: ClassVar[bool] = True
@@ -43,7 +43,7 @@ class Rotation:
     probability: Probability = 0.05
 
     def check(self, federation: Federation) -> None:
-        """Refuse examples that are no square images."""
+        """Refuse examples that are not square images."""
         shape = federation.shape
         if len(shape) not in (2, 3) or shape[-1] != shape[-2] or shape[-1] == 1:
             raise SettingsError(
@@ -60,11 +60,11 @@ class Rotation:
 
 @settings(frozen=True, config=FORBID)
 class LabelPermutation:
-    """Clients call the classes of all their data, training and test, by permuted labels.
+    """Clients use permuted labels for all their data, training and test.
 
-    There are so many ``labellings``, all different: the data's own, which everybody has at the
-    start, and random ones that leave no label in place where the number of classes allows it. In
-    each round every eligible client changes to another labelling with ``probability``.
+    ``labellings`` is the number of different labellings: the original one, which all clients use
+    at the start, and random ones that leave no label in place if the number of classes allows it.
+    In each round every eligible client changes to another labelling with ``probability``.
     """
 
     variants: ClassVar[bool] = True
@@ -73,7 +73,7 @@ class LabelPermutation:
     labellings: Annotated[int, Field(ge=2, le=1000)] = 4
 
     def check(self, federation: Federation) -> None:
-        """Refuse classes of which there are not that many permutations."""
+        """Refuse data with too few classes for this number of labellings."""
         classes = federation.classes
         possible = factorial(min(classes, FEW_CLASSES + 1))
         if possible < self.labellings:
@@ -95,10 +95,10 @@ class LabelPermutation:
 
 
 def _changed(way: NDArray[Way], ways: int, probability: float, moment: Moment) -> NDArray[Way]:
-    """Return every client's way, of which ``ways`` exist, after some went to another one.
+    """Return the way, one of ``ways``, in which each client sees its data after this round.
 
-    Each eligible client changes with ``probability``, to all other ways with the same chance. Where
-    none does, what is returned is what was given.
+    Each eligible client changes with ``probability``, to any other way with the same chance. If no
+    client changes, the same array is returned.
     """
     # Drawn for all clients, so that a client's change does not depend on which others are eligible.
     goes = moment.rng.random(moment.clients) < probability
@@ -114,7 +114,7 @@ def _changed(way: NDArray[Way], ways: int, probability: float, moment: Moment) -
 
 
 def _labellings(number: int, classes: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Return different permutations, the plain one first and those with fixed points last."""
+    """Return different permutations, the identity first and those with fixed points last."""
     plain = np.arange(classes)
     if classes <= FEW_CLASSES:
         others = rng.permutation(np.array(list(permutations(range(classes))))[1:])

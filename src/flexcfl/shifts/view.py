@@ -1,4 +1,4 @@
-"""The world in one round: which examples clients have, looked up for those asked for."""
+"""The clients' data in one round, computed for the clients requested."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +21,7 @@ __all__ = ["DataView", "HeldExamples", "changed"]
 class HeldExamples(DerivedLists):
     """The training or test examples of a round, as rows of ``variants``, or of the pool if None.
 
-    Of training examples there are only those that are released.
+    Training examples that are not released are left out.
     """
 
     holdings: Holdings
@@ -29,7 +29,7 @@ class HeldExamples(DerivedLists):
     variants: Variants | None
 
     def gathered(self, clients: Ids) -> IndexLists:
-        """Return the examples of some clients, in the order asked, and of each in that of slots."""
+        """Return the examples of some clients, in the given order, each in the order of slots."""
         holdings, slots = self.holdings, self._slots(clients)
         home = (holdings.train if self.half == "train" else holdings.test).home
         rows = home.taken(slots.indices)
@@ -52,10 +52,10 @@ class HeldExamples(DerivedLists):
 
 @dataclass(frozen=True, eq=False)
 class DataView:
-    """What the clients have in one round.
+    """The clients' data in one round.
 
-    ``shifted`` are the clients, ascending, whose data changed when the round began: each got a
-    slot, lost one, or sees its own differently.
+    ``shifted`` are the clients, ascending, whose data changed when the round began: each received
+    or lost a slot, or sees its examples differently.
     """
 
     train: HeldExamples
@@ -69,7 +69,7 @@ class DataView:
     def of(
         cls, federation: Federation, now: Holdings, shifted: Ids, variants: Variants | None
     ) -> "DataView":
-        """Show what ``now`` says of a federation."""
+        """Return the data of a federation under the holdings ``now``."""
         halves = (HeldExamples(now, "train", variants), HeldExamples(now, "test", variants))
         return cls(*halves, shifted, federation.y, federation.classes, variants)
 
@@ -90,7 +90,7 @@ class DataView:
 
 
 def changed(before: Holdings, now: Holdings) -> Ids:
-    """Return the clients whose usable slots, or whose way to see them, are not what they were."""
+    """Return the clients whose usable slots changed, or that see them differently."""
     if before is now:
         return NOBODY
     moved = _maybe_moved(before, now)
@@ -100,7 +100,7 @@ def changed(before: Holdings, now: Holdings) -> Ids:
 
 
 def _maybe_moved(before: Holdings, now: Holdings) -> Ids:
-    """Return clients; all others have the same slots."""
+    """Return the clients whose slots may have changed; all others have the same slots."""
     if before.share != now.share or before.priority is not now.priority:
         return np.arange(len(now.turns))
     return union(_touched(before.train, now.train), _touched(before.test, now.test))
@@ -113,7 +113,7 @@ def _touched(before: Slots, now: Slots) -> Ids:
 
 
 def _differ(one: IndexLists, other: IndexLists) -> Flags:
-    """Return for every two lists whether they are different."""
+    """Return for each pair of lists whether they differ."""
     flags: Flags = one.sizes != other.sizes
     alike = np.flatnonzero(~flags)
     left, right = one.gathered(alike), other.gathered(alike)

@@ -1,4 +1,4 @@
-"""All clients in one process: orders fulfilled by the engine on data that may change."""
+"""All clients simulated in one process, with the engine, on data that may change."""
 
 from flexcfl.simulation.divergence import Divergence
 from flexcfl.simulation.simulation import Memory, Simulation

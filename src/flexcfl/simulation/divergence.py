@@ -1,4 +1,4 @@
-"""Training that comes to nothing for everybody, which no client is at fault for."""
+"""Detection of training that diverges for all clients, so that no single client is at fault."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,24 +11,23 @@ from flexcfl.protocol import Order, Vectors
 
 __all__ = ["Divergence"]
 
-PATIENCE = 3  # so many cohorts in a row may diverge, of which few may be left by drop-out
+PATIENCE = 3  # diverged cohorts in a row that end a run; dropout may leave small cohorts
 
 
 @dataclass
 class Divergence:
-    """Counts the cohorts in a row all of whose training diverged: ``times``."""
+    """Counts the consecutive cohorts in which all training diverged, as ``times``."""
 
-    times: int = PATIENCE - 1  # at the start there is nothing to hope for
+    times: int = PATIENCE - 1  # the first cohort that diverges ends the run
 
     def look(
         self, order: Order[Any], updates: Vectors, loss: NDArray[np.float64], number: int
     ) -> None:
-        """Raise a ``TrainingError`` where the training of whole cohorts comes to nothing.
+        """Raise a ``TrainingError`` if the training of whole cohorts diverges.
 
-        Those who follow a group that was divided are no cohort.
-
-        One client whose training diverged is turned away by the guards. If it is everybody, from
-        the beginning or in several cohorts, nothing is left to train, and no client is at fault.
+        Clients that follow a divided group are not a cohort. The guards reject the update of a
+        single client that diverges. If all clients diverge, at the start or in several cohorts in a
+        row, no client is at fault and the run cannot continue.
         """
         if order.purpose == "placement" or len(loss) < 2:
             return

@@ -1,4 +1,4 @@
-"""What clients were sent to keep: the common origin and the directions of the groups.
+"""The keepsakes of clients: the common origin and the directions of the groups.
 
 Duan et al.: Flexible Clustered Federated Learning for Client-Level Data Distribution Shift. IEEE
 TPDS 2022, Section 3.4.
@@ -16,13 +16,13 @@ __all__ = ["Keepsake", "Keepsakes", "KeepsakesMemory"]
 
 @dataclass(frozen=True, eq=False)
 class Keepsake:
-    """What a client needs to find its group again by itself."""
+    """The origin and directions that a client keeps to find its group again by itself."""
 
     origin: Vector
     directions: Vectors
 
     def same(self, other: "Keepsake") -> bool:
-        """Whether both were made of the same numbers."""
+        """Whether both hold the same numbers."""
         return np.array_equal(self.origin, other.origin) and np.array_equal(
             self.directions, other.directions
         )
@@ -30,7 +30,7 @@ class Keepsake:
 
 @dataclass(frozen=True, eq=False)
 class KeepsakesMemory:
-    """What clients keep at some moment: ``clients[i]`` keeps ``sent[number_of[i]]``."""
+    """The state of ``Keepsakes``: ``clients[i]`` keeps ``sent[number_of[i]]``."""
 
     sent: tuple[Keepsake, ...]
     clients: Ids
@@ -39,13 +39,13 @@ class KeepsakesMemory:
 
 @dataclass(frozen=True, eq=False)
 class Keepsakes:
-    """Everything that was sent, each thing once, and the number of what each client keeps."""
+    """All keepsakes that were sent, without repetitions, and which one each client keeps."""
 
     sent: list[Keepsake] = field(default_factory=list)
     kept: dict[int, int] = field(default_factory=dict)
 
     def memory(self) -> KeepsakesMemory:
-        """Return what is kept now, which does not change with these keepsakes."""
+        """Return a snapshot, which later changes do not affect."""
         size = len(self.kept)
         clients = np.fromiter(self.kept.keys(), np.int64, size)
         return KeepsakesMemory(
@@ -53,13 +53,13 @@ class Keepsakes:
         )
 
     def recall(self, memory: KeepsakesMemory) -> None:
-        """Keep what was kept at some moment, and nothing else."""
+        """Restore a snapshot."""
         self.sent[:] = memory.sent
         self.kept.clear()
         self.kept.update(zip(memory.clients.tolist(), memory.number_of.tolist(), strict=True))
 
     def receive(self, clients: Ids, keepsake: Keepsake) -> None:
-        """Let clients keep something in place of what they had."""
+        """Replace the keepsake of some clients."""
         known = (number for number, each in enumerate(self.sent) if each.same(keepsake))
         number = next(known, len(self.sent))
         if number == len(self.sent):
@@ -69,7 +69,7 @@ class Keepsakes:
     def divided(self, clients: Ids) -> Iterator[tuple[Keepsake, Flags]]:
         """Yield each keepsake with flags for the clients that have it.
 
-        There is one for all as long as groups are founded once. Who has none is in no group.
+        All clients share one as long as groups are founded once. Clients without one are skipped.
         """
         kept = np.array([self.kept.get(client, -1) for client in clients.tolist()], dtype=np.int64)
         for number in np.unique(kept[kept >= 0]):

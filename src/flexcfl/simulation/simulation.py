@@ -40,7 +40,7 @@ from flexcfl.simulation.keepsakes import Keepsake, Keepsakes, KeepsakesMemory
 from flexcfl.trust.faults import Behaviour, StaleAnswers
 from flexcfl.trust.privacy import PrivacyGuard
 
-if TYPE_CHECKING:  # an engine is handed in; who only reads this module need not wait for torch
+if TYPE_CHECKING:  # the engine is passed in, so importing this module does not import torch
     from flexcfl.engine import Engine
 
 __all__ = ["Memory", "Simulation"]
@@ -50,10 +50,10 @@ ReplyT = TypeVar("ReplyT")
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """All that the clients of a simulation know between two rounds, and which data they have.
+    """The state of a simulation between two rounds: what clients remember, and their data.
 
-    ``released`` counts the updates that left each client, where they want privacy, and ``diverged``
-    the cohorts in a row all of whose training did.
+    ``released`` counts the updates that each client released, if privacy is on. ``diverged`` counts
+    the consecutive cohorts in which all training diverged.
     """
 
     world: TimelineMemory
@@ -65,7 +65,7 @@ class Memory:
 
     @property
     def number(self) -> int:
-        """The round after which this was known."""
+        """The round after which this state was taken."""
         return self.world.number
 
 
@@ -73,14 +73,20 @@ class Memory:
 class Simulation:
     """A federation whose clients are simulated: ``at(round)`` fulfils the orders of that round.
 
-    What a client draws depends on (seed, purpose, round, client) alone, and on how often it trained
-    for that purpose in the round before, whoever else was asked with it. ``timeline`` says which
-    data clients have in a round. ``watch`` is how they notice that these have drifted, and is None
-    where nobody will ask. ``keepsakes`` are what clients were sent to keep. ``behaviour`` is what
-    clients that fail or attack make of it all, ``privacy_guard`` how updates leave clients, where
-    these want privacy, and ``false_labels`` the engine of attackers that train on labels the other
-    way round. ``engine`` is None where no order needs the model. ``divergence`` ends a run whose
-    training comes to nothing, and is None where others see to that.
+    A client's draws depend only on (seed, purpose, round, client) and on how often it has already
+    trained for that purpose in the round, not on the other clients.
+
+    Attributes:
+        engine: Trains and evaluates; None if no order needs the model.
+        timeline: The clients' data in each round.
+        seed: The seed of the run.
+        watch: Detects drift for the clients; None if no order asks for it.
+        keepsakes: The origins and directions that clients keep.
+        behaviour: Clients that fail or attack, if any.
+        privacy_guard: Protects updates before they leave clients, if privacy is on.
+        false_labels: The engine of attackers that train on reversed labels, if any.
+        divergence: Ends a run whose training diverges; None if the caller does this.
+
     """
 
     engine: "Engine | None"
@@ -104,8 +110,8 @@ class Simulation:
         )
 
     def _notice(self, watch: Watch, number: int) -> None:
-        """Let clients notice what has changed since the last round, were rounds left out or not."""
-        if number < self._noticed:  # back to an earlier one: anything may be different
+        """Tell the watch what has changed since the last round; rounds may have been skipped."""
+        if number < self._noticed:  # back to an earlier round: anything may be different
             watch.stir(np.arange(watch.clients))
         for each in range(self._noticed + 1, number + 1):
             watch.stir(self.timeline.at(each).shifted)
@@ -113,11 +119,11 @@ class Simulation:
 
     @property
     def releases(self) -> int:
-        """How many updates left the client of which most did, where that is counted."""
+        """The largest number of updates that any one client released, 0 without privacy."""
         return 0 if self.privacy_guard is None else self.privacy_guard.most
 
     def memory(self) -> Memory:
-        """Return all that is known after a round, which does not change with the simulation."""
+        """Return a snapshot after a round, which later rounds do not affect."""
         watch = None if self.watch is None else self.watch.memory()
         return Memory(
             self.timeline.memory(),
@@ -129,7 +135,7 @@ class Simulation:
         )
 
     def recall(self, memory: Memory) -> None:
-        """Be as after the round of which this was remembered."""
+        """Restore a snapshot."""
         self.timeline.recall(memory.world)
         self.keepsakes.recall(memory.keepsakes)
         if self.watch is not None and memory.watch is not None:
@@ -143,7 +149,7 @@ class Simulation:
         self._noticed = memory.world.number
 
     def examples(self, rows: Ids) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Return examples and labels as a client sees them."""
+        """Return the examples and labels of rows, as clients see them."""
         federation, variants = self.timeline.federation, self.timeline.variants
         x, y = federation.x, federation.y
         return (x[rows], y[rows]) if variants is None else variants.gather(x, y, rows)
@@ -155,7 +161,7 @@ class Simulation:
 
 @dataclass(frozen=True, eq=False)
 class _Moment:
-    """The clients of one round, with the data that they have in it."""
+    """The clients of one round, with their data in it."""
 
     simulation: Simulation
     view: DataView
@@ -174,8 +180,8 @@ class _Moment:
         }
         privacy_guard = self.simulation.privacy_guard
         if privacy_guard is not None and order.trains:
-            willing: Any = among(order, ~privacy_guard.spent(order.clients))
-            order = willing
+            within_budget: Any = among(order, ~privacy_guard.spent(order.clients))
+            order = within_budget
         reply: ReplyT = fulfil[type(order)](order)
         return reply
 
@@ -183,7 +189,7 @@ class _Moment:
     def engine(self) -> "Engine":
         """The engine of clients that compute."""
         if self.simulation.engine is None:
-            raise RuntimeError("nobody computes here: give the simulation an engine")
+            raise RuntimeError("no client can train or evaluate: give the simulation an engine")
         return self.simulation.engine
 
     def _train(self, order: Train) -> Trained:
@@ -199,7 +205,7 @@ class _Moment:
     def _updates(
         self, order: Train | Migrate, clients: Ids, models: Vectors, model_of: Ids
     ) -> tuple[Vectors, NDArray[np.float64]]:
-        """Return what clients of an order learn from their models, as it leaves them."""
+        """Return the updates and losses of an order's clients, as they leave the clients."""
         simulation, privacy_guard = self.simulation, self.simulation.privacy_guard
         updates, loss = self._trained(self.engine, order, clients, models, model_of)
         if simulation.false_labels is not None and simulation.behaviour is not None:
@@ -220,7 +226,7 @@ class _Moment:
         models: Vectors,
         model_of: Ids,
     ) -> tuple[Vectors, NDArray[np.float64]]:
-        """Train clients; one that has no model learns nothing, and its loss is no number."""
+        """Train clients; a client without a model gets a zero update and the loss NaN."""
         able = model_of != NO_GROUP
         if not able.all():
             updates = np.zeros((len(clients), models.shape[1]), dtype=np.float32)
@@ -262,10 +268,10 @@ class _Moment:
         return Kept(order.clients)
 
     def _migrate(self, order: Migrate) -> Placed:
-        """Let clients pre-train from the origin that they keep, and choose (Equation 8).
+        """Let clients pre-train from the origin that they keep, and choose a group (Equation 8).
 
-        Who keeps nothing, or whose training diverges, has no group to name, and until then
-        remembers no data either.
+        A client without a keepsake, or whose training diverges, gets ``NO_GROUP`` and does not
+        remember its data.
         """
         clients = order.clients
         group_of = np.full(len(clients), NO_GROUP, dtype=np.int64)
@@ -291,11 +297,11 @@ class _Moment:
     def _check(self, order: CheckDrift) -> Checked:
         watch = self.simulation.watch
         if watch is None:
-            raise RuntimeError("nobody watches for drift here: give the simulation a Watch")
+            raise RuntimeError("no client watches for drift: give the simulation a Watch")
         return Checked(order.clients, watch.check(order.clients, self._samples))
 
     def _remember(self, clients: Ids) -> None:
-        """Let clients remember what their data are like: they have been placed."""
+        """Let clients that have been placed remember their current data for drift detection."""
         if self.simulation.watch is not None:
             self.simulation.watch.settle(clients, self._samples(clients))
 

@@ -1,10 +1,10 @@
-"""What algorithms, detectors, shifts and partitions promise, to be tried on one's own.
+"""Checks of what algorithms, detectors, shifts and partitions promise, for your own ones.
 
 >>> from flexcfl.testing import checks
 >>> for check in checks("detector", "flexcfl.shifts.detection:LabelShare"):
 ...     check()
 
-In a test of pytest, each promise becomes a test of its own::
+With pytest, each promise becomes a separate test::
 
     @pytest.mark.parametrize("check", checks("algorithm", "first_choice:entry"), ids=str)
     def test_it_keeps_its_promises(check):
@@ -35,14 +35,20 @@ REGISTRIES: dict[str, Registry[Any]] = {
 
 
 def checks(kind: str, thing: object, **options: Any) -> list[Check]:
-    """Return the promises of one kind, to be called each, on a thing of one's own.
+    """Return the checks for a custom algorithm, detector, shift or partition; call each of them.
 
     Args:
         kind: ``"algorithm"``, ``"detector"``, ``"shift"`` or ``"partition"``.
-        thing: What an experiment would name, such as ``"first_choice:entry"``, or the object
-            itself: an ``AlgorithmEntry``, or the class of a detector, a shift or a partition.
-        options: Options of an algorithm that suit twelve clients in four rounds, where its
-            defaults do not (``groups`` is three unless told otherwise), or of a partition.
+        thing: Its name in an experiment, such as ``"first_choice:entry"``, or the object itself: an
+            ``AlgorithmEntry``, or the class of a detector, a shift or a partition.
+        options: Options of a partition, or of an algorithm whose defaults do not suit twelve
+            clients in four rounds (``groups`` is three by default).
+
+    Returns:
+        One ``Check`` for each promise; calling it raises an ``AssertionError`` if it is broken.
+
+    Raises:
+        SettingsError: If there is no such kind or thing.
 
     Example:
         >>> [str(check) for check in checks("partition", "iid")][2]

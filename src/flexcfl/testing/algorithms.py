@@ -1,4 +1,4 @@
-"""What every algorithm promises, whatever it does, held against clients in closed form."""
+"""The promises of every algorithm, tested with clients in closed form."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping
@@ -35,7 +35,7 @@ SILENT: tuple[frozenset[int], ...] = (
     frozenset(COHORT.tolist()),
     frozenset(range(CLIENTS)),
 )
-# What makes known options fit so few clients, and something happen within so few rounds.
+# Values of known options that suit few clients, and make things happen within few rounds.
 FEW: Mapping[str, Any] = {
     "groups": 3,
     "alpha": 2,
@@ -48,13 +48,13 @@ FEW: Mapping[str, Any] = {
 
 @dataclasses.dataclass(frozen=True)
 class AlgorithmSubject:
-    """An algorithm to be tested, with options that suit twelve clients and four rounds."""
+    """An algorithm under test, with options that suit twelve clients and four rounds."""
 
     entry: AlgorithmEntry
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def made(self, **options: Any) -> Algorithm[Any]:
-        """Make the algorithm, with other options if it has those."""
+        """Make the algorithm, with those of the given options that it has."""
         known = {each.name for each in dataclasses.fields(self.entry.options)}
         chosen = {key: value for key, value in {**FEW, **options}.items() if key in known}
         local = Local(rate=0.5, prox=1.0 if self.entry.proximal else 0.0)
@@ -83,20 +83,20 @@ def advanced(
 
 
 def same(one: Any, other: Any) -> bool:
-    """Tell whether two states hold the same numbers."""
+    """Return whether two states hold the same numbers."""
     mine, theirs = list(_arrays(one)), list(_arrays(other))
     return len(mine) == len(theirs) and all(map(np.array_equal, mine, theirs))
 
 
 def check_serving(algorithm: Algorithm[Any], state: Any, clients: int = CLIENTS) -> None:
-    """Demand that what is served can be used."""
+    """Demand that the models in service can be used."""
     serving = algorithm.serving(state)
     demand(serving.models.dtype == np.float32, "Models must be float32.")
     demand(np.isfinite(serving.models).all(), "Models hold NaN or infinity.")
     shape = serving.model_of.shape
     demand(shape == (clients,), f"model_of is of shape {shape}, for {clients} clients.")
     inside = (serving.model_of >= NO_GROUP) & (serving.model_of < len(serving.models))
-    demand(inside.all(), f"model_of names models that are not there: {serving.model_of}.")
+    demand(inside.all(), f"model_of names models that do not exist: {serving.model_of}.")
     if serving.auxiliary is not None:
         demand(serving.auxiliary.dtype == np.float32, "The auxiliary model must be float32.")
         mean = serving.models.mean(axis=0)
@@ -128,7 +128,7 @@ def _the_state_is_frozen_and_a_round_leaves_the_old_one_alone(subject: Algorithm
     algorithm, federation, state = _begun(subject)
     copies = [array.copy() for array in _arrays(state)]
     frozen = getattr(type(state), "__dataclass_params__", None)
-    demand(frozen and frozen.frozen, "The state must be a dataclass that is frozen.")
+    demand(frozen and frozen.frozen, "The state must be a frozen dataclass.")
     advanced(algorithm, state, federation)
     alone = all(map(np.array_equal, copies, _arrays(state)))
     demand(alone, "A round has changed arrays of the state that it was given: copy them first.")
@@ -141,12 +141,12 @@ def _clients_are_served_finite_float32_models(subject: AlgorithmSubject) -> None
         state = advanced(algorithm, state, federation)
 
 
-def _who_took_part_is_placed(subject: AlgorithmSubject) -> None:
+def _participants_are_placed(subject: AlgorithmSubject) -> None:
     algorithm, federation, state = _begun(subject)
     _demand_placed(algorithm, advanced(algorithm, state, federation, rounds=1), COHORT)
 
 
-def _everybody_seen_everybody_placed(subject: AlgorithmSubject) -> None:
+def _all_clients_are_placed_once_all_took_part(subject: AlgorithmSubject) -> None:
     algorithm, federation, state = _begun(subject)
     for first in range(0, CLIENTS, 4):
         cohort = np.arange(first, first + 4)
@@ -155,13 +155,13 @@ def _everybody_seen_everybody_placed(subject: AlgorithmSubject) -> None:
 
 
 def _it_trains_the_cohort_it_was_given(subject: AlgorithmSubject) -> None:
-    """All of the cohort train, once or in several orders, and nobody else does."""
+    """All clients of the cohort train, in one or several orders, and no others."""
     algorithm, federation, state = _begun(subject)
     federation.exchanges.clear()
     advanced(algorithm, state, federation, rounds=1)
     asked = [order.clients for order, _ in federation.exchanges if order.purpose == "training"]
     trained = np.unique(np.concatenate([COHORT[:0], *asked])).tolist()
-    demand(trained == COHORT.tolist(), f"The cohort is {COHORT.tolist()}, trained has {trained}.")
+    demand(trained == COHORT.tolist(), f"The cohort is {COHORT.tolist()}, but {trained} trained.")
 
 
 def _it_survives_silence_in_any_phase(subject: AlgorithmSubject) -> None:
@@ -173,11 +173,11 @@ def _it_survives_silence_in_any_phase(subject: AlgorithmSubject) -> None:
         if len(silent) == CLIENTS and phase in (None, "training"):
             before = algorithm.serving(state).models
             still = np.array_equal(algorithm.serving(after).models, before)
-            demand(still, "Models have moved although nobody trained.")
+            demand(still, "Models have moved although no client trained.")
         _demand_placed(algorithm, advanced(algorithm, after, Parabolas(CLIENTS)), COHORT)
 
 
-def _silent_clients_have_no_say(subject: AlgorithmSubject) -> None:
+def _silent_clients_have_no_influence(subject: AlgorithmSubject) -> None:
     algorithm = subject.made()
     state = started(algorithm, Parabolas(CLIENTS))
     quiet = Parabolas(CLIENTS, silent=frozenset({4, 9}))
@@ -191,17 +191,17 @@ def _it_survives_an_empty_cohort(subject: AlgorithmSubject) -> None:
     algorithm, federation, state = _begun(subject)
     after = advanced(algorithm, state, federation, np.empty(0, np.int64), rounds=2)
     still = np.array_equal(algorithm.serving(after).models, algorithm.serving(state).models)
-    demand(still, "Models have moved although nobody took part.")
+    demand(still, "Models have moved although no client took part.")
 
 
-def _silent_clients_at_the_start_are_passed_over_or_told(subject: AlgorithmSubject) -> None:
-    """Half of the clients are enough to start with; without any, a sentence says so."""
+def _silent_clients_at_the_start_are_skipped_or_reported(subject: AlgorithmSubject) -> None:
+    """Half of the clients are enough to start; without any, there may be an error."""
     algorithm = subject.made()
     check_serving(algorithm, started(algorithm, Parabolas(CLIENTS, frozenset(range(6)))))
     try:
         check_serving(algorithm, started(algorithm, Parabolas(CLIENTS, frozenset(range(CLIENTS)))))
-    except FlexcflError as error:  # some need nobody at the start
-        demand(str(error).endswith("."), f"No sentence: {error}")
+    except FlexcflError as error:  # some algorithms need no client at the start
+        demand(str(error).endswith("."), f"The error must be a sentence: {error}")
 
 
 def _one_client_is_a_federation(subject: AlgorithmSubject) -> None:
@@ -214,8 +214,8 @@ def _one_client_is_a_federation(subject: AlgorithmSubject) -> None:
     _demand_placed(algorithm, state, alone)
 
 
-def _nobody_is_asked_who_has_not_arrived(subject: AlgorithmSubject) -> None:
-    """Newcomers are left alone until they are there, and then placed."""
+def _only_clients_that_have_arrived_are_asked(subject: AlgorithmSubject) -> None:
+    """Newcomers get no orders until they have arrived, and then they are placed."""
     algorithm, federation = subject.made(), Parabolas(CLIENTS)
     present, late = np.arange(CLIENTS) < 10, np.array([2, 10, 11])
     rng = np.random.default_rng(0)
@@ -230,20 +230,20 @@ def _nobody_is_asked_who_has_not_arrived(subject: AlgorithmSubject) -> None:
     _demand_placed(algorithm, state, late)
 
 
-def _the_state_can_be_written_down_between_any_two_rounds(subject: AlgorithmSubject) -> None:
+def _the_state_can_be_saved_between_any_two_rounds(subject: AlgorithmSubject) -> None:
     algorithm, federation, state = _begun(subject)
     for _ in range(ROUNDS + 1):
         why = unreadable_part(state_type(algorithm), state)
         demand(why is None, f"The state cannot be read back from a checkpoint: {why}.")
         again = _written_and_read(algorithm, state)
-        demand(same(again, state), "A state that was written down is another one when it is read.")
+        demand(same(again, state), "A state changes when it is written and read again.")
         state = advanced(algorithm, state, federation, rounds=1)
         onward = advanced(algorithm, again, Parabolas(CLIENTS), rounds=1)
-        demand(same(onward, state), "A run goes on otherwise from a state that was written down.")
+        demand(same(onward, state), "A run continues differently from a state that was written.")
 
 
-def _a_newcomer_alone_finds_a_model_if_it_says_how(subject: AlgorithmSubject) -> None:
-    """An algorithm that has a method ``newcomer`` places one client without the others."""
+def _a_single_newcomer_finds_a_model_if_there_is_a_method_for_it(subject: AlgorithmSubject) -> None:
+    """An algorithm with a method ``newcomer`` places one client without the others."""
     algorithm, federation, state = _begun(subject)
     if not isinstance(algorithm, Welcoming):
         return
@@ -251,18 +251,18 @@ def _a_newcomer_alone_finds_a_model_if_it_says_how(subject: AlgorithmSubject) ->
     new = algorithm.newcomer(state)
     check_serving(algorithm, new, clients=1)
     known = np.array_equal(algorithm.serving(new).models, algorithm.serving(state).models)
-    demand(known, "A newcomer must find the models that there are.")
+    demand(known, "A newcomer must find the existing models.")
     again = _written_and_read(algorithm, new)
-    demand(same(again, new), "What a newcomer finds is another state when it is read again.")
+    demand(same(again, new), "The state of a newcomer changes when it is written and read again.")
     talk = algorithm.round(new, alone, np.array([True]), np.random.default_rng(0))
     _demand_placed(algorithm, drive(talk, Parabolas(1)), alone)
 
 
-def _it_says_what_it_is_and_what_it_can_be_told(subject: AlgorithmSubject) -> None:
+def _its_summary_and_its_options_are_explained(subject: AlgorithmSubject) -> None:
     """The entry has a summary, and options with defaults that are explained."""
     entry = subject.entry
     demand_summary(entry.summary)
-    demand(entry.memory(entry.options(), 1000, 7850) >= 0, "It needs less than no memory.")
+    demand(entry.memory(entry.options(), 1000, 7850) >= 0, "Its memory must not be negative.")
     demand_options(entry.options, "[algorithm]")
 
 
@@ -272,18 +272,18 @@ PROMISES = (
     _training_moves_the_models,
     _the_state_is_frozen_and_a_round_leaves_the_old_one_alone,
     _clients_are_served_finite_float32_models,
-    _who_took_part_is_placed,
-    _everybody_seen_everybody_placed,
+    _participants_are_placed,
+    _all_clients_are_placed_once_all_took_part,
     _it_trains_the_cohort_it_was_given,
     _it_survives_silence_in_any_phase,
-    _silent_clients_have_no_say,
+    _silent_clients_have_no_influence,
     _it_survives_an_empty_cohort,
-    _silent_clients_at_the_start_are_passed_over_or_told,
+    _silent_clients_at_the_start_are_skipped_or_reported,
     _one_client_is_a_federation,
-    _nobody_is_asked_who_has_not_arrived,
-    _the_state_can_be_written_down_between_any_two_rounds,
-    _a_newcomer_alone_finds_a_model_if_it_says_how,
-    _it_says_what_it_is_and_what_it_can_be_told,
+    _only_clients_that_have_arrived_are_asked,
+    _the_state_can_be_saved_between_any_two_rounds,
+    _a_single_newcomer_finds_a_model_if_there_is_a_method_for_it,
+    _its_summary_and_its_options_are_explained,
 )
 
 

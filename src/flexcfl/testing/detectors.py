@@ -1,4 +1,4 @@
-"""What every detector of drift promises, whatever it looks at."""
+"""The promises of every drift detector."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -19,7 +19,7 @@ def labelled(
     first_sizes: Sequence[int] | None = None,
     offset: float = 0.0,
 ) -> Samples:
-    """Return samples of clients with the given label counts, and examples that look like them."""
+    """Return samples of clients with the given label counts, and examples that match them."""
     rows = np.asarray(counts, dtype=np.int64)
     sizes = rows.sum(axis=1) if first_sizes is None else np.asarray(first_sizes, np.int64)
 
@@ -40,7 +40,7 @@ def _identical_data_never_drift(entry: DetectorEntry) -> None:
         kept, now = (detector.profiles(labelled(counts)) for _ in range(2))
         demand(np.array_equal(kept, now), "The same data have two different profiles.")
         drifted = detector.drifted(kept, now).any()
-        demand(not drifted, f"Data that did not change drift: {counts}.")
+        demand(not drifted, f"Data that did not change are reported as drift: {counts}.")
 
 
 def _every_client_is_judged_by_its_own_data_alone(entry: DetectorEntry) -> None:
@@ -55,7 +55,7 @@ def _every_client_is_judged_by_its_own_data_alone(entry: DetectorEntry) -> None:
             sound = side.dtype == np.float64 and np.isfinite(side).all()
             demand(sound, "Profiles must be finite float64, with one row for each client.")
         alone = [bool(detector.drifted(*(side[[row]] for side in sides))[0]) for row in range(4)]
-        demand(alone == verdicts.tolist(), "A verdict depends on who else is asked.")
+        demand(alone == verdicts.tolist(), "A verdict depends on the other clients.")
 
 
 def _clients_of_no_or_one_example_are_no_trouble(entry: DetectorEntry) -> None:
@@ -66,22 +66,22 @@ def _clients_of_no_or_one_example_are_no_trouble(entry: DetectorEntry) -> None:
         demand(verdicts.shape == (4,), f"Four clients have {verdicts.shape} verdicts.")
 
 
-def _nobody_asked_is_no_trouble(entry: DetectorEntry) -> None:
+def _no_clients_are_no_trouble(entry: DetectorEntry) -> None:
     detector = entry.detector()
     none = detector.profiles(labelled(np.empty((0, 3), np.int64)))
-    demand(len(none) == 0, "There are profiles of nobody.")
-    demand(detector.drifted(none, none).shape == (0,), "There are verdicts on nobody.")
+    demand(len(none) == 0, "There are profiles without clients.")
+    demand(detector.drifted(none, none).shape == (0,), "There are verdicts without clients.")
 
 
 def _it_sees_a_change_of_everything(entry: DetectorEntry) -> None:
-    """Who has other labels and other examples, and has them in other numbers, has drifted."""
+    """A client with other labels, other examples and other numbers of them has drifted."""
     detector = entry.detector()
     kept = detector.profiles(labelled([[30, 10, 0]]))
     now = detector.profiles(labelled([[0, 2, 58]], first_sizes=[40], offset=5.0))
     demand(detector.drifted(kept, now).all(), "A client all of whose data changed went unnoticed.")
 
 
-def _it_says_what_it_is_and_what_it_can_be_told(entry: DetectorEntry) -> None:
+def _its_summary_and_its_options_are_explained(entry: DetectorEntry) -> None:
     """The entry has a summary, and the detector options with defaults that are explained."""
     demand_summary(entry.summary)
     demand_options(entry.detector, "[drift]")
@@ -91,9 +91,9 @@ PROMISES = (
     _identical_data_never_drift,
     _every_client_is_judged_by_its_own_data_alone,
     _clients_of_no_or_one_example_are_no_trouble,
-    _nobody_asked_is_no_trouble,
+    _no_clients_are_no_trouble,
     _it_sees_a_change_of_everything,
-    _it_says_what_it_is_and_what_it_can_be_told,
+    _its_summary_and_its_options_are_explained,
 )
 
 

@@ -1,4 +1,4 @@
-"""Clients in closed form: each one's loss is a parabola around a target of its own."""
+"""Clients in closed form: each client's loss is a parabola around its own target."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,10 +42,10 @@ KINDS = 3
 class Parabolas:
     """Client c minimises |w - target|^2 / 2 and has c + 1 examples; some may stay silent.
 
-    The targets lie in three places, client c near the place c % 3. ``silent`` clients do not
-    answer; where ``phase`` is given ("training", "cold-start", "placement", or the name of another
-    order in lower case) they are silent in that phase only. ``kinds`` may be changed, which is what
-    a client sees as drift until it is placed again; ``known`` is what it was when it last was.
+    The targets form three clusters; client c belongs to cluster c % 3, its kind. ``silent`` clients
+    do not answer; if ``phase`` is given ("training", "cold-start", "placement", or the name of
+    another order in lower case), only in that phase. A client whose entry of ``kinds`` is changed
+    reports drift until it is placed again; ``known`` is its kind when it was last placed.
     """
 
     clients: int
@@ -61,22 +61,22 @@ class Parabolas:
 
     @property
     def present(self) -> Flags:
-        """Everybody has arrived."""
+        """All clients have arrived."""
         return np.ones(self.clients, dtype=np.bool_)
 
     @property
     def targets(self) -> Vectors:
-        """The parameters that each client would have best."""
+        """The best parameters for each client."""
         places = 10 * np.eye(KINDS, PARAMETERS, dtype=np.float32)
         own = np.arange(self.clients, dtype=np.float32)[:, np.newaxis] / (10 * self.clients)
         return np.asarray(places[self.kinds] + own * [1, -1, 0.5], dtype=np.float32)
 
     def initial(self, rng: np.random.Generator) -> Vector:
-        """Draw a first model."""
+        """Draw an initial model."""
         return rng.normal(size=PARAMETERS).astype(np.float32)
 
     def __call__(self, order: Any) -> Any:
-        """Answer an order, and remember both."""
+        """Answer an order, and record both."""
         rows = self._answering(order)
         reply = self._reply(order, rows, order.clients[rows])
         self.exchanges.append((order, reply))

@@ -1,4 +1,4 @@
-"""What every partition promises, whatever it does."""
+"""The promises of every partition."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ LABELS = np.random.default_rng(0).permutation(np.arange(600) % 10)
 
 @dataclasses.dataclass(frozen=True)
 class PartitionSubject:
-    """A partition to be tested, with options where it has no defaults."""
+    """A partition under test, with options if it has no defaults."""
 
     entry: PartitionEntry
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -28,8 +28,8 @@ class PartitionSubject:
         return self.entry.partition(**self.options)
 
 
-def _every_client_has_examples_and_none_has_another_ones(subject: PartitionSubject) -> None:
-    """There is a list for each client, which is not empty, and no example is in two of them."""
+def _every_client_has_examples_of_its_own(subject: PartitionSubject) -> None:
+    """Each client has a list that is not empty, and no example is in two lists."""
     for clients in (5, 7, 50):
         try:
             apply_partition(subject.made(), LABELS, clients, np.random.default_rng(1))
@@ -46,21 +46,21 @@ def _it_depends_on_labels_clients_and_draws_alone(subject: PartitionSubject) -> 
 
 
 def _it_leaves_the_labels_alone(subject: PartitionSubject) -> None:
-    """The labels that it is shown are others' as well."""
+    """A partition must not modify the labels, which are shared."""
     labels = LABELS.copy()
     subject.made().lists(labels, 7, np.random.default_rng(1))
     demand(np.array_equal(labels, LABELS), "It has changed the labels that it was given.")
 
 
-def _it_says_what_it_can_be_told(subject: PartitionSubject) -> None:
+def _its_options_are_explained(subject: PartitionSubject) -> None:
     """Options have defaults and are explained."""
     if not subject.options:
         demand_options(subject.entry.partition, "[data] options")
 
 
 PROMISES = (
-    _every_client_has_examples_and_none_has_another_ones,
+    _every_client_has_examples_of_its_own,
     _it_depends_on_labels_clients_and_draws_alone,
     _it_leaves_the_labels_alone,
-    _it_says_what_it_can_be_told,
+    _its_options_are_explained,
 )

@@ -1,4 +1,4 @@
-"""What every shift promises, whatever it does."""
+"""The promises of every shift."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
@@ -19,7 +19,7 @@ CLIENTS = CLASSES = 10
 
 
 def often(entry: ShiftEntry) -> Shift:
-    """Return the shift with a high probability, where it has one."""
+    """Return the shift with a high probability, if it has one."""
     kind: Any = entry.shift
     known = {option.name for option in fields(kind)}
     table = {"probability": 0.5} if "probability" in known else {}
@@ -27,16 +27,16 @@ def often(entry: ShiftEntry) -> Shift:
 
 
 def everybody(federation: Federation) -> Callable[[int], Ids]:
-    """Return who was visited if everybody always was."""
+    """Return ``visited`` for a timeline in which all clients are always visited."""
     return lambda number: np.arange(federation.clients)
 
 
 def _it_depends_on_seed_and_round_alone(entry: ShiftEntry) -> None:
-    demand(_story(entry) == _story(entry), "Two worlds of one seed differ: use moment.rng.")
+    demand(_story(entry) == _story(entry), "Two runs with one seed differ: use moment.rng.")
 
 
-def _it_goes_on_from_what_is_remembered(entry: ShiftEntry) -> None:
-    """A world that was written down goes on as if it had not been: all is in the holdings."""
+def _it_continues_from_a_snapshot(entry: ShiftEntry) -> None:
+    """A timeline continues from a snapshot without a difference: all state is in the holdings."""
     through = _world(entry)
     for number in range(ROUNDS // 2):
         through.at(number)
@@ -45,10 +45,10 @@ def _it_goes_on_from_what_is_remembered(entry: ShiftEntry) -> None:
     for number in range(ROUNDS // 2, ROUNDS):
         one, other = through.at(number), again.at(number)
         alike = _seen(one.train) == _seen(other.train) and _seen(one.test) == _seen(other.test)
-        demand(alike, "A run that goes on has another world: keep nothing in the shift itself.")
+        demand(alike, "A resumed run has other data: keep no state in the shift itself.")
 
 
-def _it_leaves_what_it_is_given_alone(entry: ShiftEntry) -> None:
+def _it_does_not_change_its_input(entry: ShiftEntry) -> None:
     federation = of_labels([[c, c] for c in range(CLIENTS)])
     holdings, shift = Holdings.of(federation), often(entry)
     before = holdings.owner.copy()
@@ -57,25 +57,25 @@ def _it_leaves_what_it_is_given_alone(entry: ShiftEntry) -> None:
     demand(np.array_equal(holdings.owner, before), "It changes holdings: return new ones.")
 
 
-def _variants_are_made_where_they_are_announced(entry: ShiftEntry) -> None:
-    """Examples that are seen in another way need ``variants``."""
+def _variants_are_made_only_if_they_are_announced(entry: ShiftEntry) -> None:
+    """A shift that changes how examples are seen needs ``variants = True``."""
     federation = of_labels([[c, c] for c in range(CLIENTS)])
     line = Timeline(federation, {"tested": often(entry)}, 0, everybody(federation))
     rows = np.concatenate([line.at(number).train.indices for number in range(ROUNDS)])
     announced = bool(often(entry).variants)
-    demand(announced == (line.variants is not None), "variants must be told by a class attribute.")
-    demand(announced or rows.max() < len(federation.y), "It makes variants and does not say so.")
+    demand(announced == (line.variants is not None), "variants must be a class attribute.")
+    demand(announced or rows.max() < len(federation.y), "It makes variants: set variants = True.")
 
 
-def _nobody_shifts_before_anybody_was_visited(entry: ShiftEntry) -> None:
+def _no_client_shifts_before_it_is_visited(entry: ShiftEntry) -> None:
     federation = of_labels([[c, c] for c in range(CLIENTS)], [[c] for c in range(CLIENTS)])
     nobody = np.empty(0, dtype=np.int64)
     view = Timeline(federation, {"tested": often(entry)}, 0, lambda number: nobody).at(LATE)
     still = _seen(view.train) == _seen(federation.train)
-    demand(still, "Data moved although nobody was visited: look at moment.visited.")
+    demand(still, "Data moved although no client was visited: use moment.visited.")
 
 
-def _it_says_what_it_is_and_what_it_can_be_told(entry: ShiftEntry) -> None:
+def _its_summary_and_its_options_are_explained(entry: ShiftEntry) -> None:
     """The entry has a summary, and the shift options with defaults that are explained."""
     demand_summary(entry.summary)
     demand_options(entry.shift, "[shift]")
@@ -83,11 +83,11 @@ def _it_says_what_it_is_and_what_it_can_be_told(entry: ShiftEntry) -> None:
 
 PROMISES = (
     _it_depends_on_seed_and_round_alone,
-    _it_goes_on_from_what_is_remembered,
-    _it_leaves_what_it_is_given_alone,
-    _variants_are_made_where_they_are_announced,
-    _nobody_shifts_before_anybody_was_visited,
-    _it_says_what_it_is_and_what_it_can_be_told,
+    _it_continues_from_a_snapshot,
+    _it_does_not_change_its_input,
+    _variants_are_made_only_if_they_are_announced,
+    _no_client_shifts_before_it_is_visited,
+    _its_summary_and_its_options_are_explained,
 )
 
 
@@ -96,7 +96,7 @@ def of_labels(
     test: Sequence[Sequence[int]] | None = None,
     classes: int = CLASSES,
 ) -> Federation:
-    """Return a federation whose clients have examples of these labels, each its own."""
+    """Return a federation whose clients have their own examples with these labels."""
     parts = (train, test if test is not None else [[] for _ in train])
     y = np.array([label for part in parts for own in part for label in own], dtype=np.int64)
     x = np.arange(4.0 * len(y)).reshape(-1, 2, 2).astype(np.float32)

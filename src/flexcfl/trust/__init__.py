@@ -1,4 +1,4 @@
-"""Clients that fail or attack, answers that a server refuses, and updates that a client hides."""
+"""Clients that fail or attack, a server that rejects answers, and privacy of updates."""
 
 from flexcfl.trust import faults, guards, privacy
 

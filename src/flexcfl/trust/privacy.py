@@ -1,17 +1,17 @@
-"""Differential privacy of updates: clipping, Gaussian noise, and the epsilon that they add up to.
+"""Differential privacy of updates: clipping, Gaussian noise, and the resulting epsilon.
 
 Dwork, Roth: The Algorithmic Foundations of Differential Privacy, 2014, Appendix A. McMahan, Ramage,
 Talwar, Zhang: Learning Differentially Private Recurrent Language Models. ICLR 2018 (clipped
 updates of whole clients, the noise on their sum).
 
 Two federations are neighbours if they differ in all data of one client. Its update may become any
-other of length ``clip`` or less, so that one release changes by up to 2 clip, and noise of standard
-deviation ``noise * clip`` is noise / 2 times that. Releases compose as Gaussians do: n of them with
-z times the sensitivity tell what one with z / sqrt(n) does (Dong, Roth, Su: Gaussian Differential
-Privacy. JRSS B 84, 2022, Corollary 2), whose epsilon is known exactly (Balle, Wang: Improving the
-Gaussian Mechanism for Differential Privacy. ICML 2018, Theorem 8). It is computed by Google's
-``dp-accounting``. That clients are sampled is not counted in their favour: cohorts follow from a
-seed that is no secret.
+other of length ``clip`` or less, so one release changes by up to 2 clip, and noise of standard
+deviation ``noise * clip`` is noise / 2 times that. Releases compose as Gaussians do: n releases
+with noise of z times the sensitivity reveal as much as one with z / sqrt(n) (Dong, Roth, Su:
+Gaussian Differential Privacy. JRSS B 84, 2022, Corollary 2), whose epsilon is known exactly (Balle,
+Wang: Improving the Gaussian Mechanism for Differential Privacy. ICML 2018, Theorem 8). It is
+computed by Google's ``dp-accounting``. There is no amplification by sampling, because cohorts
+follow from a seed that is not secret.
 """
 
 from bisect import bisect_right
@@ -34,8 +34,8 @@ Positive = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]
 Factor = Annotated[float, Field(ge=1e-6, le=1e12, allow_inf_nan=False)]
 
 SENSITIVITY = 2.0  # in units of clip
-MOST_ROUNDS = 10**9  # as many as a run can have
-# Rounding to float32 makes a vector longer by less than this share.
+MOST_ROUNDS = 10**9  # the largest number of rounds of a run
+# Rounding to float32 lengthens a vector by less than this share.
 ROUNDING = 2.0**-23
 
 
@@ -43,12 +43,12 @@ ROUNDING = 2.0**-23
 class Privacy:
     """Whether updates are clipped and noised, where, and how much.
 
-    With ``level`` ``client`` every client shortens its update to the length ``clip`` and adds
-    Gaussian noise of standard deviation ``noise * clip`` to each number before it leaves the
-    client, whose server need not be trusted. With ``group`` the server shortens them and adds that
-    noise once to the sum of each group, and everybody counts the same. ``delta`` is that of
+    With ``level`` ``client`` every client clips its update to the length ``clip`` and adds Gaussian
+    noise of standard deviation ``noise * clip`` to each number before the update leaves it, so the
+    server need not be trusted. With ``group`` the server clips the updates and adds that noise once
+    to the sum of each group, in which all clients have the same weight. ``delta`` is that of
     (epsilon, delta), None for one over the number of clients. ``epsilon`` is a budget: a client
-    that would exceed it with another update stays silent from then on; None for no limit.
+    that would exceed it with another update does not answer from then on; None for no limit.
     """
 
     level: Literal["none", "client", "group"] = "none"
@@ -58,10 +58,10 @@ class Privacy:
     epsilon: Positive | None = None
 
     def delta_for(self, clients: int) -> float:
-        """Return the delta of a federation of so many clients."""
+        """Return the delta of a federation with this number of clients."""
         if self.delta is None and clients < 2:
             raise SettingsError(
-                "[privacy] delta must be given where there is only one client: one over the "
+                "[privacy] delta must be given if there is only one client: one over the "
                 "number of clients would promise nothing."
             )
         return 1 / clients if self.delta is None else self.delta
@@ -69,11 +69,11 @@ class Privacy:
 
 @dataclass(eq=False)
 class PrivacyGuard:
-    """Counts what each of so many ``clients`` releases and, at their own level, hides it in noise.
+    """Counts the updates that each client releases and, at level ``client``, adds noise to them.
 
-    What a client draws depends on the seed, what the update is for, the round, and how many updates
-    it released before, whoever else was asked with it. So no two of its updates share their noise,
-    not even those of one round, whose difference would otherwise lie open.
+    A client's noise depends on the seed, the purpose of the update, the round, and the number of
+    updates that it released before, not on other clients. No two of its updates share their noise,
+    not even in one round, where their difference would otherwise be revealed.
     """
 
     settings: Privacy
@@ -85,12 +85,12 @@ class PrivacyGuard:
     def __post_init__(self) -> None:
         settings, delta = self.settings, self.settings.delta_for(self.clients)
         self._released = np.zeros(self.clients, dtype=np.int64)
-        epsilon(settings.noise, 1, delta)  # that it cannot be counted is to be known at once
+        epsilon(settings.noise, 1, delta)  # fails early if dp-accounting is not installed
         budget = settings.epsilon
         self._allowed = None if budget is None else most_releases(settings.noise, budget, delta)
 
     def protected(self, updates: Vectors, clients: Ids, purpose: Purpose, number: int) -> Vectors:
-        """Return the updates of different clients as they may leave them in round ``number``."""
+        """Return the updates as they leave their clients, each another one, in round ``number``."""
         if self.settings.level == "client":
             updates = clipped(updates, self.settings.clip)
             deviation = self.settings.noise * self.settings.clip
@@ -123,11 +123,11 @@ class PrivacyGuard:
 
 @dataclass(frozen=True)
 class PrivateMean:
-    """The mean of updates that were clipped, with noise on their sum: a rule of aggregation.
+    """An aggregation rule: the mean of clipped updates, with noise on their sum.
 
-    Each update is shortened to the length ``clip``, all count alike because a weight would be
-    another thing to tell of a client, and every number of the sum gets Gaussian noise of standard
-    deviation ``noise * clip`` before it is divided by how many there are.
+    Each update is clipped to the length ``clip``. All have the same weight, because a weight would
+    reveal something about a client. Every number of the sum gets Gaussian noise of standard
+    deviation ``noise * clip``; then the sum is divided by the number of updates.
     """
 
     clip: float
@@ -138,7 +138,7 @@ class PrivateMean:
     ) -> NDArray[np.float64]:
         """Return the noised mean of the rows."""
         total = np.asarray(rng.normal(scale=self.noise * self.clip, size=updates.shape[1]))
-        # Row by row, so that no float64 copy of all updates is made.
+        # Row by row: this makes no float64 copy of all updates.
         for row in rows:
             length = _lengths(updates[row][np.newaxis])[0]
             total += _shortened(updates[row], length, self.clip)
@@ -146,10 +146,9 @@ class PrivateMean:
 
 
 def clipped(vectors: Vectors, bound: float) -> Vectors:
-    """Return vectors of which none is longer than the bound; shorter ones are as they were.
+    """Return vectors that are not longer than the bound; shorter ones do not change.
 
-    One that is not finite has no length to which it could be shortened, and becomes zero: the bound
-    holds whatever a client computed.
+    A vector that is not finite cannot be shortened and becomes zero, so the bound always holds.
     """
     lengths = _lengths(vectors)
     short = vectors.copy()
@@ -159,7 +158,7 @@ def clipped(vectors: Vectors, bound: float) -> Vectors:
 
 
 def noised(vector: Vector, deviation: float, rng: np.random.Generator) -> Vector:
-    """Return a vector with Gaussian noise of this standard deviation on each of its numbers."""
+    """Return a vector with Gaussian noise of this standard deviation added to each number."""
     return (vector + rng.normal(scale=deviation, size=len(vector))).astype(np.float32)
 
 
@@ -175,7 +174,7 @@ def _lengths(vectors: Vectors) -> NDArray[np.float64]:
 
 
 def epsilon(noise: float, releases: int, delta: float) -> float:
-    """Return the epsilon of so many releases of one client, each with this ``noise``.
+    """Return the epsilon of a number of releases of one client, each with this ``noise``.
 
     >>> round(epsilon(noise=10.0, releases=6, delta=1e-3), 2)
     1.32
@@ -189,12 +188,12 @@ def epsilon(noise: float, releases: int, delta: float) -> float:
             "Privacy needs the package dp-accounting, which counts epsilon: "
             "pip install 'flexcfl[privacy]'."
         ) from None
-    with np.errstate(divide="ignore"):  # the logarithm of a delta that is zero but for rounding
+    with np.errstate(divide="ignore"):  # the logarithm of a delta that rounds to zero
         return float(get_epsilon_gaussian(noise / SENSITIVITY / np.sqrt(releases), delta))
 
 
 def most_releases(noise: float, budget: float, delta: float) -> int:
-    """Return how many releases a budget, the largest epsilon allowed, is good for.
+    """Return the number of releases that a budget, the largest allowed epsilon, covers.
 
     >>> most_releases(noise=10.0, budget=1.6, delta=1e-3)
     8
@@ -211,7 +210,7 @@ def most_releases(noise: float, budget: float, delta: float) -> int:
 
 
 def _above(value: float) -> str:
-    return f"{value * 1.005:.3g}"  # by as much as rounding to three digits may take off
+    return f"{value * 1.005:.3g}"  # more than rounding to three digits may take off
 
 
 def _least_noise(budget: float, delta: float) -> float:

@@ -1,4 +1,4 @@
-"""Small runs that are broken off and gone on with, and how two finished runs are compared."""
+"""Small runs that are interrupted and resumed, and a comparison of two finished runs."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""Checkpoints: what a run knows between two rounds, kept such that no crash can spoil it."""
+"""Checkpoints: the state of a run between two rounds, stored so that a crash cannot damage it."""
 
 from flexcfl.record.checkpoints.fitness import unreadable_part
 from flexcfl.record.checkpoints.saver import Saver

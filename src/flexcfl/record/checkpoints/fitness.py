@@ -1,4 +1,4 @@
-"""Whether a value comes back from a checkpoint as it went in, and what to change where not."""
+"""Whether a value can be read back from a checkpoint, and what to change if it cannot."""
 
 from collections.abc import Iterator
 from dataclasses import is_dataclass
@@ -22,7 +22,7 @@ WORKS = "NDArray[np.float32], int, float, bool, str, None, tuples and frozen dat
 
 
 def unreadable_part(kind: Any, value: Any) -> str | None:
-    """Return which part of a value cannot be read back as its type says, or None.
+    """Return which part of a value cannot be read back by its annotation, or None.
 
     >>> unreadable_part(tuple[int, ...], (1, 2))
     >>> unreadable_part(np.ndarray, np.zeros(2, dtype=np.float32))
@@ -51,20 +51,20 @@ def _parts(path: str, kind: Any, value: Any) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _is_dataclass(kind: Any) -> bool:
-    return is_dataclass(kind)  # without what mypy would then take the type for
+    return is_dataclass(kind)  # a function, so that mypy does not narrow the type
 
 
 def _comes_back(hint: Any, value: Any) -> bool:
     arrays: list[Any] = []
     try:
         rebuilt(hint, flattened(value, arrays), arrays)
-    except (TypeError, UnfitError):  # of what cannot be written, and of what cannot be read
+    except (TypeError, UnfitError):  # cannot be written, or cannot be read
         return False
     return True
 
 
 def _readable(kind: Any) -> bool:
-    """Whether any value of a type can be read back, as the one that is there may be None."""
+    """Whether any value of a type can be read back, because the current value may be None."""
     kind = resolved_alias(kind)
     origin, inner = get_origin(kind), get_args(kind)
     if origin is np.ndarray:

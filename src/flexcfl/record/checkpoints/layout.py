@@ -1,9 +1,9 @@
-"""The format of a checkpoint: arrays in safetensors files, all else in one JSON file.
+"""The format of a checkpoint: arrays in safetensors files, everything else in one JSON file.
 
-``round-N.json`` says what belongs to the checkpoint of round N. Its arrays may lie in several
-files ``arrays-M.safetensors``, because what has not changed since an earlier checkpoint is not
-written again. All have checksums. Reference: https://huggingface.co/docs/safetensors (eight bytes
-with the length of a JSON header, the header, the arrays).
+``round-N.json`` lists the parts of the checkpoint of round N. Its arrays may be in several files
+``arrays-M.safetensors``, because arrays that have not changed since an earlier checkpoint are not
+written again. All files have checksums. Reference: https://huggingface.co/docs/safetensors (eight
+bytes with the length of a JSON header, the header, the arrays).
 """
 
 import json
@@ -38,7 +38,7 @@ FORMAT, VERSION = "flexcfl checkpoint", 1
 PARTS = ("round", "files", "arrays", "content")
 ROUND = re.compile(r"round-([0-9]{1,10})\.json")
 ARRAYS = re.compile(r"arrays-[0-9]{1,10}\.safetensors")
-# Those two, and what is left of one that was never finished.
+# Those two, and temporary files of a checkpoint that was never finished.
 ANY = re.compile(rf"{ROUND.pattern}|{ARRAYS.pattern}|\..*{re.escape(disk.PART)}")
 DTYPES = {
     np.dtype(name): word
@@ -51,7 +51,7 @@ DTYPES = {
 
 
 class UnreadableError(ValueError):
-    """A file is not what a checkpoint consists of, for the reason that is given."""
+    """A file is not a valid part of a checkpoint; the message is the reason."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class File:
 
 @dataclass(frozen=True)
 class Index:
-    """Where the arrays of a checkpoint lie: each in which of the files, and by which number."""
+    """Where the arrays of a checkpoint are: the index of the file, and the number in it."""
 
     round: int
     files: tuple[File, ...]
@@ -74,7 +74,7 @@ class Index:
 
 @dataclass(frozen=True)
 class Manifest(Index):
-    """What belongs to a checkpoint: ``content`` is JSON, in which arrays stand by their places."""
+    """The parts of a checkpoint: ``content`` is JSON, in which numbers stand for arrays."""
 
     content: Any = None
 
@@ -85,12 +85,12 @@ def manifest_bytes(manifest: Manifest) -> bytes:
     parts = (manifest.round, files, manifest.arrays, manifest.content)
     body = json.dumps(dict(zip(PARTS, parts, strict=True)))
     head = {"format": FORMAT, "version": VERSION, "checksum": _checksum(body)}
-    # Put together by hand, so that what may be long is not made twice.
+    # Concatenated, because the body may be long and should not be serialised twice.
     return f'{json.dumps(head)[:-1]}, "checkpoint": {body}}}\n'.encode("ascii")
 
 
 def parse_manifest(text: bytes) -> Manifest:
-    """Return what the JSON file of a checkpoint says, or raise ``UnreadableError``."""
+    """Parse the JSON file of a checkpoint, or raise ``UnreadableError``."""
     whole, checksum = _loaded(text)
     if not isinstance(whole, dict) or whole.get("format") != FORMAT:
         raise UnreadableError("it is not a checkpoint of flexcfl")
@@ -105,13 +105,13 @@ def parse_manifest(text: bytes) -> Manifest:
 
 
 def _loaded(text: bytes) -> tuple[Any, int | None]:
-    """Return what a JSON file says, and the checksum that it should have."""
+    """Return the content of a JSON file, and the checksum that it should have."""
     try:
         whole = json.loads(text)
         body = whole.get("checkpoint") if isinstance(whole, dict) else None
-        # Of the text that Python writes, which reading and writing again does not change.
+        # The checksum of Python's own serialisation, which does not change when it is read back.
         return whole, _checksum(json.dumps(body)) if isinstance(body, dict) else None
-    except (ValueError, RecursionError):  # also numbers and nesting beyond all measure
+    except (ValueError, RecursionError):  # also numbers too large or nesting too deep
         raise UnreadableError("it is not JSON") from None
 
 
@@ -135,7 +135,7 @@ def _checksum(body: str) -> int:
 def file_parts(arrays: Sequence[NDArray[Any]]) -> Iterator[disk.Bytes]:
     """Yield the parts of a safetensors file whose arrays are named by their numbers.
 
-    As ``safetensors.numpy.save`` makes it, but without a copy of arrays that may be large.
+    The result equals that of ``safetensors.numpy.save``, but large arrays are not copied.
     """
     whole = [np.ascontiguousarray(array) for array in arrays]
     header, end = dict[str, Any](), 0
@@ -162,7 +162,7 @@ def arrays_in(content: bytes, file: File) -> dict[int, NDArray[Any]]:
     if zlib.crc32(content) != file.checksum:
         raise UnreadableError("its checksum is wrong")
     try:
-        # Copies, which can be written to and lie where processors want them.
+        # Copies, which are writable and aligned.
         return {int(name): np.array(array) for name, array in load(content).items()}
     except (SafetensorError, ValueError, KeyError):
         raise UnreadableError("it is not a safetensors file") from None

@@ -1,4 +1,4 @@
-"""Saving beside the work: a checkpoint is written while the next rounds are already under way."""
+"""Saving in the background: a checkpoint is written while the next rounds are running."""
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,11 +18,12 @@ ResultT = TypeVar("ResultT")
 class Saver:
     """Saves a checkpoint after ``rounds`` rounds or ``seconds`` seconds, whichever comes first.
 
-    Either rule is off where its number is 0. One that is due by rounds is put off while with it, if
-    it takes as long as the last one, all would have taken more than a ``share`` of the time: of a
-    processor's, for a disk's is free. Where the last one is still being written, the next waits as
-    well. What goes wrong is raised at the end of the round in which it is noticed. ``saved`` is the
-    round of the last checkpoint, which is 0 for the start and None before there is any.
+    A rule with the number 0 is off. A checkpoint that is due by rounds is postponed as long as all
+    checkpoints, including this one at the cost of the last one, would take more than a ``share`` of
+    the time so far. Only CPU time counts; waiting for the disk is free. No checkpoint is begun
+    while the last one is still being written. An error is raised at the end of the round in which
+    it is noticed. ``saved`` is the round of the last checkpoint: 0 for the start, None if there is
+    none yet.
     """
 
     save: Callable[[Checkpoint], None]
@@ -55,19 +56,19 @@ class Saver:
         if error is None:
             self._settle()
 
-    def save_if_due(self, number: int, taken: Callable[[], Checkpoint]) -> None:
-        """Save what ``taken`` returns, if it is time; it must not change afterwards."""
+    def save_if_due(self, number: int, make: Callable[[], Checkpoint]) -> None:
+        """Save what ``make`` returns if a checkpoint is due; it must not change afterwards."""
         if self._writing is not None and not self._writing.done():
             return
         self._settle()
         if self._due(number):
-            self._begin(number, taken)
+            self._begin(number, make)
 
-    def save_now(self, number: int, taken: Callable[[], Checkpoint]) -> None:
-        """Save what ``taken`` returns, and wait until it is on the disk."""
+    def save_now(self, number: int, make: Callable[[], Checkpoint]) -> None:
+        """Save what ``make`` returns, and wait until it is on disk."""
         self._settle()
         if number != self.saved:
-            self._begin(number, taken)
+            self._begin(number, make)
             self._settle()
 
     def _due(self, number: int) -> bool:
@@ -78,14 +79,14 @@ class Saver:
             by_rounds and (affordable or self.share >= 1)
         ) or 0 < self.seconds <= now - self._since
 
-    def _begin(self, number: int, taken: Callable[[], Checkpoint]) -> None:
+    def _begin(self, number: int, make: Callable[[], Checkpoint]) -> None:
         self.saved, self._since = number, self.now()
         self._spent, self._last = self._spent + self._last, 0.0
-        checkpoint = self._counted(taken)
+        checkpoint = self._counted(make)
         self._writing = self._thread.submit(self._counted, lambda: self.save(checkpoint))
 
     def _counted(self, work: Callable[[], ResultT]) -> ResultT:
-        """Do some work and count its time; there is never work in both threads at once."""
+        """Do some work and count its CPU time; only one of the two threads works at a time."""
         began = thread_time()
         try:
             return work()
@@ -93,7 +94,7 @@ class Saver:
             self._last += thread_time() - began
 
     def _settle(self) -> None:
-        """Wait for what is being written, and raise what went wrong."""
+        """Wait until the checkpoint is written, and raise its error, if any."""
         if self._writing is not None:
             writing, self._writing = self._writing, None
             writing.result()

@@ -1,4 +1,4 @@
-"""A folder of checkpoints: the last few are kept, and what has not changed is not written again."""
+"""A folder of checkpoints: the last few are kept, and unchanged arrays are not written again."""
 
 import re
 import zlib
@@ -17,12 +17,12 @@ from flexcfl.record.checkpoints import layout
 __all__ = ["Checkpoint", "FoundCheckpoint", "Store", "checkpoint_files"]
 
 KEPT = 2
-LIVE = 1 / 4  # of a file so much must be of use, or else what is of use is written again
+LIVE = 1 / 4  # the share of a file that must be in use; below it, its arrays are written again
 
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """What was known after a round: JSON, in which arrays stand by their places, and the arrays."""
+    """The state after a round: JSON, in which numbers stand for arrays, and the arrays."""
 
     round: int
     content: Any
@@ -31,7 +31,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, eq=False)
 class FoundCheckpoint:
-    """A checkpoint that was found in a folder, with where its arrays lie."""
+    """A checkpoint that was found in a folder, and its manifest."""
 
     checkpoint: Checkpoint
     manifest: layout.Manifest
@@ -39,7 +39,7 @@ class FoundCheckpoint:
 
 @dataclass(frozen=True, eq=False)
 class _Place:
-    """Where an array lies; it is held, so that no other array can have its identity."""
+    """Where an array is stored; the reference keeps its ``id`` from being reused."""
 
     array: NDArray[Any]
     file: layout.File
@@ -48,11 +48,11 @@ class _Place:
 
 @dataclass(eq=False)
 class Store:
-    """The checkpoints of one run, of which only one process at a time may write any.
+    """The checkpoints of one run; only one process may write them at a time.
 
-    Arrays that are handed over are never changed, so one that the newest checkpoint has already is
-    known by its identity. Of checkpoints the last ``keep`` are kept: ``_kept`` are their manifests,
-    newest last.
+    Arrays never change once they are passed to ``save``, so an array that the newest checkpoint
+    already contains is recognised by its ``id``. The last ``keep`` checkpoints are kept; ``_kept``
+    are their manifests, newest last.
     """
 
     folder: Path
@@ -61,7 +61,7 @@ class Store:
     _known: Mapping[int, _Place] = field(default_factory=dict)
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Write a checkpoint; when this returns it is on the disk, and all but the last few go."""
+        """Write a checkpoint, wait until it is on disk, and remove all but the last few."""
         disk.folder(self.folder)
         arrays = {id(array): array for array in checkpoint.arrays}
         old = self._still_good(arrays)
@@ -78,7 +78,7 @@ class Store:
         self._tidy()
 
     def manifests(self) -> Iterator[layout.Manifest | str]:
-        """Yield what is there, newest first, and why others cannot be used; no array is read."""
+        """Yield manifests, newest first, or why one cannot be used; no array is read."""
         for path in sorted(self._paths(layout.ROUND), key=_round, reverse=True):
             try:
                 yield self._manifest_in(path)
@@ -86,7 +86,7 @@ class Store:
                 yield _unusable(path, error)
 
     def found(self) -> Iterator[FoundCheckpoint | str]:
-        """Yield checkpoints, newest first, and why others cannot be used."""
+        """Yield checkpoints, newest first, or why one cannot be used."""
         for manifest in self.manifests():
             if isinstance(manifest, str):
                 yield manifest
@@ -97,7 +97,7 @@ class Store:
                 yield _unusable(self.folder / _name(manifest), error)
 
     def continue_from(self, found: FoundCheckpoint) -> None:
-        """Take a checkpoint that was found for the last that was saved; newer ones are dropped."""
+        """Continue after a checkpoint that was found, as if it were the last; drop newer ones."""
         older = [
             each
             for each in self.manifests()
@@ -109,14 +109,14 @@ class Store:
         self._known = {id(array): _Place(array, files[file], nth) for array, (file, nth) in places}
 
     def clear(self) -> None:
-        """Remove everything, for the run is done."""
+        """Remove everything, because the run is finished."""
         self._kept, self._known = [], {}
         self._tidy()
-        with suppress(OSError):  # it is not there, or others have put something into it
+        with suppress(OSError):  # it does not exist, or contains other files
             self.folder.rmdir()
 
     def _still_good(self, arrays: Mapping[int, NDArray[Any]]) -> dict[int, _Place]:
-        """Return where arrays lie already, but for files that are for the most part out of date."""
+        """Return where arrays are already stored, except in files that are mostly out of date."""
         used = {key: self._known[key] for key in arrays if key in self._known}
         live: Counter[str] = Counter()
         for place in used.values():
@@ -153,13 +153,13 @@ class Store:
             raise layout.UnreadableError(f"of its '{file.name}', {error}") from None
 
     def _tidy(self) -> None:
-        """Remove what no checkpoint that is kept needs, those that are not kept first."""
+        """Remove files that no kept checkpoint needs, old manifests first."""
         needed = {_name(each) for each in self._kept}
         needed |= {file.name for each in self._kept for file in each.files}
         paths = self._paths(layout.ANY)
         for path in sorted(paths, key=lambda path: not layout.ROUND.fullmatch(path.name)):
             if path.name not in needed:
-                with suppress(OSError):  # it is in nobody's way
+                with suppress(OSError):  # it does no harm
                     disk.remove(path)
 
     def _paths(self, pattern: "re.Pattern[str]") -> list[Path]:
@@ -169,7 +169,7 @@ class Store:
 
 
 def checkpoint_files(checkpoint: Checkpoint) -> Iterator[tuple[str, bytes]]:
-    """Yield the names and contents of the files of a checkpoint that stands for itself alone."""
+    """Yield the names and contents of the files of a single checkpoint."""
     arrays = {id(array): array for array in checkpoint.arrays}
     parts, known = _packed(checkpoint.round, list(arrays.values()))
     for name, content in parts.items():
@@ -181,7 +181,7 @@ def checkpoint_files(checkpoint: Checkpoint) -> Iterator[tuple[str, bytes]]:
 def _packed(
     number: int, arrays: Sequence[NDArray[Any]]
 ) -> tuple[dict[str, list[disk.Bytes]], dict[int, _Place]]:
-    """Return the file of some arrays, by its name, and where each of them lies in it."""
+    """Return the file of some arrays, by its name, and the place of each array in it."""
     if not arrays:
         return {}, {}
     name, parts = f"arrays-{number}.safetensors", list(layout.file_parts(arrays))

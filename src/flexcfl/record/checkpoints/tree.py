@@ -1,6 +1,7 @@
-"""Dataclasses of arrays as plain JSON beside a list of arrays, and back by their types alone.
+"""Dataclasses of arrays as plain JSON and a list of arrays, and back by their types alone.
 
-What is read back is built from the types that this program declares; a file can only fill them.
+Objects that are read back are built from types that this program declares; a file only provides
+values.
 """
 
 from collections.abc import Sequence
@@ -15,15 +16,15 @@ from numpy.typing import NDArray
 __all__ = ["PLAIN", "UnfitError", "flattened", "hints", "rebuilt", "resolved_alias"]
 
 PLAIN = (bool, int, float, str)
-WHOLE = 2**53  # up to which floats know whole numbers
+WHOLE = 2**53  # floats represent all whole numbers up to here
 
 
 class UnfitError(ValueError):
-    """What was read is not of the type that is wanted."""
+    """A value that was read does not have the expected type."""
 
 
 def flattened(value: Any, arrays: list[NDArray[Any]]) -> Any:
-    """Return a value as JSON knows it, in which arrays stand by their places in ``arrays``.
+    """Return a value as plain JSON; arrays are appended to ``arrays`` and replaced by their index.
 
     >>> arrays = []
     >>> flattened((None, np.arange(3), 0.5), arrays), arrays
@@ -59,14 +60,14 @@ def rebuilt(kind: Any, plain: Any, arrays: Sequence[NDArray[Any]]) -> Any:
         return _dataclass(kind, plain, arrays)
     if kind is NoneType and plain is None:
         return None
-    # A whole number may be a float that was given as one; a bool is none, though Python has it so.
+    # A whole number may stand for a float; a bool may not stand for an int, as it does in Python.
     if type(plain) is kind or (kind is float and type(plain) is int and abs(plain) <= WHOLE):
         return kind(plain)
     raise UnfitError(f"{_what(plain)} stands where {getattr(kind, '__name__', kind)} is wanted")
 
 
 def resolved_alias(kind: Any) -> Any:
-    """Return the type that an alias stands for, such as ``NDArray`` from NumPy 2.5 on."""
+    """Return the type behind an alias, such as ``NDArray`` from NumPy 2.5 on."""
     while (meant := getattr(get_origin(kind) or kind, "__value__", None)) is not None:
         kind = meant[get_args(kind)] if get_args(kind) else meant
     return kind
@@ -103,7 +104,7 @@ def _dataclass(kind: Any, plain: Any, arrays: Sequence[NDArray[Any]]) -> Any:
     values = {name: rebuilt(hint, plain[name], arrays) for name, hint in wanted.items()}
     try:
         return kind(**values)
-    except (TypeError, ValueError) as error:  # what the type itself demands, of any shape of array
+    except (TypeError, ValueError) as error:  # checks of the type itself, such as shapes of arrays
         raise UnfitError(str(error)) from None
 
 
@@ -115,7 +116,7 @@ def hints(kind: Any) -> dict[str, Any]:
 
 
 def _what(plain: Any) -> str:
-    """Return a value as a sentence shows it; one that is large or deep only by its type."""
+    """Return a value for use within a sentence; a list or dict only by its type."""
     if isinstance(plain, list | dict):
         return f"a {type(plain).__name__}"
     return f"{plain!r:.40}"

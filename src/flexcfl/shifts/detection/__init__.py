@@ -1,4 +1,4 @@
-"""Drift detection: rules that a client runs on its own data, and what it remembers for them."""
+"""Drift detection: rules that a client applies to its own data, and what it remembers for them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,9 +25,10 @@ __all__ = [
 
 @dataclass(frozen=True)
 class DetectorEntry:
-    """One line of the registry: what the detector looks at, and the class of its options.
+    """One entry of the registry: a summary, and the class whose fields are the detector's options.
 
-    ``numbers(detector, classes)`` is how many numbers a client keeps, by default one for a class.
+    ``numbers(detector, classes)`` is the count of numbers that a client keeps, by default one for
+    each class.
     """
 
     summary: str

@@ -26,16 +26,16 @@ Level: TypeAlias = Annotated[float, Field(gt=0, lt=1)]
 Profiles: TypeAlias = NDArray[np.float64]
 
 NO_ROW = -1
-AT_ONCE = 8192  # clients that are looked at together, for memory that is small and stays in cache
+AT_ONCE = 8192  # clients that are checked together, so that their data fit into the cache
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """The training data that the clients asked have now, one row or position for each of them.
+    """The current training data of some clients, one row or position for each of them.
 
-    ``counts`` has their label counts, of shape (clients asked, classes), ``first_sizes`` how many
-    training examples each had at the start of the run, and ``examples(i)`` gives the examples and
-    labels ``(x, y)`` of the ``i``-th, for detectors that look at more than labels.
+    ``counts`` has their label counts, of shape (clients, classes), ``first_sizes`` the number of
+    training examples that each had at the start of the run. ``examples(i)`` returns the examples
+    and labels ``(x, y)`` of the ``i``-th client, for detectors that use more than labels.
     """
 
     counts: NDArray[np.int64]
@@ -44,14 +44,14 @@ class Samples:
 
 
 class Detector(Protocol):
-    """A rule that compares what a client kept when it was placed with what it has now.
+    """A rule that compares a client's data when it was placed with its current data.
 
-    Both sides are profiles, one row of numbers for each client, as many for one as for another.
-    Rows are judged each on its own: what one client holds has no say in another's verdict.
+    Both are given as profiles, one row of numbers for each client, all of the same length. Each row
+    is judged by itself: a client's verdict does not depend on other clients.
     """
 
     def profiles(self, samples: Samples) -> Profiles:
-        """Return one row per client: all that it keeps of its data when it is placed."""
+        """Return one row per client: what it keeps of its data when it is placed."""
         ...
 
     def drifted(self, kept: Profiles, now: Profiles) -> Flags:
@@ -61,7 +61,7 @@ class Detector(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class WatchMemory:
-    """All that a watch knows at some moment, as in ``Watch``; every profile belongs to a client."""
+    """The state of a ``Watch``, with its fields; every profile belongs to a client."""
 
     kept: Profiles
     row_of: NDArray[np.int32]
@@ -71,13 +71,12 @@ class WatchMemory:
 
 @dataclass(eq=False)
 class Watch:
-    """The memory of ``clients`` clients under one detector, all in arrays that change in place.
+    """The drift detection of ``clients`` clients, all in arrays that change in place.
 
-    ``kept`` has a profile of each client that was ever placed, as it was when the client was last
-    placed. ``row_of`` says which row of ``kept`` is a client's, or ``NO_ROW``. ``stirred`` flags
-    the clients whose data changed and have not been looked at since, ``standing`` those with a
-    verdict. A verdict stands until the client has been placed again, so that a lost reply forgets
-    nothing.
+    ``kept`` has the profile of each client that was ever placed, from when it was last placed.
+    ``row_of`` is each client's row of ``kept``, or ``NO_ROW``. ``stirred`` flags the clients whose
+    data have changed since their last check, ``standing`` those that have drifted. This verdict
+    stands until the client has been placed again, so it survives a lost reply.
     """
 
     detector: Detector
@@ -94,18 +93,18 @@ class Watch:
         self.stirred, self.standing = np.zeros((2, self.clients), dtype=np.bool_)
 
     def memory(self) -> WatchMemory:
-        """Return all that is known now, which does not change with the watch."""
+        """Return a snapshot, which later changes do not affect."""
         kept, row_of = self.kept[: self._used].copy(), self.row_of.copy()
         return WatchMemory(kept, row_of, self.stirred.copy(), self.standing.copy())
 
     def recall(self, memory: WatchMemory) -> None:
-        """Know what was known at some moment, and nothing else."""
+        """Restore a snapshot."""
         self.kept, self._used = memory.kept.copy(), len(memory.kept)
         self.row_of, self.stirred = memory.row_of.copy(), memory.stirred.copy()
         self.standing = memory.standing.copy()
 
     def settle(self, clients: Ids, samples: Samples) -> None:
-        """Take the data that ``clients`` have now, as they are placed, for their reference."""
+        """Make the current data of ``clients``, which have been placed, their reference."""
         if not len(clients):
             return
         profiles = self._profiles(samples)
@@ -114,24 +113,24 @@ class Watch:
         self.stirred[clients] = self.standing[clients] = False
 
     def stir(self, clients: Ids) -> None:
-        """Note that the data of ``clients`` have changed: the next check looks at them."""
+        """Note that the data of ``clients`` have changed, so that the next check examines them."""
         self.stirred[clients] = True
 
     def check(self, clients: Ids, samples_of: Callable[[Ids], Samples]) -> Flags:
-        """Return for each of ``clients`` whether it has a verdict, old or new.
+        """Return for each of ``clients`` whether it has drifted, by an old or a new verdict.
 
-        It looks only at clients that were placed once, were stirred since the last look and have no
-        verdict yet, for data that did not change give no other answer; ``samples_of`` is asked for
-        those. A client that lost its reference has a verdict: it is to be placed again.
+        It examines only clients that were placed before, that were stirred since the last check and
+        that have no verdict yet, because the answer cannot change for others; ``samples_of``
+        returns their data. A client without a reference counts as drifted: it must be placed again.
         """
-        # The stirred ones first: of very many clients they are few.
+        # Stirred clients first, because they are few.
         due = clients[self.stirred[clients]]
         due = due[(self.row_of[due] != NO_ROW) & ~self.standing[due]]
         for first in range(0, len(due), AT_ONCE):
-            self._look(due[first : first + AT_ONCE], samples_of)
+            self._examine(due[first : first + AT_ONCE], samples_of)
         return np.asarray(self.standing[clients] | (self.row_of[clients] == NO_ROW))
 
-    def _look(self, clients: Ids, samples_of: Callable[[Ids], Samples]) -> None:
+    def _examine(self, clients: Ids, samples_of: Callable[[Ids], Samples]) -> None:
         now = self._profiles(samples_of(clients))
         verdicts = np.asarray(self.detector.drifted(self.kept[self.row_of[clients]], now))
         if verdicts.shape != (len(clients),) or verdicts.dtype != np.bool_:
@@ -147,7 +146,7 @@ class Watch:
         """Give a row to each of ``clients`` that has none."""
         new = np.unique(clients[self.row_of[clients] == NO_ROW])
         used = self._used + len(new)
-        if used > len(self.kept):  # twice as many, so that rows are seldom copied
+        if used > len(self.kept):  # doubled, so that rows are rarely copied
             room = np.zeros((min(max(used, 2 * len(self.kept)), self.clients), width))
             if self._used:
                 room[: self._used] = self.kept[: self._used]
@@ -156,7 +155,7 @@ class Watch:
         self._used = used
 
     def _profiles(self, samples: Samples) -> Profiles:
-        """Return what the detector makes of the data, in the shape that it must have."""
+        """Return the detector's profiles of the data, with their shape checked."""
         rows, clients = np.asarray(self.detector.profiles(samples)), len(samples.counts)
         known = self.kept.shape[1] if len(self.kept) else None
         if rows.ndim != 2 or len(rows) != clients or known not in (None, rows.shape[1]):

@@ -1,4 +1,4 @@
-"""Detectors that look at label counts: when the client was placed, and now.
+"""Detectors that compare label counts from when the client was placed with current ones.
 
 ``LabelShare`` is after Duan et al., "Flexible Clustered Federated Learning for Client-Level Data
 Distribution Shift", TPDS 2022, Section 3.4, whose threshold of 0.2 n / labels for a mean of
@@ -8,10 +8,10 @@ absolute differences over the labels is a tenth of the data. The test is Pearson
 ``Wasserstein`` takes the same section at its word: "20% training data change will be considered as
 distribution shift".
 
-``WassersteinCounts`` computes what the paper's released code does, and is kept to show what that
-misses. The code hands the label counts to the Wasserstein distance as samples. Sorted counts are
-compared, so it does not matter which label a count belongs to; growth looks like change; and the
-threshold is that of the first day.
+``WassersteinCounts`` computes what the paper's released code computes, and is kept to show what
+that misses. The code passes the label counts to the Wasserstein distance as samples. So sorted
+counts are compared, and it does not matter which label a count belongs to; growth looks like
+change; and the threshold depends on the data of the start.
 """
 
 from typing import Annotated
@@ -55,8 +55,8 @@ class LabelShare:
 class Wasserstein:
     r"""Drift is :math:`W_1(p, p') = \sum_l |\sum_{k \le l} (p'_k - p_k)| > \tau`.
 
-    What it costs to move the label proportions kept to those of now, where neighbouring labels are
-    1 apart: a tenth of the data that moves from label 0 to label 9 counts 0.9. ``threshold`` is
+    This is the cost of moving the old label proportions to the current ones, if neighbouring labels
+    are 1 apart: a tenth of the data that moves from label 0 to label 9 costs 0.9. ``threshold`` is
     the distance that must be exceeded.
     """
 
@@ -67,7 +67,7 @@ class Wasserstein:
         return samples.counts.astype(np.float64)
 
     def drifted(self, kept: Profiles, now: Profiles) -> Flags:
-        """Return whose label proportions moved by more than ``threshold``."""
+        """Return which clients' label proportions moved by more than ``threshold``."""
         growth, sizes = _crossed(kept, now)
         moved = np.abs(growth.cumsum(axis=-1)).sum(axis=-1) / sizes
         return np.asarray(moved > self.threshold)
@@ -88,20 +88,20 @@ class WassersteinCounts:
         return np.column_stack([np.sort(samples.counts, axis=-1), samples.first_sizes]) * 1.0
 
     def drifted(self, kept: Profiles, now: Profiles) -> Flags:
-        """Return whose sorted counts differ by more than ``fraction`` of what there was at first.
+        """Return whose sorted counts differ by more than ``fraction`` of the first data.
 
-        Both sides of the rule are taken times the number of labels.
+        Both sides of the rule are multiplied by the number of labels.
         """
         distance = np.abs(now[:, :-1] - kept[:, :-1]).sum(axis=-1)
         return np.asarray(distance > self.fraction * kept[:, -1])
 
 
 def _crossed(kept: Profiles, now: Profiles) -> tuple[Profiles, NDArray[np.float64]]:
-    """Return by how much the share of each label grew, times a number, and that number.
+    """Return the growth of each label's share, times a number, and that number.
 
-    The number is the product of both sizes, or 1 where a client has or had nothing, whose growth
-    is then zero. Products of counts are whole numbers and exact: equal shares differ by exactly
-    zero, whatever the sizes, and sums over labels may be compared with a threshold.
+    The number is the product of both sizes, or 1 if a client has or had no data, whose growth is
+    then zero. Products of counts are exact whole numbers: equal shares differ by exactly zero,
+    whatever the sizes, and sums over labels may be compared with a threshold.
     """
     before, after = (part.sum(axis=-1, keepdims=True) for part in (kept, now))
     growth: Profiles = now * before - kept * after
@@ -112,14 +112,14 @@ def homogeneity(kept: Profiles, now: Profiles) -> NDArray[np.float64]:
     r"""Return the p-values of Pearson's chi-square test that both counts are of one distribution.
 
     :math:`\chi^2 = n n' \sum_l (c'_l / n' - c_l / n)^2 / (c_l + c'_l)` over the labels that either
-    has, with one degree of freedom less than there are such labels and no correction for
-    continuity. Where there is nothing to compare the value is 1.
+    has, with one degree of freedom less than such labels and no continuity correction. The p-value
+    is 1 if there is nothing to compare.
 
     >>> import numpy as np
     >>> homogeneity(np.array([[9.0, 1.0, 0.0]]), np.array([[5.0, 5.0, 0.0]])).round(3)
     array([0.051])
     """
-    # Inside the function, because SciPy takes a while to import.
+    # Imported here, because importing SciPy is slow.
     from scipy.special import chdtrc
 
     growth, sizes = _crossed(kept, now)

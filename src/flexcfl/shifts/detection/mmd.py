@@ -1,14 +1,14 @@
 """``mmd``: examples of the same label look different than before, or the labels are others.
 
-For shifts that leave the label proportions alone. The squared maximum mean discrepancy and the
-gamma approximation of its null distribution are those of Gretton et al., "A Kernel Two-Sample
-Test", JMLR 13, 2012, here within labels and of random features, so that a client keeps means
+It detects shifts that do not change the label proportions. The squared maximum mean discrepancy and
+the gamma approximation of its null distribution are those of Gretton et al., "A Kernel Two-Sample
+Test", JMLR 13, 2012, here within labels and with random features, so that a client keeps means
 instead of examples.
 
-Inner products of random Fourier features are about a Gaussian kernel of examples: Rahimi and Recht,
-Random Features for Large-Scale Kernel Machines, NeurIPS 2007. The trace of a squared covariance is
+Inner products of random Fourier features approximate a Gaussian kernel: Rahimi and Recht, Random
+Features for Large-Scale Kernel Machines, NeurIPS 2007. The trace of a squared covariance is
 estimated as by Bai and Saranadasa, "Effect of High Dimension", Statistica Sinica 6, 1996, because
-the plain one is far too large for a few examples.
+the plain estimate is far too large for a few examples.
 """
 
 import math
@@ -27,7 +27,7 @@ from flexcfl.threads import one_thread
 
 __all__ = ["MMD", "embedded", "traces"]
 
-SMALLEST = 1e-12  # a covariance where all examples of a label are the same
+SMALLEST = 1e-12  # the trace of a covariance if all examples of a label are equal
 SEED = 0  # every client draws the same features, in every round
 
 
@@ -43,10 +43,10 @@ class MMD:
     :math:`2 \sum_l \mathrm{tr} \Sigma_l^2 (1 + 1 / \nu_l)`, where the covariances within labels
     are estimated from both sides with :math:`\nu_l = n_l + n'_l - 2` degrees of freedom.
 
-    Drift is where that rejects at ``level`` / 2 and the squared distance beyond chance,
-    :math:`(T - m) / \sum_l h_l`, exceeds ``least``; or where the labels that only one side has
-    make up more than ``fraction`` of the data, and a chi-square test rejects at ``level`` / 2 that
-    this is chance. How common the labels of both sides are has no say: see ``LabelShare``.
+    A client has drifted if this test rejects at ``level`` / 2 and the squared distance beyond
+    chance, :math:`(T - m) / \sum_l h_l`, exceeds ``least``; or if the labels that only one side has
+    make up more than ``fraction`` of the data, and a chi-square test rejects chance at
+    ``level`` / 2. The proportions of labels that both sides have do not matter: see ``LabelShare``.
     """
 
     level: Level = 0.05
@@ -55,7 +55,7 @@ class MMD:
     features: Annotated[int, Field(ge=1, le=2**14)] = 256
     bandwidth: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
 
-    @one_thread  # every bit of a profile is the same wherever a client computes it
+    @one_thread  # so that a profile is the same to the bit wherever it is computed
     def profiles(self, samples: Samples) -> Profiles:
         """Return counts and traces of each label, the trace of a square, and mean features."""
         clients, classes = samples.counts.shape
@@ -66,7 +66,7 @@ class MMD:
         return rows
 
     def drifted(self, kept: Profiles, now: Profiles) -> Flags:
-        """Return which clients have examples of other looks, or of other labels, than they kept."""
+        """Return which clients' examples look different, or have other labels, than before."""
         before, after = (Moments.of(side, self.features) for side in (kept, now))
         beyond, looks = _discrepancy(before, after)
         each = self.level / 2  # two tests share the false alarms
@@ -78,9 +78,9 @@ class MMD:
 def embedded(x: NDArray[np.float32], features: int, bandwidth: float) -> NDArray[np.float64]:
     r"""Return :math:`\sqrt{2 / D} \cos(W x + b)` of examples of any shape, one row for each.
 
-    Numbers are clipped to [-1, 1] first, so that a rare pixel that standardising has blown up
-    does not outweigh the image, and each example is scaled to length 1, so that a ``bandwidth``
-    means the same for all data.
+    Numbers are clipped to [-1, 1] first, so that a rare pixel made large by standardising does not
+    dominate the image. Each example is scaled to length 1, so that a ``bandwidth`` has the same
+    meaning for all data.
     """
     flat = np.clip(x.reshape(len(x), math.prod(x.shape[1:])), -1.0, 1.0)
     norms = np.linalg.norm(flat, axis=1, keepdims=True)
@@ -90,7 +90,7 @@ def embedded(x: NDArray[np.float32], features: int, bandwidth: float) -> NDArray
 
 
 class Moments(NamedTuple):
-    """Profiles of many clients, taken apart."""
+    """The parts of the profiles of many clients."""
 
     counts: NDArray[np.float64]  # (clients, labels)
     traces: NDArray[np.float64]  # (clients, labels), of the covariance within each label
@@ -99,7 +99,7 @@ class Moments(NamedTuple):
 
     @classmethod
     def of(cls, profiles: Profiles, features: int) -> "Moments":
-        """Take apart rows as ``moments`` makes them."""
+        """Split rows made by ``moments`` into their parts."""
         labels = (profiles.shape[1] - 1) // (features + 2)
         ends = [labels, 2 * labels, 2 * labels + 1]
         counts, traces, square, means = np.split(profiles, ends, axis=1)
@@ -112,12 +112,12 @@ class Moments(NamedTuple):
 
     @property
     def weight(self) -> NDArray[np.float64]:
-        """How much the trace of a square is worth, which one degree of freedom does not tell."""
+        """The weight of the trace of a square, which needs more than one degree of freedom."""
         return np.asarray(np.maximum(self.counts - 2, 0).sum(axis=-1))
 
 
 def moments(points: NDArray[np.float64], y: Ids, counts: Ids) -> NDArray[np.float64]:
-    """Return the row of one client: 2 labels + 1 + labels x features numbers."""
+    """Return the profile of one client: 2 labels + 1 + labels x features numbers."""
     spread, means = np.zeros((2, len(counts))), np.zeros((len(counts), points.shape[1]))
     for label in np.flatnonzero(counts):
         members = points[y == label]
@@ -129,9 +129,9 @@ def moments(points: NDArray[np.float64], y: Ids, counts: Ids) -> NDArray[np.floa
 
 
 def traces(residuals: NDArray[np.float64]) -> tuple[float, float]:
-    """Return unbiased traces of a covariance and of its square, zero where they are not known.
+    """Return unbiased traces of a covariance and of its square, zero if they are unknown.
 
-    The second may be negative, being unbiased; bounds are for where it is used.
+    The second may be negative, because it is unbiased; ``_square`` bounds it.
     """
     freedom = len(residuals) - 1
     tall = len(residuals) > residuals.shape[1]
@@ -153,7 +153,7 @@ def _drawn(numbers: int, features: int) -> tuple[NDArray[np.float32], NDArray[np
 def _discrepancy(
     before: Moments, after: Moments
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the squared distance of the means beyond chance, and the p-value of none at all."""
+    """Return the squared distance of the means beyond chance, and the p-value of no difference."""
     from scipy.special import gammaincc
 
     weights = before.counts * after.counts / np.maximum(before.counts + after.counts, 1)
@@ -169,9 +169,9 @@ def _discrepancy(
 def _null(
     before: Moments, after: Moments, common: Flags
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return mean and variance of the statistic if nothing changed; zeros where that is unknown.
+    """Return mean and variance of the statistic if nothing changed; zeros if that is unknown.
 
-    A label of one example on both sides is taken to vary as the others do on the whole.
+    A label with one example on each side is assumed to vary like the other labels overall.
     """
     freedom = before.freedom + after.freedom
     total = freedom.sum(axis=-1, keepdims=True)
@@ -186,7 +186,7 @@ def _null(
 
 
 def _square(before: Moments, after: Moments, trace: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the trace of the squared covariance, within what the trace allows it to be."""
+    """Return the trace of the squared covariance, within the bounds that the trace implies."""
     weight = before.weight + after.weight
     sums = before.weight * before.square + after.weight * after.square
     square = np.where(weight > 0, sums / np.maximum(weight, 1), trace**2)

@@ -1,4 +1,4 @@
-"""Clients that fail and clients that attack, between honest ones and the server."""
+"""Simulated clients that fail or attack."""
 
 from dataclasses import dataclass
 
@@ -26,7 +26,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class AttackEntry:
-    """One line of the registry; the fields of ``attack`` are its options."""
+    """One entry of the registry; the fields of ``attack`` are its options."""
 
     summary: str
     attack: type[Attack]

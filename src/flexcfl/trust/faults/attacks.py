@@ -10,8 +10,8 @@ Tolerant Gradient Descent. NeurIPS 2017.
 with labels ``classes - 1 - y``, as in Fang, Cao, Jia, Gong: Local Model Poisoning Attacks to
 Byzantine-Robust Federated Learning. USENIX Security 2020.
 
-``Drag`` attacks clustered learning itself: a minority of all clients may be the majority of one
-small group, if that lets in every client that claims to belong to it.
+``Drag`` attacks clustered learning itself: a minority of all clients may be the majority of a small
+group, if the group accepts every client that claims to belong to it.
 """
 
 from dataclasses import replace
@@ -29,7 +29,7 @@ from flexcfl.protocol import Order, Vector, Vectors
 __all__ = ["Attack", "Drag", "LabelFlip", "Noise", "SignFlip", "of_share"]
 
 FORBID = ConfigDict(extra="forbid")
-SHARE = 0.2  # of the clients, where nothing else is said
+SHARE = 0.2  # the default share of clients that attack
 
 Share = Annotated[float, Field(ge=0, le=1)]
 # The upper bound keeps a sensible update within float32.
@@ -45,22 +45,22 @@ class Attack(Protocol):
     poisons: ClassVar[bool]
 
     def number(self, clients: int) -> int:
-        """Return how many of so many clients attack."""
+        """Return how many of the clients attack."""
         ...
 
     def altered(self, order: Order[Any], reply: Any, number: int, seed: int) -> Any:
         """Return what attackers send in round ``number`` in place of their honest reply.
 
-        The reply is that of all attackers that answer this order, and of no other client. Return it
-        or a new one of the same clients and shapes; do not change it. Draws must depend on the
-        seed, the round and the client, not on earlier calls.
+        The reply contains all attackers that answer this order, and no other client. Return it or a
+        new one with the same clients and shapes; do not change it. Draws must depend on the seed,
+        the round and the client, not on earlier calls.
         """
         ...
 
 
 @settings(frozen=True, config=FORBID)
 class Attackers:
-    """How many attack: a ``share`` of the clients, a fifth by default, or so many ``clients``."""
+    """The number of attackers: a ``share`` of the clients, by default 0.2, or ``clients``."""
 
     poisons: ClassVar[bool] = False
     share: Share | None = None
@@ -77,12 +77,12 @@ class Attackers:
             object.__setattr__(self, "share", SHARE)
 
     def number(self, clients: int) -> int:
-        """Return how many of so many clients attack."""
+        """Return how many of the clients attack."""
         return of_share(self.share, clients) if self.share is not None else self.clients or 0
 
 
 def of_share(share: float, clients: int) -> int:
-    """Return how many clients a share is: the nearest number, but at least one unless it is zero.
+    """Return a share as a number of clients: rounded, but at least one unless the share is zero.
 
     >>> of_share(0.1, 26), of_share(0.1, 2), of_share(0.0, 2)
     (3, 1, 0)
@@ -94,32 +94,32 @@ def of_share(share: float, clients: int) -> int:
 class SignFlip(Attackers):
     r"""Attackers send :math:`-s \Delta` for their update :math:`\Delta`, ``scale`` being :math:`s`.
 
-    A share :math:`f` of them turns a mean step around from :math:`s = (1 - f) / f` on, which is 4
-    for a fifth; below, averaging is only slower. With the default of 10 next to nothing is left of
-    what plain averaging learns, in its best round as in its last.
+    A share :math:`f` of attackers reverses the mean step if :math:`s > (1 - f) / f`, which is 4 for
+    a fifth; below, averaging only gets slower. With the default of 10, plain averaging learns next
+    to nothing, in its best round as in its last.
     """
 
     scale: Scale = 10.0
 
     def altered(self, order: Order[Any], reply: Any, number: int, seed: int) -> Any:
-        """Turn updates around."""
+        """Reverse the updates."""
         if not order.brings_updates:
             return reply
-        with np.errstate(over="ignore"):  # what is beyond float32 is sent as infinity
+        with np.errstate(over="ignore"):  # numbers beyond float32 are sent as infinity
             return replace(reply, updates=reply.updates * np.float32(-self.scale))
 
 
 @settings(frozen=True, config=FORBID)
 class Noise(Attackers):
-    """Attackers send noise about ``scale`` times as long as their update, and otherwise unlike it.
+    """Attackers send random noise, about ``scale`` times as long as their update.
 
-    Its length goes by that of the update, so that one setting fits all models and rates.
+    The length is relative to the update, so that one setting fits all models and rates.
     """
 
     scale: Scale = 10.0
 
     def altered(self, order: Any, reply: Any, number: int, seed: int) -> Any:
-        """Put noise in the place of updates."""
+        """Replace updates by noise."""
         if not order.brings_updates:
             return reply
         updates = np.empty_like(reply.updates)
@@ -134,12 +134,12 @@ class Noise(Attackers):
 
 @settings(frozen=True, config=FORBID)
 class LabelFlip(Attackers):
-    """Attackers take every label ``y`` for ``classes - 1 - y``, and send what they learn so."""
+    """Attackers train on labels ``classes - 1 - y`` instead of ``y``, and send these updates."""
 
     poisons: ClassVar[bool] = True
 
     def altered(self, order: Order[Any], reply: Any, number: int, seed: int) -> Any:
-        """Leave answers as they are: the data are false already."""
+        """Return the reply unchanged, because the data are already false."""
         return reply
 
 
@@ -147,24 +147,24 @@ class LabelFlip(Attackers):
 class Drag(Attackers):
     """Attackers claim to belong to ``group``, and push its model into one common direction.
 
-    They name that group, modulo the number of groups, whenever they are asked to choose one. Asked
-    to found groups, all send the update of the first of them, so as to be clustered together. When
-    they train, what they send points into a direction that is drawn once, and is ``scale`` times as
-    long as their own update.
+    They name that group, modulo the number of groups, whenever they choose one. As founders of
+    groups, all send the update of the first of them, so that they are clustered together. When they
+    train, their updates point in a direction that is drawn once, and are ``scale`` times as long as
+    their honest ones.
     """
 
     group: Annotated[int, Field(ge=0, le=10**9)] = 0
     scale: Scale = 10.0
 
     def altered(self, order: Order[Any], reply: Any, number: int, seed: int) -> Any:
-        """Claim the group, be alike as founders, and push."""
+        """Claim the group, send equal updates as founders, and push the model."""
         if order.brings_updates and order.purpose == "cold-start":
             alike = np.repeat(reply.updates[:1], len(reply.clients), axis=0)
             return replace(reply, updates=alike)
         changed: dict[str, Any] = {}
         if order.brings_updates:
             changed["updates"] = self._pushed(reply.updates, seed)
-        if order.choices is not None:  # a group that is given cannot be claimed
+        if order.choices is not None:  # clients do not choose otherwise
             name = "group_of" if hasattr(reply, "group_of") else "model_of"
             changed[name] = np.full_like(getattr(reply, name), self.group % order.choices)
         return replace(reply, **changed) if changed else reply
@@ -177,7 +177,7 @@ class Drag(Attackers):
 
 @lru_cache(maxsize=1)
 def _direction(seed: int, parameters: int) -> Vector:
-    """Return the unit vector into which all attackers of a run push, in every round."""
+    """Return the unit vector in whose direction all attackers of a run push, in every round."""
     direction = seeds.generator(seed, "drag").standard_normal(parameters)
-    # By NumPy's own sum, which does not depend on BLAS threads.
+    # NumPy's own sum does not depend on BLAS threads.
     return np.asarray(direction / np.sqrt(np.square(direction).sum()), dtype=np.float32)

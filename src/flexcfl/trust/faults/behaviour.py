@@ -1,4 +1,4 @@
-"""What becomes of honest answers on the way to the server: clients vanish, fail and attack."""
+"""Changes of honest answers on the way to the server: clients vanish, fail and attack."""
 
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -17,10 +17,10 @@ STALE = KINDS.index("stale")
 
 @dataclass(eq=False)
 class Behaviour:
-    """Clients that fail and attack: ``at(round, executor)`` does so to the answers of an executor.
+    """Clients that fail and attack: ``at(round, executor)`` wraps an executor of honest clients.
 
-    The executor is of honest clients that always answer. What happens to a client depends on
-    (seed, kind, round, client) alone, not on the other clients or the algorithm.
+    The honest clients always answer. What happens to a client depends only on (seed, kind, round,
+    client), not on the other clients or the algorithm.
     """
 
     faults: Faults
@@ -34,24 +34,24 @@ class Behaviour:
         self.absence = Absence(self.faults, len(self.roles.hostile), self.seed)
 
     def at(self, number: int, executor: Executor) -> Executor:
-        """Return the executor of round ``number`` (0 is the start), to be used in it alone.
+        """Return the executor of round ``number`` (0 is the start), for use in that round only.
 
-        Every reply is a ``Received``, but for orders that only measure, which pass as they are.
+        Every reply is a ``Received``, except those to orders that only measure.
         """
         return _Round(self, number, executor)
 
     def memory(self) -> StaleAnswers:
-        """Return a copy of all that is known after a round."""
+        """Return a snapshot after a round."""
         return self.answers.memory()
 
     def recall(self, memory: StaleAnswers) -> None:
-        """Go back to what ``memory`` returned."""
+        """Restore a snapshot."""
         self.answers.recall(memory)
 
 
 @dataclass(eq=False)
 class _Round:
-    """The clients of one round; ``absent`` flags those that are not, or no longer, there."""
+    """The clients of one round; ``absent`` flags those that are away or have vanished."""
 
     behaviour: Behaviour
     number: int
@@ -69,11 +69,11 @@ class _Round:
             self.absent = np.zeros_like(self.vanishing)
 
     def __call__(self, order: Any) -> Any:
-        """Have present clients fulfil an order, and return what reaches the server."""
+        """Let present clients fulfil an order, and return the reply that reaches the server."""
         if order.measures:
             return self.executor(order)
         reply, late = self._fulfilled(order), 0
-        if order.trains:  # which takes time: clients may be late, or vanish meanwhile
+        if order.trains:  # training takes time, so clients may be late, or vanish meanwhile
             reply, late = self._in_time(self._remaining(order, reply))
         if not order.brings_updates:
             return Received(self._attacked(order, reply), late=late)
@@ -85,9 +85,9 @@ class _Round:
         return Received(reply, rounds, late)
 
     def _fulfilled(self, order: Any) -> Any:
-        """Return the reply of the clients that are present, to which alone the order goes.
+        """Send the order to the clients that are present, and return their reply.
 
-        If there are none, the executor is not asked, lest it store what was to be sent.
+        If there are none, the executor is not called, so that it cannot store keepsakes.
         """
         if self.absent is None:
             return self.executor(order)
@@ -97,7 +97,7 @@ class _Round:
         return self.executor(among(order, there)) if there.any() else order.empty()
 
     def _remaining(self, order: Any, reply: Any) -> Any:
-        """Return a reply without the clients that vanish, and note that they are absent now."""
+        """Return a reply without the clients that vanish, and mark them as absent."""
         if self.vanishing is None or self.absent is None:
             return reply
         self.absent[order.clients] |= self.vanishing[order.clients]
@@ -120,7 +120,7 @@ class _Round:
 
 
 def _replaced(reply: Any, rows: Flags, own: Any) -> Any:
-    """Return a reply in which flagged clients answer something else."""
+    """Return a reply in which the rows of flagged clients are replaced."""
     if rows.all():
         return own
     parts = {each.name: getattr(reply, each.name).copy() for each in fields(reply)}

@@ -1,4 +1,4 @@
-"""The settings of failing clients, and what is drawn from them: who is faulty, away or late."""
+"""The settings of failing clients, and the draws of faulty, absent and late clients."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,22 +19,23 @@ __all__ = ["KINDS", "SOUND", "Absence", "Faults", "Roles"]
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 KINDS = ("nan", "infinite", "huge", "misshapen", "stale")
-"""What a client's fault makes of every update that it sends."""
-SOUND = -1  # the kind of a client without a fault of its own
+"""The kinds of faults, which affect every update of a faulty client."""
+SOUND = -1  # the kind of a client without a fault
 
 
 @settings(frozen=True, config=ConfigDict(extra="forbid"))
 class Faults:
-    """What goes wrong, drawn from the seed and the same for all algorithms.
+    """Failures of clients, drawn from the seed and equal for all algorithms.
 
-    Probabilities are per round and client: with ``dropout`` it is away for the whole round, with
-    ``midway`` it does its first training or pre-training of the round, and is gone before the reply
-    and for the rest of the round. ``slowness`` is the spread (of the logarithm) of the time that
-    training takes, half of its variance being the client's own; answers that take more than
-    ``time_budget`` times the median are late and not waited for, none where it is 0. The others are
-    shares of the clients, of whom every update has a number that is none (``nan``) or is
-    ``infinite``, or is a million times too long (``huge``), of the wrong shape (``misshapen``), or
-    that of the last time (``stale``). A share is the nearest number of clients, but at least one.
+    ``dropout`` and ``midway`` are probabilities per round and client: with ``dropout`` a client is
+    away for the whole round; with ``midway`` it does its first training or pre-training of the
+    round, then vanishes before it replies, for the rest of the round. ``slowness`` is the standard
+    deviation of the logarithm of the training time, half of whose variance is a property of the
+    client; answers that take more than ``time_budget`` times the median are late and are ignored.
+    With ``slowness`` 0, none is late. The others are shares of the clients: every update of such a
+    client contains NaN (``nan``) or infinity (``infinite``), is a million times too long
+    (``huge``), has the wrong shape (``misshapen``), or is the client's previous one (``stale``). A
+    share is rounded to a number of clients, but at least one.
     """
 
     dropout: Probability = 0.0
@@ -50,9 +51,9 @@ class Faults:
 
 @dataclass(frozen=True, eq=False)
 class Roles:
-    """What every client is, for the whole run; no client both attacks and has a fault.
+    """The role of every client in the whole run; no client both attacks and has a fault.
 
-    ``hostile`` has a flag for each: whether it attacks. ``kind_of`` is the place of its fault in
+    ``hostile`` flags the clients that attack. ``kind_of`` is the index of each client's fault in
     ``KINDS``, or ``SOUND``.
     """
 
@@ -61,10 +62,10 @@ class Roles:
 
     @classmethod
     def drawn(cls, faults: Faults, attack: Attack | None, clients: int, seed: int) -> "Roles":
-        """Draw the roles of so many clients.
+        """Draw the roles of all clients.
 
-        All are put into one order, of which attackers take the first and the kinds of faults the
-        next: a larger share of one of them only adds to it.
+        The clients are shuffled once. The first ones attack, the next ones have the kinds of faults
+        in turn.
         """
         shares = [of_share(getattr(faults, kind), clients) for kind in KINDS]
         attackers = 0 if attack is None else attack.number(clients)
@@ -95,9 +96,9 @@ def _check(attackers: int, shares: list[int], clients: int) -> None:
 
 @dataclass(frozen=True)
 class Absence:
-    """Which clients are missing in which round, drawn for all clients at once.
+    """The clients that are missing in each round, drawn for all clients at once.
 
-    Each kind has a flag for every client, or is None where it never occurs.
+    Each method returns a flag for every client, or None if this kind never occurs.
     """
 
     faults: Faults
@@ -129,13 +130,13 @@ class Absence:
     def _lateness(self) -> float | NDArray[np.float32]:
         r"""The probability with which each client is late in a round.
 
-        An answer takes :math:`\exp(\sigma (z + e) / \sqrt 2)` times the median, :math:`z` being the
-        client's own and :math:`e` the round's, both standard normal. So a client is late with
+        An answer takes :math:`\exp(\sigma (z + e) / \sqrt 2)` times the median, with :math:`z` of
+        the client and :math:`e` of the round, both standard normal. So a client is late with
         probability :math:`\Phi(z - \sqrt 2 \log b / \sigma)` for the budget :math:`b`.
         """
         if self.faults.slowness == 0:
             return 0.0
-        from scipy.special import ndtr  # here, because that takes a while
+        from scipy.special import ndtr  # here, because importing SciPy is slow
 
         own = seeds.generator(self.seed, "pace").standard_normal(self.clients)
         limit = sqrt(2) * log(self.faults.time_budget) / self.faults.slowness

@@ -1,4 +1,4 @@
-"""What faulty clients send: updates that are corrupted, and those of the last time."""
+"""The updates of faulty clients: corrupted ones, and stale ones from earlier rounds."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -20,7 +20,7 @@ Corruption: TypeAlias = Callable[[Vector, np.random.Generator], Vector]
 
 
 def _nan(update: Vector, rng: np.random.Generator) -> Vector:
-    # One number in an honest update is the hardest to see.
+    # A single NaN in an honest update is the hardest to detect.
     return _with(update, rng.integers(len(update)), np.nan)
 
 
@@ -29,7 +29,7 @@ def _infinite(update: Vector, rng: np.random.Generator) -> Vector:
 
 
 def _huge(update: Vector, rng: np.random.Generator) -> Vector:
-    with np.errstate(over="ignore"):  # what is beyond float32 is sent as infinity
+    with np.errstate(over="ignore"):  # numbers beyond float32 are sent as infinity
         return np.asarray(update * HUGE)
 
 
@@ -56,7 +56,7 @@ def corrupted(
 ) -> Trained:
     """Return a reply in which client ``i`` has the fault ``KINDS[kind_of[i]]``, or none.
 
-    Where an update is of another shape than it should be, ``updates`` is a list.
+    If an update has a wrong shape, ``updates`` is a list.
     """
     spoilt: dict[int, Vector] = {}
     rows = np.flatnonzero(np.isin(kind_of, CORRUPTING))
@@ -76,7 +76,7 @@ def corrupted(
 
 @dataclass(frozen=True, eq=False)
 class StaleAnswers:
-    """The last training of each client whose answers are stale, and the round of it."""
+    """The last training of each client whose answers are stale, and its round."""
 
     clients: Ids
     rounds: Ids
@@ -87,7 +87,7 @@ class StaleAnswers:
 
     def __post_init__(self) -> None:
         if len({len(getattr(self, each.name)) for each in fields(self)}) > 1:
-            raise ValueError("stale answers are not of as many clients each")
+            raise ValueError("the columns of stale answers have different lengths")
 
 
 class _Answer(NamedTuple):
@@ -102,12 +102,12 @@ class _Answer(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LastAnswers:
-    """What clients with stale answers will say next, by client."""
+    """The next answers of clients with stale answers, by client."""
 
     last: dict[int, _Answer] = field(default_factory=dict)
 
     def memory(self) -> StaleAnswers:
-        """Return a copy of all that is known."""
+        """Return a snapshot."""
         clients = sorted(self.last)
         rows = [self.last[client] for client in clients]
         return StaleAnswers(
@@ -120,7 +120,7 @@ class LastAnswers:
         )
 
     def recall(self, memory: StaleAnswers) -> None:
-        """Go back to what ``memory`` returned."""
+        """Restore a snapshot."""
         columns = (memory.rounds, memory.updates, memory.examples, memory.loss, memory.model_of)
         self.last.clear()
         for client, *own in zip(memory.clients.tolist(), *columns, strict=True):
@@ -129,10 +129,10 @@ class LastAnswers:
     def stale(
         self, order: Order[Any], reply: Trained, stale: Flags, number: int
     ) -> tuple[Trained, Ids | None]:
-        """Return a reply in which flagged clients send their last training, and all its rounds.
+        """Return a reply in which flagged clients send their last training, and the rounds.
 
-        A flagged client that has none yet is silent. What it learns now, if it is for the round,
-        it sends the next time.
+        A flagged client without an earlier training does not answer. Its current training, if the
+        purpose is the round itself, is its next answer.
         """
         if not stale.any():
             return reply, None
@@ -155,7 +155,7 @@ class LastAnswers:
 
     def _learn(self, reply: Trained, rows: Flags, number: int) -> None:
         for row in np.flatnonzero(rows):
-            # A vector of its own: a row of a larger array would keep the whole cohort's in memory.
+            # A separate vector: a row of a larger array would keep the whole array in memory.
             update = reply.updates[row].copy()
             own = reply.examples[row], reply.loss[row], reply.model_of[row]
             self.last[int(reply.clients[row])] = _Answer(number, update, *own)

@@ -1,4 +1,4 @@
-"""The server's guards: what of clients' answers reaches an algorithm, and why not the rest."""
+"""The server's guards: which answers of clients reach an algorithm, and why others do not."""
 
 from flexcfl.trust.guards.admission import REASONS, Admission, Guards, admitted
 

@@ -1,6 +1,6 @@
-"""Which answers reach an algorithm: those that are finite, of the right shape, and in proportion.
+"""Admission of answers: they must be finite, of the right shape, and not too long.
 
-Whatever a client sends, no answer but its own is lost.
+A bad answer of one client never costs the answer of another.
 """
 
 from collections.abc import Mapping
@@ -25,15 +25,15 @@ Cosine = Annotated[float, Field(ge=-1, le=1)]
 
 @settings(frozen=True, config=ConfigDict(extra="forbid"))
 class Guards:
-    """What the server accepts beyond what it always asks for.
+    """The optional checks of the server on answers.
 
-    It always asks for finite numbers of the right shape, for the order of this round. An update
-    longer than ``norm_bound`` times the median length of those that came with it (or a hundredth
-    of the model's, if that is more; of one or two: the model's) is rejected, or shortened to that,
-    as ``norm_action`` says.
+    Answers must always be finite, of the right shape, and for the order of this round. An update
+    longer than ``norm_bound`` times a reference length is rejected, or shortened to that bound, as
+    ``norm_action`` says. The reference is the median length of all updates of the reply, but at
+    least a hundredth of the model's length; with one or two updates, it is the model's length.
     Founders of groups whose update has a cosine below ``founder_cosine`` to the geometric median of
-    the others' directions are not admitted, so that a minority that points elsewhere founds no
-    group. Either may be ``none``.
+    the others' directions are not admitted, so that a minority with other directions cannot found
+    a group. Either check is off with ``none``.
     """
 
     norm_bound: Factor | Literal["none"] = 100.0
@@ -43,10 +43,10 @@ class Guards:
 
 @dataclass(frozen=True, eq=False)
 class Admission:
-    """What an algorithm gets to see of a reply, and how many answers were rejected, by reason.
+    """The accepted part of a reply, and the number of rejected answers by reason.
 
     ``clipped`` counts updates that were shortened and then accepted. ``centre`` is the direction by
-    which founders were judged, if they were. ``silent`` are the clients that did not answer.
+    which founders were judged, if any. ``silent`` are the clients that did not answer.
     """
 
     reply: Any
@@ -61,10 +61,10 @@ def admitted(
 ) -> Admission:
     """Return which answers of round ``number`` (0 is the start) are accepted.
 
-    ``received`` is a reply, or one as it was ``Received``. Of a client that answers several times
-    the first answers count, as many as it was asked for. If nothing is wrong, the reply is handed
-    on as it is. Founders that are asked after others are judged by the ``centre`` of those, being
-    too few to have one of their own.
+    ``received`` is a reply or a ``Received``. If a client answers more often than it was asked, its
+    first answers count. If nothing is wrong, the same reply object is passed on. Founders that are
+    asked later are judged by the ``centre`` of the earlier ones, because they are too few to have
+    their own.
     """
     if not isinstance(received, Received):
         received = Received(received)
@@ -88,7 +88,7 @@ def admitted(
 def _trained(
     order: Any, reply: Trained, columns: Readings, review: Review, guards: Guards
 ) -> tuple[Trained, Flags]:
-    """Return the updates that are accepted, and which answers have too long a one."""
+    """Return the accepted updates, and which answers have an update that is too long."""
     parameters = order.models.shape[1]
     length, fits = lengths(reply.updates, parameters)
     review.refuse(~fits, "shape")
@@ -106,15 +106,15 @@ def _trained(
 
 def _kept(trained: Trained, review: Review, kept: Flags) -> Trained:
     """Return the founders that are kept, and refuse the others."""
-    strange = np.zeros(len(review.why), dtype=np.bool_)
-    strange[review.rows()[~kept]] = True
-    review.refuse(strange, "founding")
+    dropped = np.zeros(len(review.why), dtype=np.bool_)
+    dropped[review.rows()[~kept]] = True
+    review.refuse(dropped, "founding")
     founders: Trained = of_those(trained, kept)
     return founders
 
 
 def _answers(reply: ReplyT, columns: Readings, rows: Ids, **updates: Vectors) -> ReplyT:
-    """Return the rows of a reply, which is the same object if that is all of it."""
+    """Return some rows of a reply, or the same object if these are all rows."""
     parts = {name: take_rows(column, rows) for name, column in columns.items()} | updates
     if all(part is getattr(reply, name) for name, part in parts.items()):
         return reply

@@ -1,7 +1,7 @@
-"""Columns of what clients sent, which may be anything, read without calling any of it.
+"""Safe reading of columns sent by clients, which may contain any objects.
 
-Only arrays of numbers, and the numbers of Python and NumPy, are read. An array is read as a whole,
-because a million clients may have answered.
+Only arrays of numbers, and numbers of Python and NumPy, are read; no method of another object is
+called. Arrays are read as a whole, because a million clients may have answered.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ WHOLE = 2**53  # from here on not all whole numbers are float64 numbers
 
 
 def integers(values: Column) -> tuple[Ids, Flags]:
-    """Return whole numbers, -1 for everything else, and which are whole numbers.
+    """Return the whole numbers, -1 for everything else, and flags for the whole numbers.
 
     >>> integers([7, "seven", 7.5, None])
     (array([ 7, -1, -1, -1]), array([ True, False, False, False]))
@@ -36,15 +36,15 @@ def integers(values: Column) -> tuple[Ids, Flags]:
 
 
 def reals(values: Column) -> NDArray[np.float64]:
-    """Return numbers, NaN where there is none."""
+    """Return the numbers, NaN for everything else."""
     if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in NUMBERS:
-        with np.errstate(all="ignore"):  # of numbers beyond float64, which become infinite
+        with np.errstate(all="ignore"):  # numbers beyond float64 become infinite
             return values.astype(np.float64, copy=False)
     return np.array([_real(each) for each in values], dtype=np.float64)
 
 
 def _real(value: object) -> float:
-    # By exact type: what is only like a number could do anything when it is asked for its value.
+    # By exact type, because a subclass could run any code when it is converted.
     if type(value) not in SCALARS:
         return np.nan
     try:
@@ -54,12 +54,12 @@ def _real(value: object) -> float:
 
 
 def lengths(updates: Column, parameters: int) -> tuple[NDArray[np.float64], Flags]:
-    """Return the length of each update, and which are vectors of so many numbers.
+    """Return the length of each update, and flags for vectors of ``parameters`` numbers.
 
-    A length is finite exactly where all numbers are, as float32: the sum of their squares is far
-    from the largest float64 number. Of what is no such vector the length is 0.
+    A length is finite exactly if all numbers are finite as float32: the sum of their squares is far
+    below the largest float64. Anything else has length 0.
     """
-    with np.errstate(all="ignore"):  # of numbers beyond float32, and of NaNs that signal
+    with np.errstate(all="ignore"):  # numbers beyond float32, and signalling NaNs
         if _is_matrix(updates, parameters):
             return norms(np.asarray(updates)), np.ones(len(updates), dtype=np.bool_)
         fits = np.array([_fits(each, parameters) for each in updates], dtype=np.bool_)
@@ -70,7 +70,7 @@ def lengths(updates: Column, parameters: int) -> tuple[NDArray[np.float64], Flag
 
 
 def matrix(updates: Column, rows: Ids, parameters: int) -> Vectors:
-    """Return some updates that fit as the rows of a matrix."""
+    """Return some updates of the right shape as the rows of a matrix."""
     if _is_matrix(updates, parameters):
         return take_rows(np.asarray(updates), rows)
     chosen = np.empty((len(rows), parameters), dtype=np.float32)
@@ -80,7 +80,7 @@ def matrix(updates: Column, rows: Ids, parameters: int) -> Vectors:
 
 
 def take_rows(column: NDArray[Any], rows: Ids) -> NDArray[Any]:
-    """Return some rows, or the column itself where these are all of them in its own order."""
+    """Return some rows, or the column itself if these are all rows in order."""
     if len(rows) == len(column) and (rows[1:] > rows[:-1]).all():
         return column
     return column[rows]

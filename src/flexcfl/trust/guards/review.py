@@ -1,4 +1,4 @@
-"""Which answers stand, what these say, and the one reason why each of the others does not."""
+"""Review of a reply: which answers stand, and the reason why each other one is refused."""
 
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -14,18 +14,18 @@ __all__ = ["REASONS", "Readings", "Review", "finite", "read_columns"]
 Readings: TypeAlias = dict[str, NDArray[Any]]
 
 REASONS = ("late", "stale", "invalid", "shape", "not_finite", "norm", "founding")
-"""Why an answer is turned away, in the order in which the reasons are looked for."""
+"""The reasons why an answer is rejected, in the order in which they are checked."""
 STANDS = -1
-NOT_ASKED = -1  # a place
+NOT_ASKED = -1  # a position
 NOBODY = -1  # a client
-CHOICES = ("model_of", "group_of")  # columns in which clients name what they train, or choose
+CHOICES = ("model_of", "group_of")  # columns with the model or group that clients train or choose
 LARGEST = float(np.finfo(np.float32).max)  # a loss beyond it would make means infinite
-MOST_EXAMPLES = 2**40  # of a million clients with so many the sum is still a 64-bit number
+MOST_EXAMPLES = 2**40  # the sum over a million such clients still fits 64 bits
 
 
 @dataclass(eq=False)
 class Review:
-    """Where in the order the client of each answer was asked, and why the answer is refused."""
+    """The position of each answer's client in the order, and why the answer is refused."""
 
     clients: Ids
     places: Ids
@@ -33,8 +33,8 @@ class Review:
 
     @classmethod
     def of(cls, order: Order[Any], received: Received, number: int) -> "Review":
-        """Review which clients answered, and the orders of which round."""
-        clients, _ = integers(received.reply.clients)  # what is no number is no client asked
+        """Review which clients answered, and for which round."""
+        clients, _ = integers(received.reply.clients)  # -1, which no client has, if not a number
         stale = np.zeros(len(clients), dtype=np.bool_)
         if received.rounds is not None:
             stale = integers(received.rounds)[0] != number
@@ -56,34 +56,34 @@ class Review:
         return np.asarray(self.why == STANDS)
 
     def refuse(self, wrong: Flags, reason: str) -> None:
-        """Refuse answers, unless they were refused before for another reason."""
+        """Refuse answers that were not already refused for another reason."""
         if wrong.any():
             self.why[wrong & self.stands] = REASONS.index(reason)
 
     def refuse_parts(self, asked: Ids) -> None:
-        """Refuse the answers of clients that did not answer everything that they were asked."""
+        """Refuse the answers of clients that did not answer all their requests."""
         open_ = np.ones(len(asked), dtype=np.bool_)
         open_[self.places[self.stands]] = False
         self.refuse(np.isin(self.clients, asked[open_]), "invalid")
 
     def rows(self) -> Ids:
-        """Return the answers that stand, in the order asked."""
+        """Return the rows of the answers that stand, in the order asked."""
         rows = np.flatnonzero(self.stands)
         places = self.places[rows]
         ordered = (places[1:] > places[:-1]).all()
         return rows if ordered else rows[np.argsort(places, kind="stable")]
 
     def rejected(self, late: int) -> dict[str, int]:
-        """Return how many answers were refused, by reason; late ones are only counted."""
+        """Return the number of refused answers by reason, including ``late`` ones."""
         counts = np.bincount(self.why + 1, minlength=len(REASONS) + 1)[1:]
         counts[REASONS.index("late")] = late
         return {why: int(count) for why, count in zip(REASONS, counts, strict=True) if count}
 
 
 def _places(asked: Ids, clients: Ids) -> Ids:
-    """Return the place in ``asked`` of each answer: a client's first answer is for its first place.
+    """Return the position in ``asked`` of each answer; a client's first answer gets its first one.
 
-    Answers of clients that were not asked, or not as often, have none.
+    Answers of clients that were not asked, or not as often, get ``NOT_ASKED``.
     """
     if np.array_equal(clients, asked):
         return np.arange(len(asked))
@@ -94,7 +94,7 @@ def _places(asked: Ids, clients: Ids) -> Ids:
 
 
 def _repetition(clients: Ids) -> Ids:
-    """Return for each place how often its client occurs before."""
+    """Return for each answer how many answers its client gave before."""
     by_client = np.argsort(clients, kind="stable")
     ordered, repetition = clients[by_client], np.empty_like(clients)
     repetition[by_client] = np.arange(len(clients)) - np.searchsorted(ordered, ordered)
@@ -102,11 +102,11 @@ def _repetition(clients: Ids) -> Ids:
 
 
 def read_columns(order: Order[Any], reply: Any, review: Review) -> Readings:
-    """Return all columns of a reply but its updates, and refuse answers that make no sense."""
+    """Return all columns of a reply except its updates, and refuse invalid answers."""
     columns: Readings = {"clients": review.clients}
     for name, like in vars(order.empty()).items():
         sent = getattr(reply, name)
-        if len(sent) != len(review.clients):  # which is the executor's doing, and no client's
+        if len(sent) != len(review.clients):  # a mistake of the executor, not of a client
             raise ValueError(f"{len(review.clients)} clients answered, with {len(sent)} {name}")
         if like.dtype == np.float64:
             columns[name] = reals(sent)
@@ -120,9 +120,9 @@ def read_columns(order: Order[Any], reply: Any, review: Review) -> Readings:
 
 
 def finite(order: Order[Any], columns: Readings) -> Flags:
-    """Return which answers are finite and, if the client was to choose a model or group, have one.
+    """Return which answers are finite and, if the client had to choose a model or group, chose one.
 
-    Figures must be within float32, unless they were only measured.
+    Numbers must be within float32, unless they were only measured.
     """
     zeros = np.zeros(len(columns["clients"]))
     chosen = columns.get("model_of", columns.get("group_of", zeros))
@@ -136,7 +136,7 @@ def finite(order: Order[Any], columns: Readings) -> Flags:
 def _whole(order: Any, name: str, dtype: np.dtype[Any], sent: Any, review: Review) -> NDArray[Any]:
     flags = dtype == np.bool_
     if flags and getattr(sent, "dtype", None) == dtype and sent.ndim == 1:
-        return np.asarray(sent)  # as it is: yes or no is all that these can say
+        return np.asarray(sent)  # a flag is always valid
     values, known = integers(sent)
     if name not in CHOICES:
         known &= (values >= 0) & (values <= (1 if flags else MOST_EXAMPLES))

@@ -1,4 +1,4 @@
-"""Which updates are in proportion to those that came with them, and which founders are admitted."""
+"""The bound on the length of updates, and the admission of founders."""
 
 from typing import TypeAlias
 
@@ -15,18 +15,18 @@ __all__ = ["Centre", "copies", "judge_founders", "length_bound", "shortened"]
 
 Centre: TypeAlias = NDArray[np.float64]
 
-REST = 0.01  # of the length of a model: shorter updates are at rest
-FEWEST = 3  # two have no middle that says which of them is strange
-NOWHERE = 1e-6  # a centre of unit vectors that is shorter than this points nowhere
+REST = 0.01  # the share of a model's length below which updates count as converged
+FEWEST = 3  # with two updates, no median shows which of them is an outlier
+NOWHERE = 1e-6  # a centre of unit vectors that is shorter than this has no direction
 
 
 def length_bound(lengths: NDArray[np.float64], models: Vectors, factor: float | None) -> float:
     """Return the bound on lengths: ``factor`` times their median, which no minority can move far.
 
-    Of an even number it is the lower of the middle two. Of one or two it says nothing, and the
-    longest of the ``models`` that were trained is the measure. A hundredth of that always is:
-    where most clients have come to rest, one that has drifted moves many times as far as they do.
-    There is no bound if all lengths are zero, or there are none.
+    If the number of lengths is even, the median is the lower of the middle two. With one or two
+    lengths, the length of the longest of the ``models`` is used instead. A hundredth of that is
+    always the minimum: if most clients have converged, a client that has drifted moves many times
+    as far as they do. There is no bound if all lengths are zero, or there are none.
 
     >>> longest(np.array([1.0, 2.0, 1e6]), np.ones((1, 9), np.float32), 10.0)
     20.0
@@ -42,7 +42,7 @@ def length_bound(lengths: NDArray[np.float64], models: Vectors, factor: float | 
 
 
 def shortened(updates: Vectors, lengths: NDArray[np.float64], bound: float) -> Vectors:
-    """Return a copy in which updates longer than the bound have been scaled down to it."""
+    """Return a copy in which updates longer than the bound are scaled down to it."""
     short = updates.copy()
     for row in np.flatnonzero(lengths > bound):
         factor = bound / lengths[row]
@@ -51,9 +51,10 @@ def shortened(updates: Vectors, lengths: NDArray[np.float64], bound: float) -> V
 
 
 def copies(updates: Vectors) -> Flags:
-    """Return which updates are those of an earlier row, number by number.
+    """Return which updates equal that of an earlier row.
 
-    No two clients learn the same; those that send the same have agreed on it, to weigh more.
+    Honest clients never learn exactly the same; clients with equal updates cooperate to gain
+    weight.
     """
     lengths, found = norms(updates), np.zeros(len(updates), dtype=np.bool_)
     same_length: dict[float, list[int]] = {}  # the different updates of each length so far
@@ -70,10 +71,11 @@ def judge_founders(
 ) -> tuple[Flags, Centre | None]:
     """Return which updates have at least this cosine to the centre of the others, and the centre.
 
-    It is the geometric median of all directions, in which none gains from being long. No update
-    counts in its own centre: noise would otherwise point with the centre by its own share of it.
-    Later founders are judged by the ``centre`` of those before. If fewer than three updates have a
-    direction, or these cancel out, all are admitted. A zero update has no direction and cosine 0.
+    The centre is the geometric median of all directions, so that long updates have no advantage.
+    Each update is compared with the centre without its own share, because otherwise even noise
+    would agree with the centre. Later founders are judged by the ``centre`` of earlier ones. If
+    fewer than three updates have a direction, or the directions cancel out, all are admitted. A
+    zero update has no direction and cosine 0.
     """
     lengths = norms(updates)
     moved, cosine = np.flatnonzero(lengths), np.zeros(len(updates))
@@ -91,7 +93,7 @@ def judge_founders(
 
 
 def _to_others(similarity: Matrix, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the cosine of each direction to the weighted sum of all without its own."""
+    """Return the cosine of each direction to the weighted sum of all others."""
     along = (similarity * weights).sum(axis=1) - weights
     squares = (weights * (along + weights)).sum() - 2 * weights * along - np.square(weights)
     lengths = np.sqrt(squares.clip(min=0.0))
