@@ -89,7 +89,7 @@ def reason(error: BaseException) -> str:
 def os_error_text(error: OSError) -> str:
     """Return the sentence for an ``OSError`` that nothing else explains.
 
-    >>> refused(OSError(5, "Input/output error", "a.csv")).split(":")[0]
+    >>> os_error_text(OSError(5, "Input/output error", "a.csv")).split(":")[0]
     "'a.csv' cannot be used (Input/output error)"
     """
     what = "A file or a folder" if error.filename is None else f"'{error.filename}'"
@@ -130,7 +130,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 def matching_name(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that equals ``name`` except for case and dashes, or a synonym of it.
 
-    >>> same("Batch-Size", ["rate", "batch"]), same("btch", ["rate", "batch"])
+    >>> matching_name("Batch-Size", ["rate", "batch"]), matching_name("btch", ["rate", "batch"])
     ('batch', None)
     """
     by_plain = {_plain(each): each for each in known}

@@ -28,9 +28,9 @@ def length_bound(lengths: NDArray[np.float64], models: Vectors, factor: float | 
     always the minimum: if most clients have converged, a client that has drifted moves many times
     as far as they do. There is no bound if all lengths are zero, or there are none.
 
-    >>> longest(np.array([1.0, 2.0, 1e6]), np.ones((1, 9), np.float32), 10.0)
+    >>> length_bound(np.array([1.0, 2.0, 1e6]), np.ones((1, 9), np.float32), 10.0)
     20.0
-    >>> longest(np.array([1e6]), np.ones((1, 9), np.float32), 10.0)
+    >>> length_bound(np.array([1e6]), np.ones((1, 9), np.float32), 10.0)
     30.0
     """
     if factor is None or not len(lengths):
