@@ -12,7 +12,7 @@ import common
 from rich.console import Console
 from rich.progress import Progress
 
-from flexcfl.benchmark import WORKS, Measured, machine, measure
+from flexcfl.benchmark import WORKS, StepTimes, machine, measure
 from flexcfl.benchmark.full_run import FullRun, full_run
 from flexcfl.benchmark.machine import peak_memory
 from flexcfl.benchmark.measure import CAPTION, markdown
@@ -23,7 +23,7 @@ ROUNDS = {"W1": 9, "W2": 9, "W3": 3, "W5": 2, "W6": 5, WHOLE: 300}
 MEGABYTE = 1e6
 
 
-def measured(name: str, data: Path | None, rounds: int, console: Console) -> Measured:
+def measured(name: str, data: Path | None, rounds: int, console: Console) -> StepTimes:
     """Measure one work, with a bar that says how far it is."""
     federation = WORKS[name].federation(data)
     with Progress(console=console, transient=True) as progress:

@@ -28,7 +28,7 @@ from flexcfl.experiment.experiment import Experiment
 from flexcfl.experiment.objects import UserObjects
 from flexcfl.paper import published
 from flexcfl.paper.catalogue import METHODS, NO_SHIFT, ROWS
-from flexcfl.paper.cells import Cell, Chosen, Part
+from flexcfl.paper.cells import Cell, Chosen, TablePart
 from flexcfl.protocol import Ids, Vectors
 from flexcfl.runner.execute import execute
 from flexcfl.runner.prepare import Prepared, prepare
@@ -103,7 +103,7 @@ def one_client(seed: int, data: Path | None, rounds: int) -> Iterator[Variant]:
         return replace(prepared, algorithm=replace(algorithm, rule=First()))
 
     for row, name in product(LINEAR, ("ifca", "fesem")):
-        cell = Cell(Part(ROWS[row], METHODS[name]), seed, rounds, data)
+        cell = Cell(TablePart(ROWS[row], METHODS[name]), seed, rounds, data)
         yield Variant("one client a group", cell, following)
 
 
@@ -112,7 +112,7 @@ def other_images(seed: int, data: Path | None, rounds: int) -> Iterator[Variant]
     ours = load_federation("femnist", data)
     others = {"shared images": _first_images(ours), "white ground": replace(ours, x=1 - ours.x)}
     for (what, federation), name in product(others.items(), ("fedavg", "ifca", "flexcfl")):
-        cell = Cell(Part(ROWS["femnist-mclr"], METHODS[name]), seed, rounds, data)
+        cell = Cell(TablePart(ROWS["femnist-mclr"], METHODS[name]), seed, rounds, data)
         yield Variant(what, cell, partial(prepare, own=UserObjects(federation)))
 
 
@@ -141,7 +141,7 @@ def shrinking(seed: int, data: Path | None, rounds: int) -> Iterator[Variant]:
         return prepare(replace(experiment, shift={"incremental": Shrinking()}))
 
     for row, name in product(LINEAR, ("fedavg", "ifca", "flexcfl")):
-        cell = Cell(Part(ROWS[row], METHODS[name], "incremental"), seed, rounds, data)
+        cell = Cell(TablePart(ROWS[row], METHODS[name], "incremental"), seed, rounds, data)
         yield Variant("incremental that shrinks", cell, left)
 
 
@@ -149,7 +149,7 @@ def newcomers(seed: int, data: Path | None, rounds: int) -> Iterator[Variant]:
     """Yield FlexCFL whose newcomers train as long as all others, and an epoch less."""
     for row, shift in product(LINEAR, (NO_SHIFT, "swap-all")):
         for what, (chosen, changes) in NEWCOMERS.items():
-            cell = Cell(Part(ROWS[row], METHODS["flexcfl"], shift, chosen), seed, rounds, data)
+            cell = Cell(TablePart(ROWS[row], METHODS["flexcfl"], shift, chosen), seed, rounds, data)
             yield Variant(what, cell, partial(_continuing, changes))
 
 

@@ -9,7 +9,7 @@ from statistics import fmean
 
 from flexcfl.paper import published
 from flexcfl.paper.catalogue import METHODS, NO_SHIFT, ROWS, SHIFTS
-from flexcfl.paper.cells import Part
+from flexcfl.paper.cells import TablePart
 from flexcfl.paper.own_tables import ALGORITHMS, ALIKE
 from flexcfl.record.tables import TABLES
 from tools.runs import one, runs
@@ -55,7 +55,7 @@ def _region(words: str) -> str:
 
 
 def _figures(column: str, row: str, method: str, shift: str) -> list[float]:
-    part = Part(ROWS[row], METHODS[method], shift).choosing(ALIKE)
+    part = TablePart(ROWS[row], METHODS[method], shift).choosing(ALIKE)
     return runs("algorithms").figures(column, row, part.name, shift)
 
 

@@ -9,7 +9,7 @@ import torch
 from rich.console import Console
 from torch import nn
 
-from flexcfl.benchmark import WORKS, Measured, Work, alternate, machine, measure, sgemm_rate
+from flexcfl.benchmark import WORKS, StepTimes, Workload, alternate, machine, measure, sgemm_rate
 from flexcfl.benchmark.full_run import full_run
 from flexcfl.benchmark.machine import peak_memory
 from flexcfl.benchmark.measure import markdown, table
@@ -18,7 +18,7 @@ from flexcfl.data import Federation, IndexLists
 from flexcfl.engine import Engine
 from flexcfl.models import build
 
-MEASURED = Measured(WORKS["W1"], "compiled", 1300, plain=400.0, ours=4.0, limit=2.0)
+MEASURED = StepTimes(WORKS["W1"], "compiled", 1300, plain=400.0, ours=4.0, limit=2.0)
 
 
 @pytest.fixture
@@ -105,4 +105,4 @@ def test_noise_is_over_clients_of_the_same_sizes_as_mnist() -> None:
     assert made.clients == 1000
     assert made.shape == (1, 28, 28)
     assert abs(int(made.train.sizes.sum()) - 61_665) < 2_000
-    assert Work("", "mnist", "mclr").cohort == 20
+    assert Workload("", "mnist", "mclr").cohort == 20

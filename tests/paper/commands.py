@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from flexcfl.cli import main
-from flexcfl.paper import conduct
+from flexcfl.paper import reproducing
 from flexcfl.paper.targets import Request
 
 
@@ -20,7 +20,7 @@ def asked_by(line: str) -> Request:
     first, *words = shlex.split(line)
     assert first == "flexcfl"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(conduct, "conduct", take)
+        patch.setattr(reproducing, "make_targets", take)
         assert main(words) == 0
     (asked,) = taken
     return asked

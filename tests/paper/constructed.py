@@ -9,7 +9,7 @@ import numpy as np
 
 from flexcfl.experiment import toml
 from flexcfl.paper.catalogue import METHODS, ROUNDS, ROWS
-from flexcfl.paper.cells import Cell, Part
+from flexcfl.paper.cells import Cell, TablePart
 from flexcfl.paper.results import Result
 from flexcfl.record import csv_tables as tables
 from flexcfl.record.tables import RoundFigures
@@ -17,9 +17,9 @@ from flexcfl.record.tables import RoundFigures
 NOWHERE = Path("nowhere")
 
 
-def part(row: str = "synthetic-mclr", method: str = "flexcfl", shift: str = "none") -> Part:
+def part(row: str = "synthetic-mclr", method: str = "flexcfl", shift: str = "none") -> TablePart:
     """Return a part by names."""
-    return Part(ROWS[row], METHODS[method], shift)
+    return TablePart(ROWS[row], METHODS[method], shift)
 
 
 def summary(cell: Cell, best: float | None = 0.5) -> Any:
@@ -53,7 +53,7 @@ def summary(cell: Cell, best: float | None = 0.5) -> Any:
     }
 
 
-def result(of: Part, seed: int = 0, rounds: int = ROUNDS, best: float | None = 0.5) -> Result:
+def result(of: TablePart, seed: int = 0, rounds: int = ROUNDS, best: float | None = 0.5) -> Result:
     """Return the result of a cell, of which there are no files."""
     cell = Cell(of, seed, rounds)
     accuracy = np.full(rounds, np.nan if best is None else best - 0.1)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flexcfl.paper.bound import Measured, csv, draw, measured, rows, table
+from flexcfl.paper.bound import BoundMeasurement, csv, draw, measure_bound, rows, table
 from flexcfl.paper.divergence import PROVED, holds
 
 CHECKOUT = Path(__file__).parents[2]
@@ -16,11 +16,11 @@ REAL = Path(os.environ.get("FLEXCFL_DATA") or CHECKOUT.parent / "shared" / "data
 
 
 @pytest.fixture(scope="module")
-def digits() -> Measured:
-    return measured(None, "digits", rounds=3, clients=5, rates=(0.3, 0.01), epochs=5)
+def digits() -> BoundMeasurement:
+    return measure_bound(None, "digits", rounds=3, clients=5, rates=(0.3, 0.01), epochs=5)
 
 
-def test_the_bound_holds_in_groups_that_flexcfl_found(digits: Measured) -> None:
+def test_the_bound_holds_in_groups_that_flexcfl_found(digits: BoundMeasurement) -> None:
     assert [each.rate for each in digits.divergences] == [0.3, 0.01]
     for each in digits.divergences:
         assert all(holds(each)[name] for name in PROVED)
@@ -28,7 +28,7 @@ def test_the_bound_holds_in_groups_that_flexcfl_found(digits: Measured) -> None:
         assert (each.clients[1:] > 0).any()
 
 
-def test_a_row_tells_one_epoch_of_one_group(digits: Measured) -> None:
+def test_a_row_tells_one_epoch_of_one_group(digits: BoundMeasurement) -> None:
     every, first = rows(digits), digits.divergences[0]
     assert [(row["rate"], row["group"], row["epoch"]) for row in every] == [
         (rate, group, epoch) for rate in (0.3, 0.01) for group in range(5) for epoch in range(6)
@@ -42,7 +42,7 @@ def test_a_row_tells_one_epoch_of_one_group(digits: Measured) -> None:
     assert {type(value) for row in every for value in row.values()} == {int, float, type(None)}
 
 
-def test_the_file_has_all_rows_in_full(digits: Measured) -> None:
+def test_the_file_has_all_rows_in_full(digits: BoundMeasurement) -> None:
     head, *lines = files.reader(io.StringIO(csv(digits)))
     every = rows(digits)
     assert head == list(every[0])
@@ -51,7 +51,7 @@ def test_the_file_has_all_rows_in_full(digits: Measured) -> None:
         assert [float(cell) if cell else None for cell in line] == list(row.values())
 
 
-def test_the_table_has_the_client_that_has_gone_farthest(digits: Measured) -> None:
+def test_the_table_has_the_client_that_has_gone_farthest(digits: BoundMeasurement) -> None:
     found = table(digits)
     assert [(entry.block, entry.column) for entry in found.entries] == [
         ((f"rate {rate:g}",), f"e = {epoch}") for rate in (0.3, 0.01) for epoch in (1, 5)
@@ -68,7 +68,7 @@ def test_the_table_has_the_client_that_has_gone_farthest(digits: Measured) -> No
     assert "measured" in found.text()
 
 
-def test_the_picture_has_a_panel_for_every_rate_and_two_more(digits: Measured) -> None:
+def test_the_picture_has_a_panel_for_every_rate_and_two_more(digits: BoundMeasurement) -> None:
     figure, picture = draw(digits), io.BytesIO()
     titles = [axes.get_title() for axes in figure.axes]
     assert [title for title in titles if title.endswith(("= 0.3", "= 0.01"))] == titles[:2]
@@ -77,8 +77,8 @@ def test_the_picture_has_a_panel_for_every_rate_and_two_more(digits: Measured) -
     assert picture.tell() > 10_000
 
 
-def test_the_same_seed_measures_the_same(digits: Measured) -> None:
-    again = measured(None, "digits", rounds=3, clients=5, rates=(0.3, 0.01), epochs=5)
+def test_the_same_seed_measures_the_same(digits: BoundMeasurement) -> None:
+    again = measure_bound(None, "digits", rounds=3, clients=5, rates=(0.3, 0.01), epochs=5)
     assert rows(again) == rows(digits)
 
 
@@ -86,7 +86,7 @@ def test_the_same_seed_measures_the_same(digits: Measured) -> None:
 def test_the_bound_holds_on_mnist() -> None:
     if not (REAL / "mnist").is_dir():
         pytest.skip(f"The real files are not in {REAL}; FLEXCFL_DATA can name their folder.")
-    found = measured(REAL, "mnist", rounds=5, rates=(0.03, 0.001), epochs=5)
+    found = measure_bound(REAL, "mnist", rounds=5, rates=(0.03, 0.001), epochs=5)
     for each in found.divergences:
         assert all(holds(each)[name] for name in PROVED)
         assert each.groups.shape == (6, 3)

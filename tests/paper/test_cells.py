@@ -10,16 +10,18 @@ from hypothesis import strategies as st
 
 from flexcfl.errors import SettingsError
 from flexcfl.paper.catalogue import CLASSES, METHODS, ROWS, SHIFTS, motivation, sharing
-from flexcfl.paper.cells import CHOICES, Cell, Part
+from flexcfl.paper.cells import CHOICES, Cell, TablePart
 from flexcfl.paper.figures import RATES
-from flexcfl.paper.results import finished
+from flexcfl.paper.results import finished_results
 from tests.paper.constructed import part, write_run
 
 EVERY_ROW = [*ROWS.values(), *map(motivation, CLASSES)]
 EVERY_METHOD = [*METHODS.values(), *map(sharing, RATES)]
 
 parts = st.builds(
-    lambda row, method, shift, wanted: Part(row, method, shift).choosing(tuple(wanted.items())),
+    lambda row, method, shift, wanted: TablePart(row, method, shift).choosing(
+        tuple(wanted.items())
+    ),
     st.sampled_from(EVERY_ROW),
     st.sampled_from(EVERY_METHOD),
     st.sampled_from(["none", *SHIFTS]),
@@ -62,7 +64,7 @@ def test_the_settings_are_the_papers(method: str, row: str) -> None:
 
 @pytest.mark.parametrize("classes", CLASSES)
 def test_table_1_has_more_epochs_and_other_clients(classes: int) -> None:
-    found = Cell(Part(motivation(classes), METHODS["fedavg"])).experiment
+    found = Cell(TablePart(motivation(classes), METHODS["fedavg"])).experiment
     assert (found.local.epochs, found.local.batch, found.local.rate) == (20, 10, 0.03)
     assert found.data.options.classes_per_client == classes
     assert (found.data.name, found.model.name) == ("mnist", "mclr")
@@ -103,8 +105,8 @@ def confusable() -> list[Cell]:
         part("mnist-mclr", shift="swap-all"),
         part("mnist-mclr", "flexcfl-eta5"),
         part("mnist-mclr", "flexcfl-rac"),
-        Part(ROWS["mnist-mclr"], sharing(1)),
-        Part(ROWS["mnist-mclr"], sharing(10)),
+        TablePart(ROWS["mnist-mclr"], sharing(1)),
+        TablePart(ROWS["mnist-mclr"], sharing(10)),
         part("mnist-mclr", "fesem"),
         part("mnist-mclr", "fesem-mig"),
         part("fashion-mnist-cnn"),
@@ -112,7 +114,7 @@ def confusable() -> list[Cell]:
         part("mnist-mclr", "fedavg"),
         part("mnist-mclr", "fedavg").choosing((("l2", "code"),)),
         part("mnist-mclr", "fedavg").choosing((("cohorts", "same"), ("l2", "code"))),
-        *(Part(motivation(classes), METHODS["fedavg"]) for classes in (1, 10)),
+        *(TablePart(motivation(classes), METHODS["fedavg"]) for classes in (1, 10)),
         *(
             part("mnist-mclr", shift="swap-all").choosing((("drift", name),))
             for name in ("wasserstein", "wasserstein-counts")
@@ -134,7 +136,7 @@ def test_what_is_finished_of_a_part_is_all_of_it_and_nothing_else(folder: Path) 
     every = confusable()
     assert len({cell.part for cell in every}) == 17
     for each in {cell.part for cell in every}:
-        found = list(finished(folder, [each]))
+        found = list(finished_results(folder, [each]))
         mine = {cell: (place + 1) / 100 for place, cell in enumerate(every) if cell.part == each}
         assert len(found) == len(mine) == 4
         assert {one.cell: one.summary["accuracy"]["best"] for one in found} == mine
@@ -142,23 +144,23 @@ def test_what_is_finished_of_a_part_is_all_of_it_and_nothing_else(folder: Path) 
 
 
 def test_of_what_was_never_run_nothing_is_found(folder: Path, tmp_path: Path) -> None:
-    assert not list(finished(folder, [part("femnist-mclr")]))
-    assert not list(finished(folder, [part("mnist-mclr", "ifca")]))
-    assert not list(finished(tmp_path, [part("mnist-mclr")]))
+    assert not list(finished_results(folder, [part("femnist-mclr")]))
+    assert not list(finished_results(folder, [part("mnist-mclr", "ifca")]))
+    assert not list(finished_results(tmp_path, [part("mnist-mclr")]))
 
 
 def test_what_has_no_summary_yet_is_not_finished(tmp_path: Path) -> None:
     for seed in range(2):
         write_run(tmp_path, Cell(part(), seed, 3))
     (tmp_path / Cell(part(), 1, 3).folder / "summary.json").unlink()
-    assert [found.cell.seed for found in finished(tmp_path, [part()])] == [0]
+    assert [found.cell.seed for found in finished_results(tmp_path, [part()])] == [0]
 
 
 def test_a_result_has_the_figures_of_its_rounds(tmp_path: Path) -> None:
     path = write_run(tmp_path, Cell(part(), 0, 4), best=0.8)
     head = "round,group,accuracy,loss,clients,discrepancy"
     (path / "groups.csv").write_text(f"{head}\n3,0,,,9,\n4,0,,,2,\n4,1,,,7,\n")
-    (found,) = finished(tmp_path, [part()])
+    (found,) = finished_results(tmp_path, [part()])
     expected = [np.nan, 0.4, 0.6, 0.8]
     assert np.allclose(found.rounds["accuracy"], expected, equal_nan=True)
     assert found.rounds["round"].tolist() == [1, 2, 3, 4]
@@ -170,4 +172,4 @@ def test_the_folder_of_another_run_is_refused(tmp_path: Path) -> None:
     file = path / "experiment.toml"
     file.write_text(file.read_text().replace("batch = 10", "batch = 20"))
     with pytest.raises(SettingsError, match=r"is another one \(\[local\] batch is not the same\)"):
-        list(finished(tmp_path, [part()]))
+        list(finished_results(tmp_path, [part()]))

@@ -6,20 +6,20 @@ from flexcfl.algorithms import ALGORITHMS
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.experiment import Experiment
 from flexcfl.paper.catalogue import METHODS, ROWS, SHIFTS
-from flexcfl.paper.cells import CHOICES, Cell, Part, chosen
+from flexcfl.paper.cells import CHOICES, Cell, TablePart, chosen
 from flexcfl.paper.targets import TARGETS, Request
 from flexcfl.shifts.detection import DETECTORS
 
 VALUES = [(name, value) for name, choice in CHOICES.items() for value in choice.values]
 OTHERS = [(name, value) for name, value in VALUES if value != CHOICES[name].default]
 EVERYWHERE = [
-    Part(ROWS["synthetic-mclr"], method, shift)
+    TablePart(ROWS["synthetic-mclr"], method, shift)
     for method in METHODS.values()
     for shift in ("none", *SHIFTS)
 ]
 
 
-def experiment(part: Part) -> Experiment:
+def experiment(part: TablePart) -> Experiment:
     return Cell(part).experiment
 
 
@@ -55,7 +55,9 @@ def test_defaults_say_nothing(name: str) -> None:
 def concerned(name: str, shift: str) -> set[str]:
     wanted = ((name, list(CHOICES[name].values)[1]),)
     row = ROWS["synthetic-mclr"]
-    return {key for key, each in METHODS.items() if Part(row, each, shift).choosing(wanted).chosen}
+    return {
+        key for key, each in METHODS.items() if TablePart(row, each, shift).choosing(wanted).chosen
+    }
 
 
 FLEX = {"fedgroup", "flexcfl", "flexcfl-rcc", "flexcfl-rac", "flexcfl-eta0.1", "flexcfl-eta5"}

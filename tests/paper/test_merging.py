@@ -17,10 +17,10 @@ from rich.console import Console
 from flexcfl.comparison import worker_pool
 from flexcfl.errors import SettingsError
 from flexcfl.paper.cells import Cell
-from flexcfl.paper.conduct import conduct, planned
 from flexcfl.paper.merging import merge
-from flexcfl.paper.records import CURVES, Record, recorded, written
-from flexcfl.paper.results import finished
+from flexcfl.paper.records import CURVES, CellRecord, read_records, to_json_lines
+from flexcfl.paper.reproducing import make_targets, planned_cells
+from flexcfl.paper.results import finished_results
 from flexcfl.paper.targets import Request
 from tests.paper.constructed import part, summary, write_run
 
@@ -52,7 +52,7 @@ def halves(tmp_path: Path) -> list[Path]:
 def test_tables_from_records_are_those_of_one_machine(halves: list[Path], tmp_path: Path) -> None:
     for number, cell in enumerate(TABLE.cells()):
         write_run(tmp_path / "alone", cell, best=0.5 + number / 100)
-    conduct([TABLE], Console(quiet=True), jobs=1, folder=tmp_path / "alone")
+    make_targets([TABLE], Console(quiet=True), jobs=1, folder=tmp_path / "alone")
     merged(*halves, tmp_path / "all")
     assert tables(tmp_path / "all") == tables(tmp_path / "alone")
     assert [path.name for path in (tmp_path / "all/runs").iterdir()] == ["synthetic-mclr.jsonl"]
@@ -77,11 +77,11 @@ def test_a_run_with_a_record_is_not_done_again(
         worker_pool, "WorkerProcess", lambda *_, **__: pytest.fail("a run was begun")
     )
     merged(*halves, tmp_path / "all")
-    conduct([TABLE], Console(quiet=True), jobs=1, folder=tmp_path / "all")
+    make_targets([TABLE], Console(quiet=True), jobs=1, folder=tmp_path / "all")
     merged(halves[0], tmp_path / "half")
     screen = io.StringIO()
     with pytest.raises(pytest.fail.Exception):
-        conduct([TABLE], Console(file=screen, width=200), jobs=1, folder=tmp_path / "half")
+        make_targets([TABLE], Console(file=screen, width=200), jobs=1, folder=tmp_path / "half")
     total = len(TABLE.cells())
     assert f"{total} runs, {-(-total // 2)} of them done before" in screen.getvalue()
 
@@ -141,7 +141,7 @@ def test_what_is_no_reproduction_is_refused(tmp_path: Path) -> None:
 def lines(change: Callable[[dict[str, Any]], object]) -> bytes:
     cell = Cell(part(), 0, 3)
     rounds = {name: np.full(3, 0.5) for name in CURVES}
-    record = json.loads(written([Record.of(cell, summary(cell), rounds, 40)]))
+    record = json.loads(to_json_lines([CellRecord.of(cell, summary(cell), rounds, 40)]))
     change(record)
     return json.dumps(record).encode()
 
@@ -163,7 +163,7 @@ def test_a_damaged_record_is_refused(line: bytes, tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs/synthetic-mclr.jsonl").write_bytes(line)
     with pytest.raises(SettingsError, match=r"synthetic-mclr.jsonl' is damaged \("):
-        list(finished(tmp_path, [part()]))
+        list(finished_results(tmp_path, [part()]))
 
 
 def test_the_record_of_other_settings_is_refused(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_the_record_of_other_settings_is_refused(tmp_path: Path) -> None:
     other = lines(lambda record: record["settings"]["local"].update(batch=20))
     (tmp_path / "runs/synthetic-mclr.jsonl").write_bytes(other)
     with pytest.raises(SettingsError, match=r"of another run \(\[local\] batch is not the same\)"):
-        list(finished(tmp_path, [part()]))
+        list(finished_results(tmp_path, [part()]))
 
 
 accuracies = arrays(np.float64, 5, elements=st.just(np.nan) | st.floats(0, 1))
@@ -183,8 +183,8 @@ def test_a_record_keeps_every_digit_of_an_accuracy(curves: list[np.ndarray[Any, 
     for seed, curve in enumerate(curves):
         cell = Cell(part(), seed, 5)
         rounds = {"accuracy": curve, "loss": curve / 3, "discrepancy": curve * 7}
-        found.append(Record.of(cell, summary(cell), rounds, None))
-    for line, curve in zip(written(found).splitlines(), curves, strict=True):
+        found.append(CellRecord.of(cell, summary(cell), rounds, None))
+    for line, curve in zip(to_json_lines(found).splitlines(), curves, strict=True):
         read = json.loads(line)["curves"]
         assert np.array_equal(np.array(read["accuracy"], float), curve, equal_nan=True)
         assert np.allclose(np.array(read["loss"], float), curve / 3, rtol=1e-5, equal_nan=True)
@@ -192,14 +192,14 @@ def test_a_record_keeps_every_digit_of_an_accuracy(curves: list[np.ndarray[Any, 
 
 def test_records_know_nothing_of_where_the_files_are(halves: list[Path], tmp_path: Path) -> None:
     merged(*halves, tmp_path / "all")
-    for record in recorded(tmp_path / "all", "synthetic-mclr"):
+    for record in read_records(tmp_path / "all", "synthetic-mclr"):
         assert "data" not in record.settings["run"]
         assert str(tmp_path) not in json.dumps(asdict(record))
 
 
 def test_the_plan_begins_with_what_the_claims_rest_on() -> None:
     rows = ("mnist-cnn", "femnist-cnn", "fashion-mnist-cnn", "mnist-mclr")
-    cells = planned([Request("table4", rows, seeds=2), Request("table3", rows, seeds=2)])
+    cells = planned_cells([Request("table4", rows, seeds=2), Request("table3", rows, seeds=2)])
     told = [(cell.part.row.name, cell.seed, cell.part.shift, cell.part.method.name)
             for cell in cells]  # fmt: skip
     order = list(dict.fromkeys((row, seed) for row, seed, *_ in told))

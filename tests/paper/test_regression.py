@@ -8,19 +8,19 @@ from torch.nn.functional import cross_entropy
 
 from flexcfl.engine.flat import Layout
 from flexcfl.models.networks import dense
-from flexcfl.paper.regression import Examples, gradient, lipschitz, loss, smoothness
+from flexcfl.paper.regression import ClientExamples, gradient, lipschitz, loss, smoothness
 
 few = settings(max_examples=30)
 SEEDS = st.integers(0, 2**32 - 1)
 CLASSES = 4
 
 
-def drawn(seed: int) -> tuple[np.ndarray, Examples]:
+def drawn(seed: int) -> tuple[np.ndarray, ClientExamples]:
     rng = np.random.default_rng(seed)
     scale, features = 10 ** rng.uniform(-1, 1), int(rng.integers(1, 7))
     y = rng.integers(0, CLASSES, rng.integers(1, 12))
     x = rng.normal(0, scale, (len(y), features))
-    return rng.normal(0, 1, CLASSES * (features + 1)), Examples.of(x, y)
+    return rng.normal(0, 1, CLASSES * (features + 1)), ClientExamples.of(x, y)
 
 
 @given(SEEDS)
@@ -57,7 +57,7 @@ def test_no_curvature_is_above_l_and_no_slope_above_m(seed: int) -> None:
 def test_l_and_m_are_attained() -> None:
     # Two classes between which the model cannot tell have the largest curvature, and a model that
     # is sure and wrong the largest slope.
-    examples = Examples.of([[3.0]], [0])
+    examples = ClientExamples.of([[3.0]], [0])
     up = np.array([3.0, -3.0, 1.0, -1.0])  # the weights and biases that raise class 0 most
     step = 1e-4 * up / np.linalg.norm(up)
     slopes = np.linalg.norm(gradient(step, examples) - gradient(-step, examples))
@@ -68,12 +68,15 @@ def test_l_and_m_are_attained() -> None:
 
 def test_the_eigenvalue_is_the_same_from_either_side() -> None:
     x = np.random.default_rng(0).normal(size=(5, 9))
-    few_rows, many = Examples.of(x, np.zeros(5)), Examples.of(np.tile(x, (4, 1)), np.zeros(20))
+    few_rows, many = (
+        ClientExamples.of(x, np.zeros(5)),
+        ClientExamples.of(np.tile(x, (4, 1)), np.zeros(20)),
+    )
     np.testing.assert_allclose(smoothness(few_rows), smoothness(many))
 
 
 def test_large_logits_overflow_nothing() -> None:
-    examples = Examples.of([[1000.0]], [1])
+    examples = ClientExamples.of([[1000.0]], [1])
     model = np.array([1000.0, -1000.0, 0.0, 0.0])
     assert loss(model, examples) == 2e6
     assert np.isfinite(gradient(model, examples)).all()

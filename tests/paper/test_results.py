@@ -9,7 +9,7 @@ from statistics import fmean
 import pytest
 
 from flexcfl.paper.cells import Cell
-from flexcfl.paper.results import compared, finished
+from flexcfl.paper.results import finished_results, over_shared_rounds
 from flexcfl.paper.tables import shifted
 from flexcfl.paper.targets import TARGETS
 from tests.paper.commands import asked_by
@@ -83,7 +83,11 @@ def _names(block: str, cell: Cell, seeds: int) -> bool:
 
 def test_runs_with_a_record_have_its_figures() -> None:
     parts = dict.fromkeys(cell.part for cell in cells("table4"))
-    kept = [result for result in compared(finished(RESULTS, parts)) if result.path is None]
+    kept = [
+        result
+        for result in over_shared_rounds(finished_results(RESULTS, parts))
+        if result.path is None
+    ]
     shown = {
         (line["setting"], line["method"], line["seed"]): line for line in lines("table4-runs.csv")
     }

@@ -9,11 +9,11 @@ import pytest
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.errors import SettingsError
 from flexcfl.paper.catalogue import CLASSES, ROWS, SHIFTS, named
-from flexcfl.paper.cells import CHOICES, Cell, Part
+from flexcfl.paper.cells import CHOICES, Cell, TablePart
 from flexcfl.paper.comparison_table import ComparisonTable
 from flexcfl.paper.own_tables import CHOICES_MEASURED
 from flexcfl.paper.published import ACCURACY, UNDER_SHIFT
-from flexcfl.paper.results import Result, finished
+from flexcfl.paper.results import Result, finished_results
 from flexcfl.paper.targets import TARGETS, Request, target_named
 from tests.paper.constructed import result, write_run
 
@@ -22,7 +22,7 @@ each_target = pytest.mark.parametrize("name", TARGETS)
 each_run = pytest.mark.parametrize("name", RUN)
 
 
-def parts(name: str) -> list[Part]:
+def parts(name: str) -> list[TablePart]:
     target = TARGETS[name]
     return [part for row in named(target.rows, target.rows) for part in target.parts(row)]
 
@@ -128,7 +128,7 @@ def test_every_choice_is_measured_where_it_makes_a_difference() -> None:
         chosen = [part for part in found if part.chosen]
         expected = sum(len(methods) * len(shifts) for *_, methods, shifts in CHOICES_MEASURED)
         assert len(set(chosen)) == len(chosen) == expected
-        assert all(Part(row, part.method, part.shift) in found for part in chosen)
+        assert all(TablePart(row, part.method, part.shift) in found for part in chosen)
 
 
 def test_the_default_of_every_choice_that_is_measured_is_a_cell_of_table_3_or_4() -> None:
@@ -176,7 +176,7 @@ def test_a_figure_has_its_panels_and_can_be_drawn(name: str, folder: Path) -> No
     target = TARGETS[f"figure-{name}"]
     several = [part for row in target.rows for part in target.parts(ROWS[row])]
     made = target.make(
-        Request(f"figure-{name}", tuple(target.rows)), list(finished(folder, several))
+        Request(f"figure-{name}", tuple(target.rows)), list(finished_results(folder, several))
     )
     assert made.draw
     picture, content = made.draw(), io.BytesIO()
@@ -192,7 +192,7 @@ def test_a_figure_has_its_panels_and_can_be_drawn(name: str, folder: Path) -> No
 
 def test_one_key_says_which_line_is_which_method(folder: Path) -> None:
     several = [part for name in ROWS for part in TARGETS["figure-shift"].parts(ROWS[name])]
-    results = list(finished(folder, several))
+    results = list(finished_results(folder, several))
     made = TARGETS["figure-shift"].make(Request("figure-shift", tuple(ROWS)), results)
     assert made.draw
     (key,) = made.draw().legends
@@ -201,7 +201,7 @@ def test_one_key_says_which_line_is_which_method(folder: Path) -> None:
 
 
 def test_a_picture_has_the_rows_that_were_asked_for_and_a_table_all(folder: Path) -> None:
-    results = list(finished(folder, parts("figure-overhead")))
+    results = list(finished_results(folder, parts("figure-overhead")))
     request = Request("figure-overhead", ("mnist-mclr",))
     assert len(results) == 2 * 8 * 2
     assert {each.cell.part.row.name for each in request.drawn(results)} == {"mnist-mclr"}
@@ -218,7 +218,7 @@ def test_beyond_holds_our_configuration_against_the_best_of_the_same_rounds(
     for part in several:
         high = {"ours": 0.75, "ifca": 0.5, "ifca-groups20": 0.875}.get(part.method.name, 0.25)
         write_run(tmp_path, Cell(part, 0, 4), high)
-    results = list(finished(tmp_path, several))
+    results = list(finished_results(tmp_path, several))
     entries = table_of("beyond", results).entries
     margins = [entry for entry in entries if entry.column == "margin"]
     assert len(margins) == 4
@@ -247,7 +247,7 @@ def test_the_table_of_overhead_has_transfers_and_accuracies() -> None:
 
 
 def test_a_choice_is_held_against_its_default_with_the_same_seeds_and_rounds() -> None:
-    usual = Part(ROWS["synthetic-mclr"], parts("table3")[0].method)  # FedAvg
+    usual = TablePart(ROWS["synthetic-mclr"], parts("table3")[0].method)  # FedAvg
     other = usual.choosing((("l2", "code"),))
     results = [
         *(result(usual, seed, best=0.5) for seed in range(2)),

@@ -12,8 +12,8 @@ from rich.table import Table
 
 from flexcfl.benchmark.work import (
     LOCAL,
-    Round,
-    Work,
+    BenchmarkRound,
+    Workload,
     engine_round,
     make_round,
     multiply_adds,
@@ -24,7 +24,7 @@ from flexcfl.engine import Engine
 from flexcfl.models import build
 from flexcfl.seeds import generator
 
-__all__ = ["CAPTION", "Measured", "alternate", "markdown", "measure", "sgemm_rate", "table"]
+__all__ = ["CAPTION", "StepTimes", "alternate", "markdown", "measure", "sgemm_rate", "table"]
 
 WorkT = TypeVar("WorkT")
 COLUMNS = ("work", "plain loop", "flexcfl", "times as fast", "limit", "times the limit", "path")
@@ -36,14 +36,14 @@ CAPTION = (
 
 
 @dataclass(frozen=True)
-class Measured:
+class StepTimes:
     """Median microseconds per client step, one mini-batch of one client, over some rounds.
 
     ``limit`` is what the multiply-adds of a full step would take at the rate of the machine's own
     large matrix product on all cores.
     """
 
-    work: Work
+    work: Workload
     path: str
     steps: int
     plain: float
@@ -65,8 +65,8 @@ class Measured:
 
 
 def measure(
-    work: Work, federation: Federation, rounds: int, tell: Callable[[], object] = lambda: None
-) -> Measured:
+    work: Workload, federation: Federation, rounds: int, tell: Callable[[], object] = lambda: None
+) -> StepTimes:
     """Let the engine and the plain loop take turns on some rounds; ``tell`` as in ``alternate``."""
     factory = partial(build, work.dataset, work.model, federation.shape, federation.classes)
     engine = Engine(factory, federation.x, federation.y, federation.classes)
@@ -75,14 +75,14 @@ def measure(
     x, y = torch.from_numpy(federation.x), torch.from_numpy(federation.y)
     named = {name: torch.from_numpy(values) for name, values in engine.unflatten(start).items()}
     made = [make_round(federation, number, work.cohort) for number in range(rounds)]
-    contestants: Mapping[str, Callable[[Round], object]] = {
+    contestants: Mapping[str, Callable[[BenchmarkRound], object]] = {
         "plain": partial(plain_loop, module, x, y, named),
         "ours": partial(engine_round, engine, federation, start),
     }
     medians = alternate(contestants, made, lambda each: each.steps, tell)
     step = multiply_adds(module, x[: LOCAL.batch], y[: LOCAL.batch])
     steps = sum(each.steps for each in made)
-    return Measured(work, engine.path, steps, **medians, limit=step / sgemm_rate() * 1e6)
+    return StepTimes(work, engine.path, steps, **medians, limit=step / sgemm_rate() * 1e6)
 
 
 def alternate(
@@ -119,7 +119,7 @@ def sgemm_rate(size: int = 1024, repeats: int = 15) -> float:
     return size**3 / min(seconds)
 
 
-def table(measured: Sequence[Measured]) -> Table:
+def table(measured: Sequence[StepTimes]) -> Table:
     """Return a table for the terminal."""
     shown = Table(caption=CAPTION, caption_justify="left", box=None)
     for name in COLUMNS:
@@ -129,7 +129,7 @@ def table(measured: Sequence[Measured]) -> Table:
     return shown
 
 
-def markdown(measured: Sequence[Measured]) -> str:
+def markdown(measured: Sequence[StepTimes]) -> str:
     """Return a table in Markdown."""
     rules = ["---" if name in ("work", "path") else "---:" for name in COLUMNS]
     rows = [COLUMNS, rules, *(each.cells for each in measured)]

@@ -25,7 +25,16 @@ from flexcfl.protocol import Ids, Local, Vector
 from flexcfl.seeds import generator
 
 __all__ = [
-    *("COHORT", "LOCAL", "WORKS", "Round", "Work", "cohort", "engine_round", "make_round"),
+    *(
+        "COHORT",
+        "LOCAL",
+        "WORKS",
+        "BenchmarkRound",
+        "Workload",
+        "cohort",
+        "engine_round",
+        "make_round",
+    ),
     *("multiply_adds", "noise", "plain_loop"),
 ]
 
@@ -34,7 +43,7 @@ LOCAL = Local(epochs=10, batch=10, rate=0.03)
 
 
 @dataclass(frozen=True)
-class Work:
+class Workload:
     """A model on a federation; ``cohort`` clients of it train in a round."""
 
     title: str
@@ -48,11 +57,11 @@ class Work:
 
 
 WORKS = {
-    "W1": Work("logistic regression", "mnist", "mclr"),
-    "W2": Work("MLP 784-128-10", "mnist", "mlp"),
-    "W3": Work("MNIST CNN", "mnist", "cnn"),
-    "W5": Work("Fashion-MNIST CNN", "fashion-mnist", "cnn"),
-    "W6": Work("logistic regression, Synthetic(1,1)", "synthetic", "mclr"),
+    "W1": Workload("logistic regression", "mnist", "mclr"),
+    "W2": Workload("MLP 784-128-10", "mnist", "mlp"),
+    "W3": Workload("MNIST CNN", "mnist", "cnn"),
+    "W5": Workload("Fashion-MNIST CNN", "fashion-mnist", "cnn"),
+    "W6": Workload("logistic regression, Synthetic(1,1)", "synthetic", "mclr"),
 }
 
 
@@ -70,7 +79,7 @@ def noise() -> Federation:
 
 
 @dataclass(frozen=True, eq=False)
-class Round:
+class BenchmarkRound:
     """A cohort, and the batches that its clients draw."""
 
     number: int
@@ -89,16 +98,18 @@ def cohort(federation: Federation, number: int, size: int) -> Ids:
     return np.sort(rng.choice(federation.clients, size, replace=False))
 
 
-def make_round(federation: Federation, number: int, size: int) -> Round:
+def make_round(federation: Federation, number: int, size: int) -> BenchmarkRound:
     """Choose a cohort and draw its batches."""
     clients = cohort(federation, number, size)
     own = federation.train.gathered(clients)
     draws = zip(own, _generators(number, clients), strict=True)
-    return Round(number, clients, [draw_batches(examples, LOCAL, rng) for examples, rng in draws])
+    return BenchmarkRound(
+        number, clients, [draw_batches(examples, LOCAL, rng) for examples, rng in draws]
+    )
 
 
 def plain_loop(
-    module: nn.Module, x: Tensor, y: Tensor, start: Mapping[str, Tensor], work: Round
+    module: nn.Module, x: Tensor, y: Tensor, start: Mapping[str, Tensor], work: BenchmarkRound
 ) -> None:
     """Train one client after the other on one thread, as a PyTorch tutorial would."""
     threads = torch.get_num_threads()
@@ -117,7 +128,7 @@ def plain_loop(
 
 
 def engine_round(
-    engine: Engine, federation: Federation, start: Vector, work: Round
+    engine: Engine, federation: Federation, start: Vector, work: BenchmarkRound
 ) -> NDArray[np.float32]:
     """Train the same clients on the same batches with the engine, which draws them itself."""
     updates, _ = engine.train(

@@ -101,7 +101,7 @@ def reproduce(
     from flexcfl.lines import Folded, show
     from flexcfl.paper.catalogue import ROUNDS
     from flexcfl.paper.cells import chosen
-    from flexcfl.paper.conduct import conduct
+    from flexcfl.paper.reproducing import make_targets
     from flexcfl.paper.targets import TARGETS, Request
     from flexcfl.settings import assignments, seconds_of
 
@@ -127,4 +127,4 @@ def reproduce(
     length = ROUNDS if rounds is None else rounds
     requests = [Request(name, rows, seeds, length, given, data) for name in dict.fromkeys(targets)]
     seconds = None if limit is None else seconds_of(limit)
-    conduct(requests, console, jobs=jobs, folder=out, seconds=seconds)
+    make_targets(requests, console, jobs=jobs, folder=out, seconds=seconds)

@@ -13,9 +13,9 @@ import numpy as np
 
 from flexcfl.data import DATASETS
 from flexcfl.paper.comparison_table import ComparisonTable, Entry
-from flexcfl.paper.divergence import PROVED, Divergence, holds, measure
+from flexcfl.paper.divergence import PROVED, MeasuredDivergence, holds, measure_divergence
 from flexcfl.paper.drawing import STYLE
-from flexcfl.paper.regression import Examples, Numbers
+from flexcfl.paper.regression import ClientExamples, Numbers
 from flexcfl.record import csv_tables
 from flexcfl.record.metrics import MeanDeviation
 from flexcfl.report.charts.palette import COLOURS
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib import figure
     from matplotlib.axes import Axes
 
-__all__ = ["Measured", "csv", "draw", "measured", "rows", "table"]
+__all__ = ["BoundMeasurement", "csv", "draw", "measure_bound", "rows", "table"]
 
 RATES = (0.03, 0.01, 0.003, 0.001)  # the paper's for MNIST, and smaller ones
 ETA_G = 0.1  # the paper's, in its Table 3
@@ -50,12 +50,12 @@ Row: TypeAlias = dict[str, int | float | None]
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class BoundMeasurement:
     """One round of the groups of a run, with several rates: a divergence for each of them."""
 
     dataset: str
     rounds: int
-    divergences: tuple[Divergence, ...]
+    divergences: tuple[MeasuredDivergence, ...]
 
     @property
     def title(self) -> str:
@@ -68,7 +68,7 @@ class Measured:
         )
 
 
-def measured(
+def measure_bound(
     data: Path | None,
     dataset: str = "mnist",
     rounds: int = 50,
@@ -76,7 +76,7 @@ def measured(
     clients: int = 20,
     rates: Sequence[float] = RATES,
     epochs: int = 20,
-) -> Measured:
+) -> BoundMeasurement:
     """Let FlexCFL find groups and train their models, and measure one more round of full batches.
 
     At most ``clients`` of each group take part, by default as many as a cohort has. All constants
@@ -94,11 +94,11 @@ def measured(
     )
     groups = _members(trained, data, clients)
     models = np.stack(trained.models).astype(np.float64)
-    found = [measure(groups, models, rate, epochs, ETA_G) for rate in rates]
-    return Measured(dataset, rounds, tuple(found))
+    found = [measure_divergence(groups, models, rate, epochs, ETA_G) for rate in rates]
+    return BoundMeasurement(dataset, rounds, tuple(found))
 
 
-def _members(trained: Run, data: Path | None, clients: int) -> list[list[Examples]]:
+def _members(trained: Run, data: Path | None, clients: int) -> list[list[ClientExamples]]:
     chosen, rng = trained.experiment.data, generator(0, "bound")
     federation = DATASETS[chosen.name].load(chosen.options, data)
     groups = []
@@ -106,11 +106,11 @@ def _members(trained: Run, data: Path | None, clients: int) -> list[list[Example
         members = np.flatnonzero(trained.group_of == group)
         drawn = np.sort(rng.choice(members, min(clients, len(members)), replace=False))
         own = [federation.train[int(client)] for client in drawn]
-        groups.append([Examples.of(federation.x[each], federation.y[each]) for each in own])
+        groups.append([ClientExamples.of(federation.x[each], federation.y[each]) for each in own])
     return groups
 
 
-def rows(found: Measured) -> list[Row]:
+def rows(found: BoundMeasurement) -> list[Row]:
     """Return what was measured beside its bounds: a row for every rate, group and epoch."""
     return [
         _row(divergence, group, int(epoch))
@@ -120,7 +120,7 @@ def rows(found: Measured) -> list[Row]:
     ]
 
 
-def _row(found: Divergence, group: int, epoch: int) -> Row:
+def _row(found: MeasuredDivergence, group: int, epoch: int) -> Row:
     own = found.group_of == group
     largest, bound = found.clients[epoch, own].max(), found.client_bounds[epoch, own].max()
     figures = {
@@ -143,13 +143,13 @@ def _row(found: Divergence, group: int, epoch: int) -> Row:
     return {"group": group, "epoch": epoch, **plain}
 
 
-def csv(found: Measured) -> str:
+def csv(found: BoundMeasurement) -> str:
     """Return the rows as CSV."""
     lines = rows(found)
     return csv_tables.to_csv([list(lines[0]), *(list(line.values()) for line in lines)])
 
 
-def table(found: Measured) -> ComparisonTable:
+def table(found: BoundMeasurement) -> ComparisonTable:
     """Return the largest divergence of a client beside its bounds, after some epochs."""
     entries = [
         _entry(divergence, int(epoch))
@@ -163,7 +163,7 @@ def table(found: Measured) -> ComparisonTable:
     return ComparisonTable(title, entries, (READING, verdict), ours="measured")
 
 
-def _entry(found: Divergence, epoch: int) -> Entry:
+def _entry(found: MeasuredDivergence, epoch: int) -> Entry:
     """Return the distance of the client that has gone farthest, and its bounds."""
     farthest = int(found.clients[epoch].argmax())
     lines = {
@@ -179,7 +179,7 @@ def _entry(found: Divergence, epoch: int) -> Entry:
     return Entry((f"rate {found.rate:g}",), f"e = {epoch}", largest, None, beside, None)
 
 
-def draw(found: Measured) -> "figure.Figure":
+def draw(found: BoundMeasurement) -> "figure.Figure":
     """Draw the clients' divergence for every rate, and below what becomes of it and the reason."""
     from matplotlib import figure, style  # here, because it takes a second to import
 
@@ -199,7 +199,7 @@ def draw(found: Measured) -> "figure.Figure":
     return picture
 
 
-def _distances(axes: "Axes", found: Divergence) -> None:
+def _distances(axes: "Axes", found: MeasuredDivergence) -> None:
     epochs = found.epochs[1:]
     largest = np.median(found.client_bounds[1:], axis=1)
     label = "Lemma 2 with one L, the steepest client's"
@@ -224,7 +224,7 @@ def _spread(axes: "Axes", values: Numbers, colour: str, label: str) -> None:
     axes.plot(epochs, middle, color=colour, label=label)
 
 
-def _losses(axes: "Axes", found: Divergence) -> None:
+def _losses(axes: "Axes", found: MeasuredDivergence) -> None:
     """Draw the largest gap of a group and the largest bounds, with and without sharing."""
     lines = {
         "bound with sharing, corrected": (found.shared_bounds, LEMMA, "-"),
@@ -247,7 +247,7 @@ def _losses(axes: "Axes", found: Divergence) -> None:
     axes.legend(frameon=False, fontsize=8, loc="upper left")
 
 
-def _ratios(axes: "Axes", divergences: Sequence[Divergence]) -> None:
+def _ratios(axes: "Axes", divergences: Sequence[MeasuredDivergence]) -> None:
     """Draw how loose the bound is for each client: it is the curvature that makes it so."""
     for found, colour in zip(divergences, COLOURS, strict=False):
         middle = len(found.epochs) // 2

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from flexcfl.errors import SettingsError, unknown
 
 __all__ = [
-    *("CLASSES", "METHODS", "NO_SHIFT", "ROUNDS", "ROWS", "SHIFTS", "Method", "Row"),
+    *("CLASSES", "METHODS", "NO_SHIFT", "ROUNDS", "ROWS", "SHIFTS", "Method", "PaperRow"),
     *("family", "motivation", "named", "sharing"),
 ]
 
@@ -17,7 +17,7 @@ SHIFTS = ("swap-all", "swap-part", "incremental")
 
 
 @dataclass(frozen=True)
-class Row:
+class PaperRow:
     """A data set with its model.
 
     ``settings`` are those that the data set does not bring along. ``seconds`` is about what 300
@@ -33,31 +33,31 @@ class Row:
 
 
 _ROWS = (
-    Row("mnist-mclr", "MNIST-MCLR", "mnist", "mclr", 11),
-    Row("mnist-mlp", "MNIST-MLP", "mnist", "mlp", 45),
-    Row("mnist-cnn", "MNIST-CNN", "mnist", "cnn", 1900),
-    Row("femnist-mclr", "FEMNIST-MCLR", "femnist", "mclr", 8),
-    Row("femnist-mlp", "FEMNIST-MLP", "femnist", "mlp", 180),
-    Row("femnist-cnn", "FEMNIST-CNN", "femnist", "cnn", 6000),
-    Row("synthetic-mclr", "Synthetic(1,1)-MCLR", "synthetic", "mclr", 5),
-    Row("fashion-mnist-cnn", "FashionMNIST-CNN", "fashion-mnist", "cnn", 9000),
+    PaperRow("mnist-mclr", "MNIST-MCLR", "mnist", "mclr", 11),
+    PaperRow("mnist-mlp", "MNIST-MLP", "mnist", "mlp", 45),
+    PaperRow("mnist-cnn", "MNIST-CNN", "mnist", "cnn", 1900),
+    PaperRow("femnist-mclr", "FEMNIST-MCLR", "femnist", "mclr", 8),
+    PaperRow("femnist-mlp", "FEMNIST-MLP", "femnist", "mlp", 180),
+    PaperRow("femnist-cnn", "FEMNIST-CNN", "femnist", "cnn", 6000),
+    PaperRow("synthetic-mclr", "Synthetic(1,1)-MCLR", "synthetic", "mclr", 5),
+    PaperRow("fashion-mnist-cnn", "FashionMNIST-CNN", "fashion-mnist", "cnn", 9000),
 )
-ROWS: Mapping[str, Row] = {row.name: row for row in _ROWS}
+ROWS: Mapping[str, PaperRow] = {row.name: row for row in _ROWS}
 
 
-def motivation(classes: int) -> Row:
+def motivation(classes: int) -> PaperRow:
     """Return MNIST with so many classes a client and twice the epochs, a row of Table 1."""
     label = "10 classes (IID)" if classes == 10 else f"{classes} class{'es' * (classes > 1)}"
     settings = {"data.classes_per_client": classes, "local.epochs": 20}
-    return Row(f"mnist-mclr-classes{classes}", label, "mnist", "mclr", 20, settings)
+    return PaperRow(f"mnist-mclr-classes{classes}", label, "mnist", "mclr", 20, settings)
 
 
-def family(row: Row) -> str:
+def family(row: PaperRow) -> str:
     """Return the name of a row as --only takes it: Table 1 has variants of one."""
     return next(name for name in ROWS if row.name == name or row.name.startswith(f"{name}-"))
 
 
-def named(names: Iterable[str], known: Iterable[str]) -> tuple[Row, ...]:
+def named(names: Iterable[str], known: Iterable[str]) -> tuple[PaperRow, ...]:
     """Return the rows of these names, in the paper's order; each must be among those known."""
     known, names = list(known), list(names)
     for name in names:

@@ -14,16 +14,16 @@ from flexcfl.errors import SettingsError, unknown
 from flexcfl.experiment.experiment import Experiment
 from flexcfl.experiment.layers import SettingsLayer
 from flexcfl.experiment.resolve import resolve
-from flexcfl.paper.catalogue import NO_SHIFT, ROUNDS, Method, Row
+from flexcfl.paper.catalogue import NO_SHIFT, ROUNDS, Method, PaperRow
 
-__all__ = ["CHOICES", "RUNS", "Cell", "Choice", "Chosen", "Part", "chosen"]
+__all__ = ["CHOICES", "RUNS", "Cell", "Chosen", "PaperChoice", "TablePart", "chosen"]
 
 RUNS = "runs"  # the folder of all cells
 Chosen: TypeAlias = tuple[tuple[str, str], ...]  # names of choices with their values
 
 
 @dataclass(frozen=True)
-class Choice:
+class PaperChoice:
     """What can be chosen: settings by value, the default first.
 
     ``concerns`` tells whether it makes a difference to a method under a shift.
@@ -43,28 +43,28 @@ def _pretrains(method: Method, _shift: str) -> bool:
     return method.algorithm in ("flexcfl", "flexcfl-rcc", "flexcfl-rac", "fedgroup")
 
 
-CHOICES: Mapping[str, Choice] = {
-    "pretraining": Choice(
+CHOICES: Mapping[str, PaperChoice] = {
+    "pretraining": PaperChoice(
         "founders and newcomers pre-train for 50 mini-batches (code) or one epoch (paper)",
         {"steps": {}, "epoch": {"algorithm.pretraining_epochs": 1}},
         _pretrains,
     ),
-    "first-model": Choice(
+    "first-model": PaperChoice(
         "groups begin at the mean of their founders' models (code) or at the origin (paper)",
         {"pretrained": {}, "origin": {"algorithm.first_model": "origin"}},
         _pretrains,
     ),
-    "sharing": Choice(
+    "sharing": PaperChoice(
         "inter-group aggregation is a weighted mean (code) or a sum (paper)",
         {"convex": {}, "additive": {"algorithm.sharing": "additive"}},
         lambda method, _: "algorithm.eta_g" in method.settings,
     ),
-    "averaging": Choice(
+    "averaging": PaperChoice(
         "IFCA and FeSEM count clients alike (paper) or by examples",
         {"simple": {}, "examples": {"algorithm.averaging": "examples"}},
         lambda method, _: method.algorithm.startswith(("ifca", "fesem")),
     ),
-    "drift": Choice(
+    "drift": PaperChoice(
         "clients notice drift by the share of data that changed, by the paper's Wasserstein "
         "distance, by what the code computes of it, or by MMD",
         {
@@ -75,13 +75,13 @@ CHOICES: Mapping[str, Choice] = {
         },
         lambda method, shift: ALGORITHMS[method.algorithm].migrates and shift != NO_SHIFT,
     ),
-    "cohorts": Choice(
+    "cohorts": PaperChoice(
         "FedAvg and FedProx draw cohorts at random (paper) or visit everybody once first, as the "
         "clustered methods do",
         {"paper": {}, "same": {"run.cohorts": "round-robin-then-uniform"}},
         lambda method, _: ALGORITHMS[method.algorithm].cohorts == "uniform",
     ),
-    "l2": Choice(
+    "l2": PaperChoice(
         "no penalty on weights (paper), or 0.001 times their squares (code)",
         {"none": {}, "code": {"local.l2": 0.001}},
         lambda _method, _shift: True,
@@ -105,10 +105,10 @@ def chosen(given: Mapping[str, object]) -> Chosen:
 
 
 @dataclass(frozen=True)
-class Part:
+class TablePart:
     """A cell of a table, whatever the seed and the number of rounds."""
 
-    row: Row
+    row: PaperRow
     method: Method
     shift: str = NO_SHIFT
     chosen: Chosen = ()
@@ -123,7 +123,7 @@ class Part:
         """The name of the method, with what was chosen."""
         return "-".join([self.method.name, *(f"{name}-{value}" for name, value in self.chosen)])
 
-    def choosing(self, wanted: Chosen) -> "Part":
+    def choosing(self, wanted: Chosen) -> "TablePart":
         """Return the same with those choices that make a difference to it."""
         values = dict(wanted)
         made = tuple(
@@ -138,7 +138,7 @@ class Part:
 class Cell:
     """One run: a part with a seed and a number of rounds; ``data`` is where the files are."""
 
-    part: Part
+    part: TablePart
     seed: int = 0
     rounds: int = ROUNDS
     data: Path | None = field(default=None, compare=False)

@@ -13,13 +13,13 @@ from flexcfl.lines import show
 from flexcfl.record import csv_tables
 from flexcfl.record.metrics import MeanDeviation
 
-__all__ = ["ComparisonTable", "Entry", "less"]
+__all__ = ["ComparisonTable", "Entry", "difference"]
 
 OURS, SPREAD, PAPER, DIFFERENCE = "ours", "spread", "paper", "difference"
 UNKNOWN = "-"
 
 
-def less(one: float | None, other: float | None) -> float | None:
+def difference(one: float | None, other: float | None) -> float | None:
     """Return how much more one is than the other, if both are known."""
     return None if one is None or other is None else one - other
 
@@ -42,7 +42,7 @@ class Entry:
     @property
     def difference(self) -> float | None:
         """How much more ours is than the paper's."""
-        return less(self.ours.mean, self.paper)
+        return difference(self.ours.mean, self.paper)
 
     def line(self, what: str) -> float | None:
         """Return the figure of a line, by its name."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from flexcfl.aggregation import shared
 from flexcfl.paper.regression import (
-    Examples,
+    ClientExamples,
     Numbers,
     descend,
     group_loss,
@@ -22,7 +22,7 @@ from flexcfl.paper.regression import (
 )
 from flexcfl.protocol import Ids
 
-__all__ = ["PROVED", "Divergence", "holds", "measure"]
+__all__ = ["PROVED", "MeasuredDivergence", "holds", "measure_divergence"]
 
 PROVED = ("lemma", "own", "convex", "groups", "theorem", "shared")  # see holds
 
@@ -31,7 +31,7 @@ NOTHING = 1e-12  # and absolute, for what should be zero
 
 
 @dataclass(frozen=True, eq=False)
-class Divergence:
+class MeasuredDivergence:
     r"""What was measured in one round of all groups, and its bounds, from the constants.
 
     Rows are local epochs from 0 on, each taken as the last one. ``clients`` are the distances
@@ -143,7 +143,7 @@ class Divergence:
         return self.eta_g * (len(self.group_shares) - 1)
 
 
-def holds(divergence: Divergence) -> dict[str, bool]:
+def holds(divergence: MeasuredDivergence) -> dict[str, bool]:
     """Return which of the inequalities hold for all clients and groups, in every epoch.
 
     Those of ``PROVED`` have to. ``printed`` and ``averaged`` are as the paper prints them, which is
@@ -165,13 +165,13 @@ def holds(divergence: Divergence) -> dict[str, bool]:
     }
 
 
-def measure(
-    groups: Sequence[Sequence[Examples]],
+def measure_divergence(
+    groups: Sequence[Sequence[ClientExamples]],
     models: Numbers,
     rate: float,
     epochs: int,
     eta_g: float = 0.0,
-) -> Divergence:
+) -> MeasuredDivergence:
     """Train the members of all groups for some epochs, each group from its model, and compare.
 
     ``models`` has a row for each group. L and M are the largest over all clients, as the
@@ -184,7 +184,7 @@ def measure(
     sizes = np.array([sum(len(member.y) for member in members) for members in groups])
     federated = np.stack([descent.federated for descent in descents], axis=1)
     virtual = np.stack([descent.virtual for descent in descents], axis=1)
-    return Divergence(
+    return MeasuredDivergence(
         rate=rate,
         eta_g=eta_g,
         lipschitz=max(lipschitz(client) for client in clients),
@@ -200,7 +200,7 @@ def measure(
     )
 
 
-def _gaps(groups: Sequence[Sequence[Examples]], virtual: Numbers, models: Numbers) -> Numbers:
+def _gaps(groups: Sequence[Sequence[ClientExamples]], virtual: Numbers, models: Numbers) -> Numbers:
     """Return how far the loss of each group's model is from that of its virtual one."""
     rows = zip(models, virtual, strict=True)
     gaps = [

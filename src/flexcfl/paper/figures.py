@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from flexcfl.paper import published
-from flexcfl.paper.catalogue import METHODS, SHIFTS, Row, sharing
-from flexcfl.paper.cells import Part
+from flexcfl.paper.catalogue import METHODS, SHIFTS, PaperRow, sharing
+from flexcfl.paper.cells import TablePart
 from flexcfl.paper.comparison_table import ComparisonTable, Entry
 from flexcfl.paper.drawing import LOOKS, Panel, curve, grid, legend, limit_to_late
-from flexcfl.paper.results import Result, grouped
+from flexcfl.paper.results import Result, group_by
 from flexcfl.paper.tables import by_method, by_setting, figure, heading, score
 from flexcfl.record.metrics import MeanDeviation as Mean
 from flexcfl.report.charts.palette import BLACK, BLUE
@@ -49,21 +49,21 @@ def _title(results: Sequence[Result]) -> str:
     return ", ".join(heading(results))
 
 
-def accuracy_parts(row: Row) -> list[Part]:
+def accuracy_parts(row: PaperRow) -> list[TablePart]:
     """Return what is compared on MNIST, and on the MLP several rates of sharing."""
     more = EVERY_RATE if row.name in SHARING else ()
     methods = dict.fromkeys([*(METHODS[name] for name in COMPARED), *more])
-    return [Part(row, method) for method in methods]
+    return [TablePart(row, method) for method in methods]
 
 
-def eta_parts(row: Row) -> list[Part]:
+def eta_parts(row: PaperRow) -> list[TablePart]:
     """Return FlexCFL with several rates of inter-group aggregation."""
-    return [Part(row, method, SHARING[row.name]) for method in EVERY_RATE]
+    return [TablePart(row, method, SHARING[row.name]) for method in EVERY_RATE]
 
 
-def overhead_parts(row: Row) -> list[Part]:
+def overhead_parts(row: PaperRow) -> list[TablePart]:
     """Return all methods, those with migration among them, under the shift of the figure."""
-    return [Part(row, METHODS[name], COSTLY[row.name]) for name in SENDING]
+    return [TablePart(row, METHODS[name], COSTLY[row.name]) for name in SENDING]
 
 
 def motivation(results: Sequence[Result]) -> "Figure":
@@ -114,7 +114,7 @@ def _columns(columns: Sequence[Sequence[Result]], panels: Sequence[Panel] = PANE
 
 def shift(results: Sequence[Result]) -> "Figure":
     """Draw accuracy under each shift, one row of panels to a shift and a column to a data set."""
-    columns = grouped(
+    columns = group_by(
         by_setting(results), lambda found: (found[0].cell.part.row.name, found[0].cell.rounds)
     )
     picture, axes = grid(len(SHIFTS), len(columns))

@@ -10,9 +10,9 @@ from flexcfl.errors import SettingsError
 from flexcfl.lines import tell
 from flexcfl.paper.catalogue import ROWS
 from flexcfl.paper.cells import RUNS, Cell
-from flexcfl.paper.conduct import complete_rows, write_target
-from flexcfl.paper.records import record_file, written
-from flexcfl.paper.results import Result, check_same, finished, grouped
+from flexcfl.paper.records import record_file, to_json_lines
+from flexcfl.paper.reproducing import complete_rows, write_target
+from flexcfl.paper.results import Result, check_same, finished_results, group_by
 from flexcfl.paper.targets import TARGETS, Request
 from flexcfl.record import places
 from flexcfl.record.folder import write
@@ -54,7 +54,7 @@ def _joined(folders: Iterable[Path]) -> Mapping[Cell, tuple[Result, Path]]:
     ]
     found: dict[Cell, tuple[Result, Path]] = {}
     for folder in folders:
-        for result in finished(folder, parts):
+        for result in finished_results(folder, parts):
             known, before = found.setdefault(result.cell, (result, folder))
             check_same(known, before, result, folder)
     _check_versions(list(found.values()))
@@ -107,8 +107,8 @@ def _tell_left_out(source: Path, found: Iterable[Cell], console: Console) -> Non
 
 def _write(results: Sequence[Result], folder: Path, console: Console) -> None:
     """Write the records, setting by setting."""
-    for setting, mine in grouped(results, lambda result: result.cell.part.setting).items():
-        content = written([result.record for result in mine])
+    for setting, mine in group_by(results, lambda result: result.cell.part.setting).items():
+        content = to_json_lines([result.record for result in mine])
         write(folder, record_file(folder, setting).relative_to(folder).as_posix(), content)
     tell(f"{len(results)} runs in '{folder / RUNS}'", console)
 

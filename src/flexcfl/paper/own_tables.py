@@ -6,10 +6,10 @@ How that configuration was found, on which seeds, and what else was tried is in 
 from collections.abc import Iterator, Mapping, Sequence
 
 from flexcfl.paper import published, tables
-from flexcfl.paper.catalogue import METHODS, NO_SHIFT, ROUNDS, SHIFTS, Method, Row
-from flexcfl.paper.cells import CHOICES, Part
-from flexcfl.paper.comparison_table import ComparisonTable, Entry, less
-from flexcfl.paper.results import Result, grouped
+from flexcfl.paper.catalogue import METHODS, NO_SHIFT, ROUNDS, SHIFTS, Method, PaperRow
+from flexcfl.paper.cells import CHOICES, TablePart
+from flexcfl.paper.comparison_table import ComparisonTable, Entry, difference
+from flexcfl.paper.results import Result, group_by
 from flexcfl.paper.tables import READING, score
 from flexcfl.record.metrics import MeanDeviation
 
@@ -61,26 +61,26 @@ BEYOND = (
 )
 
 
-def choices_parts(row: Row) -> list[Part]:
+def choices_parts(row: PaperRow) -> list[TablePart]:
     """Return the parts with each choice, and those with the default beside them."""
     pairs = [pair for *_, pair in _choices_measured(row)]
     return list(dict.fromkeys(part for pair in pairs for part in pair))
 
 
-def _choices_measured(row: Row) -> Iterator[tuple[str, str, tuple[Part, Part]]]:
+def _choices_measured(row: PaperRow) -> Iterator[tuple[str, str, tuple[TablePart, TablePart]]]:
     for choice, value, methods, shifts in CHOICES_MEASURED:
         for method in methods:
             for shift in shifts:
-                usual = Part(row, METHODS[method], shift)
+                usual = TablePart(row, METHODS[method], shift)
                 yield choice, value, (usual, usual.choosing(((choice, value),)))
 
 
 def choices(results: Sequence[Result]) -> ComparisonTable:
     """Return for each choice the accuracy with it, without it, and the paper's."""
     whole_first = sorted(results, key=lambda result: result.cell.rounds != ROUNDS)
-    alike = grouped(whole_first, lambda result: (result.cell.part.row, result.cell.rounds))
+    alike = group_by(whole_first, lambda result: (result.cell.part.row, result.cell.rounds))
     entries = [entry for (row, _), found in alike.items() for entry in _choices_of(row, found)]
-    by_block = grouped(entries, lambda entry: entry.block).values()
+    by_block = group_by(entries, lambda entry: entry.block).values()
     notes = (
         READING,
         "Chosen is with the choice at the left, default is without it, over the same seeds.",
@@ -92,7 +92,7 @@ def choices(results: Sequence[Result]) -> ComparisonTable:
     )
 
 
-def _choices_of(row: Row, results: Sequence[Result]) -> Iterator[Entry]:
+def _choices_of(row: PaperRow, results: Sequence[Result]) -> Iterator[Entry]:
     for choice, value, (usual, part) in _choices_measured(row):
         both = [{each.cell.seed: each for each in results if each.cell.part == one}
                 for one in (part, usual)]  # fmt: skip
@@ -107,13 +107,15 @@ def _choices_of(row: Row, results: Sequence[Result]) -> Iterator[Entry]:
             yield Entry(block, column, score(mine, "best"), tables.published_figure(usual), beside)
 
 
-def algorithms_parts(row: Row) -> list[Part]:
+def algorithms_parts(row: PaperRow) -> list[TablePart]:
     """Return all algorithms on a row, under every shift and without one."""
     # With 100 clients all would be founders, and nobody would be left to be placed at random.
     refused = {name for name, paper in published.ACCURACY[row.name].items() if paper is None}
     names = [name for name in ALGORITHMS if name not in refused]
     shifts = (NO_SHIFT, *SHIFTS)
-    return [Part(row, METHODS[name], shift).choosing(ALIKE) for shift in shifts for name in names]
+    return [
+        TablePart(row, METHODS[name], shift).choosing(ALIKE) for shift in shifts for name in names
+    ]
 
 
 def algorithms(results: Sequence[Result]) -> ComparisonTable:
@@ -122,10 +124,10 @@ def algorithms(results: Sequence[Result]) -> ComparisonTable:
     return ComparisonTable(title, entries, (READING, COHORTS), scores=True)
 
 
-def beyond_parts(row: Row) -> list[Part]:
+def beyond_parts(row: PaperRow) -> list[TablePart]:
     """Return a row of both tables, and beside them our configuration and its controls."""
     shifts = (NO_SHIFT, *SHIFTS)
-    beside = [Part(row, method, shift) for method in (OURS, *CONTROLS) for shift in shifts]
+    beside = [TablePart(row, method, shift) for method in (OURS, *CONTROLS) for shift in shifts]
     return [*tables.table3_parts(row), *tables.table4_parts(row), *beside]
 
 
@@ -149,7 +151,9 @@ def _beyond(results: Sequence[Result]) -> Iterator[Entry]:
         return Entry(block, column, scored["best"], None, {"final": scored["final"]})
 
     best, ours = _scores(methods[most]), _scores(beside[OURS])
-    margin = {name: MeanDeviation(less(ours[name].mean, best[name].mean), None) for name in ours}
+    margin = {
+        name: MeanDeviation(difference(ours[name].mean, best[name].mean), None) for name in ours
+    }
     yield from (entry("best of the tables", best), entry(OURS.label, ours), entry("margin", margin))
     yield from (entry(each.label, _scores(beside[each])) for each in CONTROLS if beside[each])
 

@@ -20,7 +20,7 @@ from flexcfl.paper.cells import RUNS, Cell
 from flexcfl.record.checks import check_finished, difference, without_free
 from flexcfl.record.summary import Summary
 
-__all__ = ["CURVES", "Record", "record_file", "recorded", "written"]
+__all__ = ["CURVES", "CellRecord", "read_records", "record_file", "to_json_lines"]
 
 CURVES = ("accuracy", "loss", "discrepancy")
 DIGITS = 6  # significant digits of a loss or a discrepancy: more than a picture can show
@@ -28,7 +28,7 @@ Number = Annotated[float, Field(allow_inf_nan=False)]
 
 
 @dataclass(frozen=True)
-class Record:
+class CellRecord:
     """A finished run: which it is, its settings, its summary, and its curves over the rounds."""
 
     method: str
@@ -46,7 +46,7 @@ class Record:
         summary: Summary,
         rounds: Mapping[str, NDArray[Any]],
         largest_group: int | None,
-    ) -> "Record":
+    ) -> "CellRecord":
         """Return the record of a cell; an accuracy keeps all its digits."""
         curves = {name: _numbers(rounds[name], name != "accuracy") for name in CURVES}
         name, settings = cell.part.name, _settings(cell)
@@ -78,7 +78,7 @@ class Record:
             raise _damaged(file, cell.title) from None
 
 
-_RECORD = TypeAdapter(Record)
+_RECORD = TypeAdapter(CellRecord)
 
 
 def record_file(folder: Path, setting: str) -> Path:
@@ -86,7 +86,7 @@ def record_file(folder: Path, setting: str) -> Path:
     return folder / RUNS / f"{setting}.jsonl"
 
 
-def recorded(folder: Path, setting: str) -> list[Record]:
+def read_records(folder: Path, setting: str) -> list[CellRecord]:
     """Return the records of a setting, none where there is no file."""
     path = record_file(folder, setting)
     if not path.exists():
@@ -100,7 +100,7 @@ def recorded(folder: Path, setting: str) -> list[Record]:
     return found
 
 
-def written(records: Sequence[Record]) -> bytes:
+def to_json_lines(records: Sequence[CellRecord]) -> bytes:
     """Return the lines of records, in an order that does not depend on which came first."""
     ordered = sorted(records, key=lambda each: (each.rounds, each.method, each.seed))
     lines = [json.dumps(asdict(each), separators=(",", ":"), allow_nan=False) for each in ordered]

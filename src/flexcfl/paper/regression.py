@@ -15,7 +15,7 @@ from flexcfl.protocol import Ids
 from flexcfl.threads import one_thread
 
 __all__ = [
-    *("Descent", "Examples", "Numbers", "descend", "gradient", "group_loss", "lipschitz"),
+    *("Descent", "ClientExamples", "Numbers", "descend", "gradient", "group_loss", "lipschitz"),
     *("loss", "shares_of", "smoothness"),
 ]
 
@@ -23,7 +23,7 @@ Numbers: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Examples:
+class ClientExamples:
     """The examples of a client, as rows of numbers with a 1 at their end, and their labels.
 
     The 1 makes the bias one more weight, so that the loss is that of a linear map alone.
@@ -33,7 +33,7 @@ class Examples:
     y: Ids
 
     @classmethod
-    def of(cls, x: ArrayLike, y: ArrayLike) -> "Examples":
+    def of(cls, x: ArrayLike, y: ArrayLike) -> "ClientExamples":
         """Take examples of any shape, as a federation has them."""
         labels = np.asarray(y, dtype=np.int64)
         rows = np.asarray(x, dtype=np.float64).reshape(len(labels), -1)
@@ -58,7 +58,7 @@ class Descent:
 
 
 @one_thread
-def descend(members: Sequence[Examples], model: Numbers, rate: float, epochs: int) -> Descent:
+def descend(members: Sequence[ClientExamples], model: Numbers, rate: float, epochs: int) -> Descent:
     """Train every member, and the virtual group model on all of their data, from one model."""
     virtual = _steps(members, model, rate, epochs)
     own = np.stack([_steps([member], model, rate, epochs) for member in members], axis=1)
@@ -70,19 +70,19 @@ def descend(members: Sequence[Examples], model: Numbers, rate: float, epochs: in
     )
 
 
-def shares_of(members: Sequence[Examples]) -> Numbers:
+def shares_of(members: Sequence[ClientExamples]) -> Numbers:
     """Return what part of a group's examples each member has: its weight in the group's loss."""
     sizes = np.array([len(member.y) for member in members])
     shares: Numbers = sizes / sizes.sum()
     return shares
 
 
-def group_loss(model: Numbers, members: Sequence[Examples]) -> float:
+def group_loss(model: Numbers, members: Sequence[ClientExamples]) -> float:
     """Return the group's loss: its members' losses, weighted by their examples (Definition 1)."""
     return float(shares_of(members) @ [loss(model, member) for member in members])
 
 
-def _steps(members: Sequence[Examples], model: Numbers, rate: float, epochs: int) -> Numbers:
+def _steps(members: Sequence[ClientExamples], model: Numbers, rate: float, epochs: int) -> Numbers:
     """Return the models before and after each full-batch step on the members' loss."""
     points, shares = [model.astype(np.float64)], shares_of(members)
     for _ in range(epochs):
@@ -90,18 +90,18 @@ def _steps(members: Sequence[Examples], model: Numbers, rate: float, epochs: int
     return np.stack(points)
 
 
-def _deltas(members: Sequence[Examples], points: Numbers) -> Numbers:
+def _deltas(members: Sequence[ClientExamples], points: Numbers) -> Numbers:
     shares, gradients = shares_of(members), (_gradients(point, members) for point in points)
     apart = [np.linalg.norm(each - shares @ each, axis=1) for each in gradients]
     deltas: Numbers = np.max(apart, axis=0)
     return deltas
 
 
-def _gradients(model: Numbers, members: Sequence[Examples]) -> Numbers:
+def _gradients(model: Numbers, members: Sequence[ClientExamples]) -> Numbers:
     return np.stack([gradient(model, member) for member in members])
 
 
-def loss(model: Numbers, examples: Examples) -> float:
+def loss(model: Numbers, examples: ClientExamples) -> float:
     """Return the mean cross-entropy of a flat model: the weights, class by class, then the biases.
 
     That is the order of the project's flat vectors of ``mclr``.
@@ -110,7 +110,7 @@ def loss(model: Numbers, examples: Examples) -> float:
     return -float(logs[np.arange(len(examples.y)), examples.y].mean())
 
 
-def gradient(model: Numbers, examples: Examples) -> Numbers:
+def gradient(model: Numbers, examples: ClientExamples) -> Numbers:
     """Return the gradient of the loss over all examples, flat as the model is."""
     surplus = np.exp(_log_probabilities(model, examples))
     surplus[np.arange(len(examples.y)), examples.y] -= 1
@@ -119,7 +119,7 @@ def gradient(model: Numbers, examples: Examples) -> Numbers:
 
 
 @one_thread
-def smoothness(examples: Examples) -> float:
+def smoothness(examples: ClientExamples) -> float:
     r"""Return an L for Assumption 3: half the largest eigenvalue of the examples' second moment.
 
     The Hessian is the mean of :math:`(diag(p) - p p') \otimes x x'` with the probabilities p of an
@@ -132,7 +132,7 @@ def smoothness(examples: Examples) -> float:
     return float(np.linalg.eigvalsh(moment)[-1]) / 2
 
 
-def lipschitz(examples: Examples) -> float:
+def lipschitz(examples: ClientExamples) -> float:
     r"""Return an M for Assumption 2: the mean length of the examples, times :math:`\sqrt 2`.
 
     An example's gradient is its x times the surplus of its probabilities over its label, and two
@@ -141,7 +141,7 @@ def lipschitz(examples: Examples) -> float:
     return float(np.sqrt(2) * np.linalg.norm(examples.x, axis=1).mean())
 
 
-def _log_probabilities(model: Numbers, examples: Examples) -> Numbers:
+def _log_probabilities(model: Numbers, examples: ClientExamples) -> Numbers:
     features = examples.x.shape[1] - 1
     classes = len(model) // (features + 1)
     weights = model[: classes * features].reshape(classes, features)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from flexcfl.errors import SettingsError
 from flexcfl.paper.catalogue import ROUNDS
-from flexcfl.paper.cells import RUNS, Cell, Part
-from flexcfl.paper.records import Record, record_file, recorded
+from flexcfl.paper.cells import RUNS, Cell, TablePart
+from flexcfl.paper.records import CellRecord, read_records, record_file
 from flexcfl.protocol import Flags
 from flexcfl.record.metrics import Accuracy, measured_by_all
 from flexcfl.record.reading import is_finished, read_back
@@ -22,13 +22,13 @@ from flexcfl.record.summary import Summary
 from flexcfl.record.tables import GROUPS
 from flexcfl.record.tables import ROUNDS as ROUNDS_CSV
 
-__all__ = ["Result", "check_same", "compared", "finished", "grouped"]
+__all__ = ["Result", "check_same", "finished_results", "group_by", "over_shared_rounds"]
 
 ItemT = TypeVar("ItemT")
 KeyT = TypeVar("KeyT", bound=Hashable)
 
 
-def grouped(items: Iterable[ItemT], key: Callable[[ItemT], KeyT]) -> dict[KeyT, list[ItemT]]:
+def group_by(items: Iterable[ItemT], key: Callable[[ItemT], KeyT]) -> dict[KeyT, list[ItemT]]:
     """Return items by a key of theirs, in the order in which they come."""
     groups: dict[KeyT, list[ItemT]] = {}
     for item in items:
@@ -71,18 +71,18 @@ class Result:
         return curve if self.shared is None else np.where(self.shared, curve, np.nan)
 
     @cached_property
-    def record(self) -> Record:
+    def record(self) -> CellRecord:
         """What is kept of it where its folder is not."""
-        return Record.of(self.cell, self.summary, self.rounds, self.largest_group)
+        return CellRecord.of(self.cell, self.summary, self.rounds, self.largest_group)
 
 
-def finished(folder: Path, parts: Iterable[Part]) -> Iterator[Result]:
+def finished_results(folder: Path, parts: Iterable[TablePart]) -> Iterator[Result]:
     """Yield what is finished of parts, with all seeds and numbers of rounds that there are.
 
     Where a run has left both its folder and a record, they must have the same figures.
     """
-    for setting, mine in grouped(dict.fromkeys(parts), lambda part: part.setting).items():
-        records = recorded(folder, setting)
+    for setting, mine in group_by(dict.fromkeys(parts), lambda part: part.setting).items():
+        records = read_records(folder, setting)
         for part in mine:
             found = {result.cell: result for result in _of_folders(folder, part)}
             for record in records:
@@ -102,7 +102,7 @@ def check_same(one: Result, place: Path | None, other: Result, other_place: Path
         )
 
 
-def _of_folders(folder: Path, part: Part) -> Iterator[Result]:
+def _of_folders(folder: Path, part: TablePart) -> Iterator[Result]:
     for path in (folder / RUNS).glob(f"{part.setting}*/{part.name}-seed*"):
         setting = re.fullmatch(rf"{re.escape(part.setting)}(?:-rounds(\d+))?", path.parent.name)
         seed = re.fullmatch(rf"{re.escape(part.name)}-seed(\d+)", path.name)
@@ -112,7 +112,7 @@ def _of_folders(folder: Path, part: Part) -> Iterator[Result]:
             yield Result(cell, cast(Summary, run.summary), run.rounds, _largest_group(run), path)
 
 
-def _of_record(folder: Path, part: Part, record: Record) -> Result:
+def _of_record(folder: Path, part: TablePart, record: CellRecord) -> Result:
     cell = Cell(part, record.seed, record.rounds)
     record.check(cell, folder)
     rounds = {name: np.array(curve, np.float64) for name, curve in record.curves.items()}
@@ -124,11 +124,11 @@ def _largest_group(run: RunRecord) -> int | None:
     return int(clients.max()) if len(clients) else None
 
 
-def compared(results: Iterable[Result]) -> list[Result]:
+def over_shared_rounds(results: Iterable[Result]) -> list[Result]:
     """Return results that are compared with all others on the same, over the rounds they share."""
     results = list(results)
     shared = {
         setting: measured_by_all(result.rounds["accuracy"] for result in found)
-        for setting, found in grouped(results, lambda result: result.setting).items()
+        for setting, found in group_by(results, lambda result: result.setting).items()
     }
     return [replace(result, shared=shared[result.setting]) for result in results]

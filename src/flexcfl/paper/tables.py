@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from flexcfl.paper import published
-from flexcfl.paper.catalogue import CLASSES, METHODS, NO_SHIFT, ROUNDS, SHIFTS, Row, motivation
-from flexcfl.paper.cells import Cell, Part
+from flexcfl.paper.catalogue import CLASSES, METHODS, NO_SHIFT, ROUNDS, SHIFTS, PaperRow, motivation
+from flexcfl.paper.cells import Cell, TablePart
 from flexcfl.paper.comparison_table import ComparisonTable, Entry
-from flexcfl.paper.results import Result, grouped
+from flexcfl.paper.results import Result, group_by
 from flexcfl.record.metrics import MeanDeviation
 from flexcfl.record.summary import Summary
 from flexcfl.runner.prepare import prepare
@@ -33,22 +33,22 @@ SYNTHETIC = (
 QUARTER = "a quarter of the data"  # is what clients have until incremental releases more
 
 
-def table1_parts(_row: Row) -> list[Part]:
+def table1_parts(_row: PaperRow) -> list[TablePart]:
     """Return FedAvg on MNIST with 1, 3, 5 and 10 classes a client."""
-    return [Part(motivation(classes), METHODS["fedavg"]) for classes in CLASSES]
+    return [TablePart(motivation(classes), METHODS["fedavg"]) for classes in CLASSES]
 
 
-def table3_parts(row: Row) -> list[Part]:
+def table3_parts(row: PaperRow) -> list[TablePart]:
     """Return eight methods on a row, or those of them for which the paper has a figure."""
     known = published.ACCURACY[row.name]
     # With 100 clients all would be founders, and nobody would be left to be placed at random.
-    return [Part(row, METHODS[name]) for name, figure in known.items() if figure is not None]
+    return [TablePart(row, METHODS[name]) for name, figure in known.items() if figure is not None]
 
 
-def table4_parts(row: Row) -> list[Part]:
+def table4_parts(row: PaperRow) -> list[TablePart]:
     """Return six methods on a row under each of three shifts."""
     methods = published.UNDER_SHIFT[row.name]
-    return [Part(row, METHODS[name], shift) for shift in SHIFTS for name in methods]
+    return [TablePart(row, METHODS[name], shift) for shift in SHIFTS for name in methods]
 
 
 def table1(results: Sequence[Result]) -> ComparisonTable:
@@ -76,11 +76,11 @@ def _motivation(results: Sequence[Result]) -> Iterator[Entry]:
     yield Entry(block, "rounds to 85 %", rounds, paper[4], {}, 0)
 
 
-def table2(rows: Sequence[Row], data: Path | None) -> ComparisonTable:
+def table2(rows: Sequence[PaperRow], data: Path | None) -> ComparisonTable:
     """Load every federation with its model, and count clients, examples and parameters."""
     entries = []
     for row in rows:
-        prepared = prepare(Cell(Part(row, METHODS["fedavg"]), data=data).experiment)
+        prepared = prepare(Cell(TablePart(row, METHODS["fedavg"]), data=data).experiment)
         federation = prepared.federation
         examples = int(federation.train.offsets[-1] + federation.test.offsets[-1])
         counts = (federation.clients, examples, prepared.engine.parameters)
@@ -117,7 +117,7 @@ def accuracies(results: Iterable[Result]) -> list[Entry]:
     ]
 
 
-def published_figure(part: Part) -> float | None:
+def published_figure(part: TablePart) -> float | None:
     """Return the paper's figure, or None where it has none."""
     return published.accuracy(part.row.name, part.method.name, part.shift)
 
@@ -125,12 +125,12 @@ def published_figure(part: Part) -> float | None:
 def by_setting(results: Iterable[Result]) -> list[list[Result]]:
     """Return results in groups of the same row, shift and number of rounds, whole runs first."""
     ordered = sorted(results, key=lambda result: result.cell.rounds != ROUNDS)
-    return [*grouped(ordered, lambda result: result.setting).values()]
+    return [*group_by(ordered, lambda result: result.setting).values()]
 
 
 def by_method(results: Sequence[Result]) -> list[list[Result]]:
     """Return the results of a setting in groups of the same method."""
-    return [*grouped(results, lambda result: result.cell.part).values()]
+    return [*group_by(results, lambda result: result.cell.part).values()]
 
 
 def heading(results: Sequence[Result]) -> tuple[str, ...]:

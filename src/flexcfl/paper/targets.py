@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from flexcfl.errors import SettingsError, unknown
 from flexcfl.paper import bound, figures, own_tables, tables
-from flexcfl.paper.catalogue import ROUNDS, ROWS, Row, family, named
-from flexcfl.paper.cells import Cell, Chosen, Part
+from flexcfl.paper.catalogue import ROUNDS, ROWS, PaperRow, family, named
+from flexcfl.paper.cells import Cell, Chosen, TablePart
 from flexcfl.paper.comparison_table import ComparisonTable
 from flexcfl.paper.results import Result
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TARGETS", "Request", "Target", "TargetOutput", "target_named"]
 
-Parts: TypeAlias = Callable[[Row], Sequence[Part]]
+Parts: TypeAlias = Callable[[PaperRow], Sequence[TablePart]]
 EVERY, MNIST = tuple(ROWS), ("mnist-mclr",)
 
 
@@ -58,12 +58,12 @@ class Request:
     data: Path | None = None
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[PaperRow, ...]:
         """The rows that are asked for."""
         target = target_named(self.target)
         return named(self.only or target.usual or target.rows, target.rows)
 
-    def parts(self, row: Row) -> list[Part]:
+    def parts(self, row: PaperRow) -> list[TablePart]:
         """Return what the target needs of a row, with what was chosen."""
         parts = list(target_named(self.target).parts(row))
         if self.chosen and (not parts or any(part.chosen for part in parts)):
@@ -105,7 +105,7 @@ def _of_runs(
 
 
 def _bound(request: Request, _: Sequence[Result]) -> TargetOutput:
-    measured = bound.measured(request.data)
+    measured = bound.measure_bound(request.data)
     files = {"epochs": bound.csv(measured)}
     return TargetOutput(bound.table(measured), partial(bound.draw, measured), files)
 

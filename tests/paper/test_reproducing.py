@@ -10,9 +10,9 @@ from rich.console import Console
 
 from flexcfl.comparison import worker_pool
 from flexcfl.errors import SettingsError
-from flexcfl.paper import conduct as conducting
+from flexcfl.paper import reproducing
 from flexcfl.paper.cells import Cell
-from flexcfl.paper.conduct import conduct
+from flexcfl.paper.reproducing import make_targets
 from flexcfl.paper.targets import Request
 from flexcfl.record.lock import locked
 from tests.paper.constructed import write_run
@@ -41,7 +41,7 @@ def finish(folder: Path, asked: Request, but: int = 0) -> list[Cell]:
 def made(asked: Request, folder: Path) -> str:
     """Return what is shown of what is there."""
     screen = io.StringIO()
-    conduct([asked], Console(file=screen, width=80), jobs=1, folder=folder)
+    make_targets([asked], Console(file=screen, width=80), jobs=1, folder=folder)
     return screen.getvalue()
 
 
@@ -131,7 +131,7 @@ def test_one_that_is_missing_is_said_and_begun(tmp_path: Path) -> None:
     asked, screen = Request("table3", ROW, rounds=6), io.StringIO()
     count = len(finish(tmp_path, asked, but=1))
     with pytest.raises(KeyboardInterrupt):
-        conduct([asked], Console(file=screen, width=200), jobs=2, folder=tmp_path)
+        make_targets([asked], Console(file=screen, width=200), jobs=2, folder=tmp_path)
     assert screen.getvalue().startswith(f"{count} runs, {count - 1} of them done before, 1 at a")
 
 
@@ -143,11 +143,11 @@ def test_when_the_time_is_over_before_a_row_is_complete_that_is_said(
         words[-1].asked = 0
         yield from ()
 
-    monkeypatch.setattr(conducting, "run_in_processes", timed_out)
+    monkeypatch.setattr(reproducing, "run_in_processes", timed_out)
     finish(tmp_path, Request(target, ("mnist-mclr",), rounds=3))  # another row, which is there
     screen, asked = io.StringIO(), Request(target, ROW, rounds=6)
     console = Console(file=screen, width=200)
-    assert conduct([asked], console, jobs=1, folder=tmp_path, seconds=600) == []
+    assert make_targets([asked], console, jobs=1, folder=tmp_path, seconds=600) == []
     assert "The time is over: 0 of 18 runs done" in screen.getvalue()
     assert f"{target}: no row that was asked for is complete yet" in screen.getvalue()
 

@@ -15,12 +15,12 @@ from rich.text import Text
 from flexcfl.comparison.worker_messages import Done, Remark
 from flexcfl.comparison.worker_pool import core_count, pickled, run_in_processes
 from flexcfl.lines import Folded, show, tell
-from flexcfl.paper import artifacts
+from flexcfl.paper import target_files
 from flexcfl.paper.catalogue import NO_SHIFT, named
-from flexcfl.paper.cells import Cell, Part
+from flexcfl.paper.cells import Cell, TablePart
 from flexcfl.paper.comparison_table import ComparisonTable
-from flexcfl.paper.progress import progress_of, shown
-from flexcfl.paper.results import Result, compared, finished
+from flexcfl.paper.progress_matrix import progress_of, show_matrix
+from flexcfl.paper.results import Result, finished_results, over_shared_rounds
 from flexcfl.paper.targets import Request, target_named
 from flexcfl.record import places
 from flexcfl.record.folder import write
@@ -29,7 +29,7 @@ from flexcfl.record.reading import is_finished
 from flexcfl.runner.conduct import loading
 from flexcfl.runner.stopping import StoppedError, limited, listening
 
-__all__ = ["complete_rows", "conduct", "planned", "write_target"]
+__all__ = ["complete_rows", "make_targets", "planned_cells", "write_target"]
 
 AGAIN = "give the same command again"
 # On these, without a shift and where all data are exchanged, most of the paper's claims rest.
@@ -37,7 +37,7 @@ CENTRAL = ("fedavg", "fedgroup", "flexcfl", "flexcfl-eta0.1", "flexcfl-eta5", "i
 CENTRAL_SHIFTS = (NO_SHIFT, "swap-all")
 
 
-def conduct(
+def make_targets(
     requests: Sequence[Request],
     console: Console,
     *,
@@ -51,7 +51,7 @@ def conduct(
     ``seconds`` runs let other programs go first, and the next call goes on with what is not
     finished in time.
     """
-    cells = planned(requests)
+    cells = planned_cells(requests)
     for cell in cells:
         cell.experiment  # noqa: B018  (mistakes in it are raised before a run begins)
     made, new = places.make_folder(folder)
@@ -64,7 +64,7 @@ def conduct(
         raise
 
 
-def planned(requests: Sequence[Request]) -> list[Cell]:
+def planned_cells(requests: Sequence[Request]) -> list[Cell]:
     """Return all runs in the order in which they are begun: what says most in least time first.
 
     Rows that take about as long, in powers of four, go together, seed by seed: first the methods
@@ -79,7 +79,7 @@ def planned(requests: Sequence[Request]) -> list[Cell]:
     return sorted(cells, key=order)
 
 
-def _rank(part: Part) -> int:
+def _rank(part: TablePart) -> int:
     """Return how soon a part is to be run among the others of its row."""
     if part.method.name not in CENTRAL:
         return 2
@@ -91,7 +91,7 @@ def _run(
 ) -> None:
     recorded = {
         each.cell: Done(each.summary, each.rounds["accuracy"], before=True)
-        for each in finished(folder, [cell.part for cell in cells])
+        for each in finished_results(folder, [cell.part for cell in cells])
         if each.path is None
     }
     known = [(cell, recorded[cell]) for cell in cells if cell in recorded]
@@ -108,7 +108,7 @@ def _run(
             due, jobs, pickled(None), folder, stop, low_priority=low_priority
         )
         with closing(started) as events:
-            for run, what in shown(chain(known, events), cells, console):
+            for run, what in show_matrix(chain(known, events), cells, console):
                 progress.take((run, what))
                 if isinstance(what, Remark):
                     sys.stderr.write(f"{what.sentence}\n")
@@ -132,11 +132,11 @@ def write_target(request: Request, console: Console, folder: Path) -> list[Path]
     if made.table:
         _show(made.table, console)
     name = "-".join([request.target, *(f"{choice}-{value}" for choice, value in request.chosen)])
-    by = artifacts.origin(request.target, request.only, request.chosen, results)
+    by = target_files.origin_notes(request.target, request.only, request.chosen, results)
     with loading(console, "Drawing pictures and the page"):
         files = {
             folder / f"{name}{ending}": content
-            for ending, content in artifacts.files(made, by, results, name, folder)
+            for ending, content in target_files.files(made, by, results, name, folder)
         }
     for path, content in files.items():
         write(folder, path.name, content)
@@ -166,8 +166,8 @@ def _results(request: Request, folder: Path) -> list[Result]:
     rows, complete = target_named(request.target).rows, list[Result]()
     for row in named(rows, rows):
         parts = dict.fromkeys(request.parts(row))
-        complete += _complete(list(finished(folder, parts)), len(parts))
-    return compared(complete)
+        complete += _complete(list(finished_results(folder, parts)), len(parts))
+    return over_shared_rounds(complete)
 
 
 def _complete(results: Sequence[Result], parts: int) -> list[Result]:

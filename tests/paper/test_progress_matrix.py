@@ -11,7 +11,7 @@ from rich.console import Console
 
 from flexcfl.comparison.worker_messages import Done, Event, RoundDone, Started
 from flexcfl.paper.cells import Cell
-from flexcfl.paper.progress import Matrix, shown
+from flexcfl.paper.progress_matrix import ProgressMatrix, show_matrix
 from tests.paper.constructed import part
 
 NOTHING: Any = {}  # of a summary
@@ -41,15 +41,15 @@ def events_of(cell: Cell, best: float = 0.5) -> Iterator[Event]:
     yield cell, Done(NOTHING, np.linspace(0, best, ROUNDS))
 
 
-def drawn(matrix: Matrix) -> list[str]:
+def drawn(matrix: ProgressMatrix) -> list[str]:
     """Return the lines of the matrix on a wide screen."""
     screen = io.StringIO()
     Console(file=screen, width=200, color_system=None).print(matrix.drawn())
     return [line.rstrip() for line in screen.getvalue().splitlines() if line.strip(" ─")]
 
 
-def matrix_of(several: list[Cell], height: int = 50, clock: Clock | None = None) -> Matrix:
-    return Matrix(several, Console(height=height, width=200), clock or Clock())
+def matrix_of(several: list[Cell], height: int = 50, clock: Clock | None = None) -> ProgressMatrix:
+    return ProgressMatrix(several, Console(height=height, width=200), clock or Clock())
 
 
 def test_the_matrix_has_settings_by_methods_and_the_mean_of_finished_seeds() -> None:
@@ -121,7 +121,7 @@ def test_all_events_are_handed_on_and_shown(terminal: bool) -> None:
     several, screen, clock = cells("synthetic-mclr"), io.StringIO(), Clock()
     console = Console(file=screen, force_terminal=terminal, width=90, color_system=None)
     events = [event for cell in several for event in events_of(cell)]
-    handed = list(shown(iter([None, *events, None]), several, console, clock))
+    handed = list(show_matrix(iter([None, *events, None]), several, console, clock))
     assert handed == events
     text = screen.getvalue()
     assert "6 of 6 runs done after" in text
@@ -140,12 +140,12 @@ def test_without_a_terminal_there_is_a_line_after_a_while_even_if_nothing_is_don
         for clock.time in (5.0, 11.0, 12.0, 22.0):
             yield None
 
-    list(shown(events(), several, Console(file=screen, width=90), clock))
+    list(show_matrix(events(), several, Console(file=screen, width=90), clock))
     assert screen.getvalue() == "0 of 6 runs done after 0:11\n0 of 6 runs done after 0:22\n"
 
 
 def test_a_quiet_console_shows_nothing() -> None:
     several, screen = cells("synthetic-mclr"), io.StringIO()
     events = list(events_of(several[0]))
-    assert list(shown(iter(events), several, Console(file=screen, quiet=True))) == events
+    assert list(show_matrix(iter(events), several, Console(file=screen, quiet=True))) == events
     assert screen.getvalue() == ""

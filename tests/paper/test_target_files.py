@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flexcfl.paper.artifacts import command, origin, runs_csv
 from flexcfl.paper.cells import CHOICES, Cell, chosen
+from flexcfl.paper.target_files import command, origin_notes, runs_csv
 from flexcfl.paper.targets import TARGETS, Request
 from tests.paper.commands import asked_by
 from tests.paper.constructed import part, result
@@ -45,7 +45,7 @@ def asked(draw: st.DrawFn) -> list[Request]:
 def test_the_commands_that_are_told_ask_for_the_same_cells_again(several: list[Request]) -> None:
     cells = dict.fromkeys(cell for each in several for cell in each.cells())
     results = [result(cell.part, cell.seed, cell.rounds) for cell in cells]
-    made, *_ = origin(several[0].target, (), several[0].chosen, results)
+    made, *_ = origin_notes(several[0].target, (), several[0].chosen, results)
     again: list[Cell] = []
     for line in re.findall("`([^`]+)`", made):
         again += asked_by(line).cells()
@@ -56,7 +56,7 @@ def test_the_commands_that_are_told_ask_for_the_same_cells_again(several: list[R
 def test_one_command_is_enough_for_rows_with_the_same_seeds_and_rounds() -> None:
     asked = Request("table3", ("mnist-mclr", "synthetic-mclr"), seeds=2)
     results = [result(cell.part, cell.seed) for cell in asked.cells()]
-    made, by = origin("table3", (), (), results)
+    made, by = origin_notes("table3", (), (), results)
     line = "flexcfl reproduce table3 --only synthetic-mclr,mnist-mclr --seeds 2"
     assert made == f"Made by `{line}`."
     assert by == "Computed by flexcfl 0.0, torch 2.0 on Zeta 9."
@@ -67,7 +67,7 @@ def test_results_of_several_versions_and_processors_name_them_all() -> None:
     others[0]["versions"]["torch"] = "3.0"
     del others[1]["processor"]  # as earlier versions left it
     results = [replace(result(part()), summary=each) for each in (first, *others)]
-    _, by = origin("table3", (), (), results)
+    _, by = origin_notes("table3", (), (), results)
     assert by == (
         "Computed by flexcfl 0.0, torch 2.0 on Zeta 9 and by flexcfl 0.0, torch 3.0 on Zeta 9 "
         "and by flexcfl 0.0, torch 2.0."
@@ -82,7 +82,7 @@ def test_results_of_several_versions_and_processors_name_them_all() -> None:
     ],
 )
 def test_what_needs_no_runs_is_made_by_what_was_asked_for(rows: tuple[str, ...], line: str) -> None:
-    made, *others = origin("table2", rows, (), [])
+    made, *others = origin_notes("table2", rows, (), [])
     assert made == f"Made by `{line}`."
     assert [other.startswith("This machine: ") for other in others] == [True]
     assert asked_by(line) == Request("table2", rows)

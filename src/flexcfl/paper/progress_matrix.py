@@ -15,21 +15,21 @@ from flexcfl.comparison.live import ProgressView, with_live_display
 from flexcfl.comparison.progress import Progress
 from flexcfl.comparison.worker_messages import Done, Event
 from flexcfl.paper.cells import Cell
-from flexcfl.paper.results import grouped
+from flexcfl.paper.results import group_by
 
-__all__ = ["Matrix", "progress_of", "shown"]
+__all__ = ["ProgressMatrix", "progress_of", "show_matrix"]
 
 ROOM = 6  # lines of a terminal that are not the matrix
 
 
-def shown(
+def show_matrix(
     events: Iterator[Event | None],
     cells: Sequence[Cell],
     console: Console,
     now: Callable[[], float] = monotonic,
 ) -> Iterator[Event]:
     """Yield the events, each once it is shown; ``now`` is a clock."""
-    matrix = Matrix(cells, console, now)
+    matrix = ProgressMatrix(cells, console, now)
     return with_live_display(
         events, ProgressView(matrix.take, matrix.drawn, matrix.line, now), console
     )
@@ -42,7 +42,7 @@ def progress_of(cells: Sequence[Cell], now: Callable[[], float] = monotonic) -> 
 
 
 @dataclass
-class Matrix:
+class ProgressMatrix:
     """How far each cell is: settings by methods, all seeds of a cell together."""
 
     cells: Sequence[Cell]
@@ -53,7 +53,7 @@ class Matrix:
 
     def __post_init__(self) -> None:
         self.by_folder = {cell.folder: cell for cell in self.cells}
-        self.seeds = grouped(self.cells, lambda cell: (cell.part.setting, cell.part.name))
+        self.seeds = group_by(self.cells, lambda cell: (cell.part.setting, cell.part.name))
         self.progress = progress_of(self.cells, self.now)
 
     def take(self, event: Event) -> None:
@@ -77,7 +77,7 @@ class Matrix:
     def drawn(self) -> Group:
         """Return the matrix; on a low terminal, settings that are finished are left out."""
         names = list(dict.fromkeys(name for _, name in self.seeds))
-        settings = grouped(self.cells, lambda cell: cell.part.setting)
+        settings = group_by(self.cells, lambda cell: cell.part.setting)
         room = max(1, self.console.height - ROOM)
         if len(settings) > room:
             settings = {name: mine for name, mine in settings.items() if self._share(mine) < 1}

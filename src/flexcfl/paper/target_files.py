@@ -15,7 +15,7 @@ from flexcfl.paper.catalogue import ROUNDS, family
 from flexcfl.paper.cells import Chosen
 from flexcfl.paper.comparison_table import ComparisonTable
 from flexcfl.paper.drawing import STYLE
-from flexcfl.paper.results import Result, grouped
+from flexcfl.paper.results import Result, group_by
 from flexcfl.paper.targets import TargetOutput
 from flexcfl.record import csv_tables
 from flexcfl.record.metrics import rounds_to
@@ -25,7 +25,7 @@ from flexcfl.report.page import PageTable, Report, html
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["command", "files", "origin", "runs_csv"]
+__all__ = ["command", "files", "origin_notes", "runs_csv"]
 
 GOALS = ("0.8", "0.85", "0.9")
 
@@ -33,7 +33,7 @@ GOALS = ("0.8", "0.85", "0.9")
 def files(
     made: TargetOutput, by: Sequence[str], results: Sequence[Result], title: str, folder: Path
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield files by the ending of their names; ``by`` are the sentences of ``origin``."""
+    """Yield files by the ending of their names; ``by`` are the sentences of ``origin_notes``."""
     if made.table:
         yield ".txt", (made.table.text() + "".join(f"{line}\n" for line in by)).encode()
         yield ".md", (made.table.markdown() + "".join(f"- {line}\n" for line in by)).encode()
@@ -103,7 +103,7 @@ def _figures(run: Result) -> dict[str, object]:
     }
 
 
-def origin(
+def origin_notes(
     target: str, rows: Sequence[str], chosen: Chosen, results: Sequence[Result]
 ) -> list[str]:
     """Return sentences on the commands that give these results, and on what computed them.
@@ -131,7 +131,7 @@ def _commands(target: str, chosen: Chosen, results: Sequence[Result]) -> Iterato
     for result in results:
         key = (family(result.cell.part.row), result.cell.rounds)
         seeds[key] = max(seeds.get(key, 0), result.cell.seed + 1)
-    for (rounds, number), keys in grouped(seeds, lambda key: (key[1], seeds[key])).items():
+    for (rounds, number), keys in group_by(seeds, lambda key: (key[1], seeds[key])).items():
         yield command(target, [row for row, _ in keys], rounds, number, chosen)
 
 
