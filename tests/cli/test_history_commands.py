@@ -145,7 +145,7 @@ def test_a_damaged_run_is_said_beside_the_others(
         ("show empty", "There is no run in 'empty'"),
         ("show several", "There are 2 runs in 'several': name one of them, such as 'several/a'"),
         ("diff", "Missing argument"),
-        ("diff RUN", "One run alone differs from nothing: name two runs or more."),
+        ("diff RUN", "A comparison needs two or more runs: name another one."),
         ("diff RUN nowhere", "'nowhere' is not a folder"),
         ("diff RUN several", "There are 2 runs in 'several'"),
     ],

@@ -295,7 +295,7 @@ def test_a_run_over_a_network_knows_neither_labels_nor_who_changed(
     charts = {each["name"]: each for each in Report.of([path]).chapter("0-0")}
     assert "labels" not in charts
     assert [line["name"] for line in charts["changes"]["data"]] == [
-        "drift noticed",
+        "drift detected",
         "moved to another group",
     ]
     assert len(charts["moves"]["data"]) == 1

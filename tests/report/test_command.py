@@ -90,7 +90,7 @@ def test_a_mistake_is_one_sentence(
     [
         ("nowhere", "'nowhere' is not a folder"),
         ("RUN --port 70000", "--port"),
-        ("RUN --host 192.0.2.1", "No page can be served at '192.0.2.1', port 8000 ("),
+        ("RUN --host 192.0.2.1", "The page cannot be served at '192.0.2.1', port 8000 ("),
     ],
 )
 def test_a_mistake_in_watching_is_one_sentence(

@@ -107,7 +107,7 @@ def test_downloaded_groups_are_those_of_the_run(page: "Page", runs: Path) -> Non
 def test_downloaded_moves_are_those_of_the_run(page: "Page", runs: Path) -> None:
     folder = runs / "flexcfl-seed0"
     choose(page, "Run", "flexcfl, seed 0")
-    _, text = downloaded(page, "Data (CSV)", "Who moved where and when")
+    _, text = downloaded(page, "Data (CSV)", "Group of each client by round")
     lines = rows(text)
     group_of: dict[tuple[str, int], str] = {}
     members = table(folder / "membership.csv")
@@ -141,7 +141,7 @@ def test_downloaded_moves_are_those_of_the_run(page: "Page", runs: Path) -> None
 def test_pictures_stand_by_themselves(page: "Page") -> None:
     for title, legend in (
         ("Accuracy over rounds", "flexcfl"),
-        ("Who moved where and when", "group 1"),
+        ("Group of each client by round", "group 1"),
     ):
         name, text = downloaded(page, "Picture (SVG)", title)
         assert name.endswith(".svg")

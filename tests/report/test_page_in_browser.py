@@ -189,7 +189,7 @@ def test_names_are_text_whatever_they_are(browser: "Browser", tmp_path: Path) ->
             assert setting.startswith(f"{HOSTILE[0]}, ")
             _, text = downloaded(page, "Data (CSV)", "Accuracy over rounds")
             assert {line["method"] for line in rows(text)} == {method}
-            _, text = downloaded(page, "Data (CSV)", "Who moved where and when")
+            _, text = downloaded(page, "Data (CSV)", "Group of each client by round")
             names = HOSTILE[(first := HOSTILE.index(method)) :] + HOSTILE[:first]
             assert {line["client"] for line in rows(text)} == {
                 f"{client} ({name})" for client, name in enumerate(names)

@@ -120,7 +120,7 @@ def test_pages_from_elsewhere_get_no_answer_by_a_name_that_leads_here(
 ) -> None:
     for path in ("/", "/state", "/chapter/0"):
         given = visitor.ask(path, Host=host)
-        assert (given.status, given.text) == (403, "This page is for this machine alone.")
+        assert (given.status, given.text) == (403, "This page is only for this machine.")
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8000", "127.0.0.1", "[::1]", "[::1]:80"])
@@ -207,7 +207,7 @@ def test_if_no_port_is_free_it_is_told(folder: Path) -> None:
 @pytest.mark.parametrize("host", ["192.0.2.1", "no..name", "x" * 300, "not an address", "::g"])
 def test_an_address_that_is_not_ours_is_told(host: str, folder: Path) -> None:
     with (
-        pytest.raises(SettingsError, match=r"No page can be served at .*choose another --port"),
+        pytest.raises(SettingsError, match=r"The page cannot be served at .*choose another --port"),
         server([folder], host, 0),
     ):
         pass

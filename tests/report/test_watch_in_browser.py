@@ -148,7 +148,7 @@ def test_a_run_does_not_notice_that_nobody_watches_it_any_more(
         watching.send_signal(signal.SIGTERM)
         assert watching.wait() == 128 + signal.SIGTERM
         run.send_signal(signal.SIGCONT)
-        said(page, "nobody answers any more, this is how far it was")
+        said(page, "the server no longer answers")
         assert page.locator("#overview figure").count() == 4
     assert run.wait() == 0
     check_same(folder, unwatched)

@@ -1,1 +1,1 @@
-"""What runs show: in a terminal, as charts, and on a page."""
+"""Reports of runs: on a terminal, as charts, and as an HTML page."""

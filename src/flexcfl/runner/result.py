@@ -148,7 +148,7 @@ class Run(Record):
             >>> import flexcfl
             >>> run = flexcfl.run(dataset="digits", rounds=2)
             >>> run.plot("moves").layout.title.text
-            'Who moved where and when'
+            'Group of each client by round'
 
         """
         return figure(drawn(chart, [self]))

@@ -162,7 +162,7 @@ def test_words_on_accuracy_are_over_the_rounds_in_which_every_method_is_measured
         "Final accuracy, the mean of the last ten rounds: fedavg 50.0 %, flexcfl 60.0 %."
     )
     apart = chart("accuracy", [record([0.9], "fedavg"), late]).text
-    assert apart == "There is no round yet in which every method is measured."
+    assert apart == "No round has been measured for every method yet."
     assert chart("accuracy", [record([NONE])]).text == "No round has been measured yet."
 
 

@@ -108,7 +108,7 @@ def test_a_condition_and_its_opposite_divide_the_runs_that_have_a_figure(
         ("bst>=0.9", "Runs have no setting and no figure 'bst': did you mean 'best'?"),
         ("algorithm.nme=x", "did you mean 'algorithm.name'?"),
         ("Seed=1", "did you mean 'seed'?"),
-        ("???=1", "no figure '???': 'flexcfl runs --help' tells which there are."),
+        ("???=1", "no figure '???': 'flexcfl runs --help' lists them."),
         ("best", "'best' is not of the form KEY=VALUE, such as algorithm=flexcfl or final>=0.9."),
         ("=3", "'=3' is not of the form KEY=VALUE"),
         ("best>=90", "best is a share between 0 and 1: write best>=0.9 or best>=90%, not '90'."),

@@ -68,8 +68,8 @@ def test_a_run_that_is_not_finished_is_shown_as_far_as_it_is(stopped: Path) -> N
     run = details(stopped)
     told = words(run)
     assert f"interrupted after round 3 of {ROUNDS}" in told
-    assert f"go on flexcfl resume {stopped}" in told
-    assert "checkpoints from which it can go on" in told
+    assert f"resume flexcfl resume {stopped}" in told
+    assert "checkpoints to resume it from" in told
     assert "versions" not in told
     assert len(run.accuracy) == 3
 
@@ -78,7 +78,7 @@ def test_a_run_without_a_round_can_be_shown(stopped: Path, tmp_path: Path) -> No
     path = copied(stopped, tmp_path)
     for name in ("rounds.csv", "groups.csv", "ledger.csv", "membership.csv"):
         (path / name).unlink()
-    assert "rounds none is done yet" in words(details(path))
+    assert "rounds none yet" in words(details(path))
 
 
 def test_json_is_complete(folder: Path, stopped: Path) -> None:
@@ -193,7 +193,7 @@ def test_versions_that_differ_are_told(folder: Path, tmp_path: Path) -> None:
 
 
 def test_one_run_alone_differs_from_nothing(folder: Path) -> None:
-    with pytest.raises(SettingsError, match="name two runs or more"):
+    with pytest.raises(SettingsError, match="needs two or more runs"):
         difference([details(folder)])
 
 

@@ -115,5 +115,5 @@ def test_a_difference_says_what_differs(folder: Path) -> None:
     assert ["run.seed", "0", "7"] in lines
     assert ["algorithm.name", "flexcfl", "fedavg"] in lines
     assert ["best", "85.71%", "85.71%", "+0.00", "points"] in lines
-    same = "the same to the last digit in all 6 rounds that both have done"
+    same = "the same to the last digit in all 6 rounds that both have finished"
     assert lines[-1] == f"accuracy, B and A: {same}".split()

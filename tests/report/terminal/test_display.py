@@ -52,7 +52,7 @@ def test_one_model_for_everybody_has_no_rows_on_groups(run: Run) -> None:
 
 
 def test_training_that_diverged_in_most_rounds_is_told(run: Run) -> None:
-    for attack, advice in ((None, ""), ({"clients": 2, "name": "noise"}, "where no client is ")):
+    for attack, advice in ((None, ""), ({"clients": 2, "name": "noise"}, "if no client is ")):
         rejected = {**run.summary["rejected"], "not_finite": 9}
         told = shown(summarised(run, rounds=20, diverged=14, attack=attack, rejected=rejected))
         assert told["warning"].startswith(f"training diverged in 14 of 20 rounds: {advice}")
@@ -60,7 +60,7 @@ def test_training_that_diverged_in_most_rounds_is_told(run: Run) -> None:
         assert told["refused"] == "9 not finite (answers, over all rounds)"
         seldom = shown(summarised(run, rounds=20, diverged=10, attack=attack, rejected=rejected))
         assert "warning" not in seldom
-        assert seldom["refused"].endswith("where no client is at fault, lower the rate (--rate)")
+        assert seldom["refused"].endswith("if no client is at fault, lower the rate (--rate)")
     earlier: Any = {name: value for name, value in run.summary.items() if name != "diverged"}
     assert "warning" not in shown(replace(run, summary=earlier))
 
@@ -148,7 +148,7 @@ def test_memory_is_told_where_there_is_need_and_by_itself_where_it_is_much(
     assert list(some) == ["sizes"]
     assert some["sizes"].plain.endswith("9 parameters, 31 MB of clients' vectors")
     much = sizes_of(replace(prepared, memory=393_000_000), "some data")
-    assert much["memory"].plain == "about 393 MB for what fedavg keeps of its clients at once"
+    assert much["memory"].plain == "about 393 MB for the client vectors that fedavg stores"
 
 
 def test_an_algorithm_that_needs_more_memory_than_there_is_is_refused(

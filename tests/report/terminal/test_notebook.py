@@ -27,7 +27,7 @@ def test_a_notebook_shows_a_run_as_a_table_and_a_chart_as_plotly_does(
     assert "<svg" in run["text/html"]
     assert run["text/plain"].startswith("Run(flexcfl, digits")
     drawn = chart["application/vnd.plotly.v1+json"]
-    assert drawn["layout"]["title"]["text"] == "Who moved where and when"
+    assert drawn["layout"]["title"]["text"] == "Group of each client by round"
 
 
 def test_the_documentation_names_every_chart() -> None:

@@ -1,4 +1,4 @@
-"""What runs show, as charts for Plotly: pure functions from figures to plain values."""
+"""The charts of runs for Plotly: pure functions from figures to plain values."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -15,7 +15,7 @@ OF_METHODS: Mapping[str, Callable[[Sequence[Record]], Chart]] = {
     "loss": curves.loss,
     "discrepancy": curves.discrepancy,
 }
-"""The charts that hold methods against each other."""
+"""The charts that compare methods."""
 OF_RUN: Mapping[str, Callable[[Record], Chart]] = {
     "group-accuracy": groups.accuracies,
     "group-size": groups.sizes,
@@ -26,7 +26,7 @@ OF_RUN: Mapping[str, Callable[[Record], Chart]] = {
     "labels": groups.labels,
 }
 """The charts of one run."""
-# The table without which there is nothing to draw, and why a run may not have it.
+# Charts that need a table which a run may lack, and the reason why it lacks it.
 NEEDED = {
     "founders": "its groups were not found by clustering updates, or it is not finished yet",
     "labels": "only the clients themselves know their labels",
@@ -34,11 +34,24 @@ NEEDED = {
 
 
 def chart(name: str, records: Sequence[Record]) -> Chart:
-    """Return a chart of some runs; one of a single run is of the first."""
+    """Return a chart of runs.
+
+    Args:
+        name: One of ``OF_METHODS``, which compare all runs, or of ``OF_RUN``, which show only the
+            first run.
+        records: The runs.
+
+    Returns:
+        The chart; ``chart.figure`` is what Plotly takes.
+
+    Raises:
+        SettingsError: If there is no such chart, or the run does not have it.
+
+    """
     if not isinstance(name, str):
         raise SettingsError(
-            f"A chart is asked for by its name, not by an object of type {type(name).__name__}: "
-            "give one such as 'accuracy' or 'moves'."
+            f"The name of a chart must be a string, not of type {type(name).__name__}: give one "
+            "such as 'accuracy' or 'moves'."
         )
     if name in OF_METHODS:
         return OF_METHODS[name](records)
@@ -50,7 +63,7 @@ def chart(name: str, records: Sequence[Record]) -> Chart:
 
 
 def charts_of_run(record: Record) -> list[Chart]:
-    """Return all charts that there are of a run; of a single group none has moved elsewhere."""
+    """Return all charts of a run; with a single group, there are no moves between groups."""
     there = [name for name in OF_RUN if name not in NEEDED or _has(record, name)]
     if record.group_count < 2:
         there.remove("flows")

@@ -1,4 +1,4 @@
-"""Methods beside each other: accuracy, loss and discrepancy over rounds, and their traffic."""
+"""Charts that compare methods: accuracy, loss and discrepancy over rounds, and traffic."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -21,9 +21,9 @@ from flexcfl.report.charts.palette import method_style, with_opacity
 __all__ = ["accuracy", "discrepancy", "loss", "over_seeds", "traffic"]
 
 BAND = 0.16
-MOST_NAMED = 5  # of more methods only the extremes are told
+MOST_NAMED = 5  # with more methods, the text names only the highest and the lowest
 NOT_MEASURED = "No round has been measured yet."
-SPREAD = " Lines are means over the seeds, bands go from the lowest to the highest."
+SPREAD = " Lines are means over the seeds; bands go from the lowest to the highest seed."
 
 
 def accuracy(records: Sequence[Record]) -> Chart:
@@ -43,12 +43,12 @@ def loss(records: Sequence[Record]) -> Chart:
 
 def discrepancy(records: Sequence[Record]) -> Chart:
     """Return the discrepancy over rounds (Equation 3 of the paper)."""
-    what = "How far clients' models are, after local training, from their group's."
+    what = "Distance of clients' models, after local training, from the model of their group."
     return _over_rounds(records, "discrepancy", "discrepancy", what)
 
 
 def _over_rounds(records: Sequence[Record], column: str, title: str, what: str) -> Chart:
-    """Return a column of ``rounds.csv`` as curves, with words on ``what`` it is and how it ends."""
+    """Return a column of ``rounds.csv`` as curves; the text says ``what`` it is and how it ends."""
     text = f"{what} {_ends(records, column)}{_spread(records)}"
     shown = layout(yaxis=axis(title), xaxis=_rounds(records), hovermode="x unified")
     data, columns = _lines(records, column), ("method", "round", column)
@@ -56,14 +56,17 @@ def _over_rounds(records: Sequence[Record], column: str, title: str, what: str) 
 
 
 def traffic(records: Sequence[Record]) -> Chart:
-    """Return the accuracy against all bytes sent so far."""
+    """Return the accuracy over the bytes sent so far."""
     data = []
     for place, (method, runs) in enumerate(runs_by_method(records).items()):
         sent = np.cumsum(_mean(runs, "down_bytes") + _mean(runs, "up_bytes")) / 1e6
         reached = 100 * _mean(runs, "accuracy")
         known = ~np.isnan(reached)
         data.append(_line(method, place, json_numbers(sent[known]), json_numbers(reached[known])))
-    text = "Traffic is the bytes of the algorithm's own messages, both ways, means over the seeds."
+    text = (
+        "Traffic is the bytes of the algorithm's messages in both directions, as the mean over the "
+        "seeds."
+    )
     shown = layout(xaxis=axis("megabytes sent", rangemode="tozero"), yaxis=_percents(data))
     columns = ("method", "megabytes", "accuracy_percent")
     return Chart("traffic", "Accuracy against traffic", text, data, shown, columns)
@@ -74,7 +77,7 @@ def _rounds(records: Sequence[Record]) -> dict[str, Any]:
 
 
 def _percents(data: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return an axis of accuracies, of which there may be none."""
+    """Return an axis of accuracies, from 0 to 100 if there are none yet."""
     some = any(trace["y"] for trace in data)
     return axis("accuracy in %", **({} if some else {"range": [0, 100]}))
 
@@ -93,9 +96,9 @@ def _lines(records: Sequence[Record], column: str, scale: float = 1) -> list[dic
 
 
 def over_seeds(values: NDArray[np.float64]) -> tuple[NDArray[Any], ...]:
-    """Return the numbers of the rounds that any seed has measured, and lowest, mean and highest.
+    """Return the rounds that any seed has measured, and the lowest, mean and highest value there.
 
-    ``values`` are seeds by rounds, NaN where nothing was measured.
+    ``values`` has seeds as rows and rounds as columns, NaN if nothing was measured.
     """
     known = np.flatnonzero(~np.isnan(values).all(axis=0))
     return known + 1, *(of(values[:, known], 0) for of in (np.nanmin, np.nanmean, np.nanmax))
@@ -104,7 +107,7 @@ def over_seeds(values: NDArray[np.float64]) -> tuple[NDArray[Any], ...]:
 def _band(
     method: str, place: int, x: list[int], low: list[float], high: list[float]
 ) -> dict[str, Any]:
-    """Return the area between the lowest and the highest of the seeds."""
+    """Return the area between the lowest and the highest seed."""
     return {
         "type": "scatter",
         "x": [*x, *x[::-1]],
@@ -137,7 +140,7 @@ def _line(method: str, place: int, x: list[Any], y: list[Any]) -> dict[str, Any]
 
 
 def _stacked(runs: Sequence[Record], column: str) -> NDArray[np.float64]:
-    """Return a figure of all seeds by rounds, NaN where a run is not as far as others."""
+    """Return a figure with seeds as rows and rounds as columns, NaN for rounds still to come."""
     longest = max(run.done for run in runs)
     values = np.full((len(runs), longest), np.nan)
     for place, run in enumerate(runs):
@@ -146,7 +149,7 @@ def _stacked(runs: Sequence[Record], column: str) -> NDArray[np.float64]:
 
 
 def _mean(runs: Sequence[Record], column: str) -> NDArray[np.float64]:
-    """Return the mean over the seeds that have a figure, NaN in rounds that none has measured."""
+    """Return the mean over the seeds that have a figure, NaN if none was measured in a round."""
     known = np.ma.masked_invalid(_stacked(runs, column))
     mean: NDArray[np.float64] = known.mean(axis=0).filled(np.nan)
     return mean
@@ -158,17 +161,17 @@ def _last(values: NDArray[np.float64]) -> float | None:
 
 
 def _finals(records: Sequence[Record]) -> str:
-    """Return the final accuracies in words, over the rounds in which every method is measured."""
+    """Describe the final accuracies, over the rounds in which every method is measured."""
     rounds = measured_rounds(records)
     finals = _in_words(records, lambda record: record.scored(rounds).final, percent)
     if finals:
         return f"Final accuracy, the mean of the last ten rounds: {finals}"
     some = any(record.scored().best is not None for record in records)
-    return "There is no round yet in which every method is measured." if some else NOT_MEASURED
+    return "No round has been measured for every method yet." if some else NOT_MEASURED
 
 
 def _ends(records: Sequence[Record], column: str) -> str:
-    """Return in words where the curves of a column end."""
+    """Describe where the curves of a column end."""
     ends = _in_words(records, lambda record: _last(record.rounds[column]), "ends at {:.3g}".format)
     return ends or NOT_MEASURED
 
@@ -176,7 +179,7 @@ def _ends(records: Sequence[Record], column: str) -> str:
 def _in_words(
     records: Sequence[Record], of: Callable[[Record], float | None], spoken: Callable[[float], str]
 ) -> str:
-    """Return one figure of each method in words, the mean over the seeds that have it."""
+    """Describe one figure of each method, the mean over the seeds that have it."""
     means = {}
     for method, runs in runs_by_method(records).items():
         known = [value for value in map(of, runs) if value is not None]
@@ -186,9 +189,9 @@ def _in_words(
         return ""
     least, most = (end(means, key=means.__getitem__) for end in (min, max))
     named = list(means) if len(means) <= MOST_NAMED else [most, least]
-    told = ", ".join(f"{method} {spoken(means[method])}" for method in named)
-    some = "" if len(means) <= MOST_NAMED else f"The extremes of {len(means)} methods: "
-    return f"{some}{told}."
+    text = ", ".join(f"{method} {spoken(means[method])}" for method in named)
+    some = "" if len(means) <= MOST_NAMED else f"Highest and lowest of {len(means)} methods: "
+    return f"{some}{text}."
 
 
 def _spread(records: Sequence[Record]) -> str:

@@ -1,4 +1,4 @@
-"""A chart: a figure as Plotly takes it, with the words that say what it shows."""
+"""A chart: a Plotly figure with a text that says what it shows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,15 +20,21 @@ __all__ = [
     "rounds_axis",
 ]
 
-FEW = 10  # so many whole numbers have a tick each
+FEW = 10  # up to this number, every whole number has a tick
 
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """A figure with its title and what it says to somebody who does not see it.
+    """A figure with its title and a text for people who cannot see it.
 
-    ``columns`` are what its data are called where they are downloaded: the name of a line, and
-    what stands on its axes.
+    Attributes:
+        name: The name under which it was requested, such as ``accuracy``.
+        title: The title.
+        text: What the chart shows, in sentences.
+        data: The traces, as Plotly takes them.
+        layout: The layout, as Plotly takes it.
+        columns: The column names of the downloaded data: the name of a line, then its axes.
+
     """
 
     name: str
@@ -43,17 +49,17 @@ class Chart:
 
     @property
     def figure(self) -> dict[str, Any]:
-        """What ``plotly.graph_objects.Figure`` and ``Plotly.newPlot`` take."""
+        """The argument for ``plotly.graph_objects.Figure`` and ``Plotly.newPlot``."""
         return {"data": list(self.data), "layout": dict(self.layout)}
 
     def content(self) -> dict[str, Any]:
-        """Return everything as JSON knows it."""
-        words = {"name": self.name, "title": self.title, "text": self.text}
-        return {**words, **self.figure, "columns": list(self.columns)}
+        """Return everything as JSON values."""
+        texts = {"name": self.name, "title": self.title, "text": self.text}
+        return {**texts, **self.figure, "columns": list(self.columns)}
 
 
 def layout(**more: Any) -> dict[str, Any]:
-    """Return what all charts have in common; fonts and paper are those of the page."""
+    """Return the layout that all charts share; fonts and background come from the page."""
     common = {
         "margin": {"l": 62, "r": 14, "t": 36, "b": 46},
         "hovermode": "closest",
@@ -71,23 +77,23 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
 
 
 def count_axis(title: str, most: float, **more: Any) -> dict[str, Any]:
-    """Return an axis of whole numbers, the largest being ``most``, without ticks in between."""
+    """Return an axis of whole numbers up to ``most``, without ticks between them."""
     return axis(title, **({"dtick": 1} if most <= FEW else {}), **more)
 
 
 def client_axis(title: str, **more: Any) -> dict[str, Any]:
-    """Return an axis of clients, of which there may be too many to name them."""
+    """Return an axis of clients, without their names: there may be too many."""
     hidden: dict[str, Any] = {"showticklabels": False, "ticks": "", "showgrid": False}
     return axis(title, type="category", **more, **hidden)
 
 
 def rounds_axis(total: int) -> dict[str, Any]:
-    """Return an axis with room for all rounds, also for those that are still to come."""
+    """Return an axis with room for all rounds, including those still to come."""
     return count_axis("round", total, range=[0, total + 1])
 
 
 def escaped(text: str) -> str:
-    """Return a name such that Plotly shows it as it is: it takes some tags for markup.
+    """Escape a name, because Plotly interprets some tags as markup.
 
     >>> escaped("<b>")
     '&lt;b&gt;'
@@ -96,7 +102,7 @@ def escaped(text: str) -> str:
 
 
 def json_numbers(values: NDArray[Any], digits: int = 6) -> list[Any]:
-    """Return numbers as JSON knows them, with so many significant digits, None for no number.
+    """Return numbers for JSON with some significant digits, and None for NaN and infinity.
 
     >>> json_numbers(np.array([0.123456789, np.nan, np.inf]))
     [0.123457, None, None]
@@ -108,7 +114,7 @@ def json_numbers(values: NDArray[Any], digits: int = 6) -> list[Any]:
 
 
 def percent(share: float) -> str:
-    """Return a share in words.
+    """Return a share as a percentage.
 
     >>> percent(0.9534)
     '95.3 %'

@@ -1,4 +1,4 @@
-"""The groups of one run over rounds, and what they were found from: updates and labels."""
+"""Charts of one run's groups over rounds, and of the updates and labels of its clients."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,8 +24,8 @@ from flexcfl.report.charts.palette import SEQUENCE, group_colour, with_opacity
 
 __all__ = ["accuracies", "founders", "labels", "sizes"]
 
-MOST_NAMED = 8  # of more groups only the extremes are told
-MOST_CLIENTS = 400  # so many clients are drawn at the most
+MOST_NAMED = 8  # with more groups, the text names only the lowest and the highest
+MOST_CLIENTS = 400  # the most clients that are drawn
 MOST_COUNTED = 2**24
 
 
@@ -42,13 +42,13 @@ def accuracies(record: Record) -> Chart:
         hovermode="x unified",
     )
     ends = _in_words(measured, "accuracy", percent)
-    text = f"Each group's model on the test sets of its own clients. {ends}"
+    text = f"Accuracy of each group's model on the test sets of its clients. {ends}"
     columns = ("group", "round", "accuracy_percent")
     return Chart("group-accuracy", "Accuracy of each group", text, data, shown, columns)
 
 
 def sizes(record: Record) -> Chart:
-    """Return how many clients every group has over rounds, on top of each other."""
+    """Return how many clients every group has over rounds, as stacked areas."""
     data = [
         {
             **_line(group, table),
@@ -65,13 +65,13 @@ def sizes(record: Record) -> Chart:
         hovermode="x unified",
     )
     ends = _in_words(record.groups, "clients", "{:.0f}".format)
-    text = f"How many clients each group has. {ends}"
+    text = f"Number of clients in each group. {ends}"
     columns = ("group", "round", "clients")
     return Chart("group-size", "Size of each group", text, data, shown, columns)
 
 
 def _measured(record: Record) -> Columns:
-    """Return what was measured: not every round need be, and a line has no gaps for others."""
+    """Return only the measured rounds, so that the lines have no gaps."""
     known = ~np.isnan(record.groups["accuracy"])
     return {name: column[known] for name, column in record.groups.items()}
 
@@ -96,15 +96,15 @@ def _line(group: int, table: Columns) -> dict[str, Any]:
 
 
 def _in_words(table: Columns, column: str, spoken: Callable[[float], str]) -> str:
-    """Return the last figure of each group in words, of many groups only the extremes."""
+    """Describe the last figure of each group, or of many groups only the lowest and highest."""
     last = {group: own[column][-1] for group, own in _by_group(table)}
     if not last:
         return "Nothing has been measured yet."
     least, most = (end(last, key=last.__getitem__) for end in (min, max))
     named = list(last) if len(last) <= MOST_NAMED else [least, most]
-    told = ", ".join(f"group {group}: {spoken(last[group])}" for group in named)
-    some = "" if len(last) <= MOST_NAMED else f", the extremes of {len(last)} groups"
-    return f"In the end{some}: {told}."
+    text = ", ".join(f"group {group}: {spoken(last[group])}" for group in named)
+    some = "" if len(last) <= MOST_NAMED else f", lowest and highest of {len(last)} groups"
+    return f"At the end{some}: {text}."
 
 
 def founders(record: Record) -> Chart:
@@ -116,15 +116,15 @@ def founders(record: Record) -> Chart:
     shown = layout(xaxis=axis("first direction"), yaxis=axis("second direction"))
     number = len(table["client"])
     text = (
-        f"{number} clients were clustered by their updates into {len(groups)} groups; those whose "
-        "updates point the same way lie together."
+        f"{number} clients were clustered by their updates into {len(groups)} groups; clients "
+        "whose updates point in the same direction are close together."
     )
     columns = ("group", "first", "second", "client")
     return Chart("founders", "Founders by their updates", text, data, shown, columns)
 
 
 def labels(record: Record) -> Chart:
-    """Return which share of its examples each client has of each class, at the start."""
+    """Return the share of each class in each client's examples, at the start."""
     known, counts = _counts(record)
     order = sorted_by_labels(counts, MOST_CLIENTS)
     shares = counts[order] / np.maximum(counts[order].sum(axis=1, keepdims=True), 1)
@@ -142,7 +142,7 @@ def labels(record: Record) -> Chart:
         }
     ]
     shown = layout(
-        xaxis=client_axis("client, those of one kind beside each other"),
+        xaxis=client_axis("client, similar ones next to each other"),
         yaxis=axis("class", type="category", showgrid=False),
     )
     some = f" {len(order)} of them are drawn." if len(order) < record.clients else ""
@@ -159,7 +159,7 @@ def _points(record: Record, axes: list[str], group: int) -> dict[str, Any]:
     table = record.founders
     mine = table["group"] == group
     clients = table["client"][mine].tolist()
-    flat = np.zeros(len(clients))  # of a single direction
+    flat = np.zeros(len(clients))  # for a missing second direction
     x, y, *_ = [*(table[name][mine] for name in axes), flat, flat]
     return {
         "type": "scatter",
@@ -182,7 +182,7 @@ def _range(numbers: Ids) -> str:
 def _counts(record: Record) -> tuple[Ids, Ids]:
     """Return clients, and how many examples each has of each class.
 
-    Of so many clients and classes that it would be too much to count they are a sample.
+    With too many clients and classes to count, the clients are a sample.
     """
     table = record.labels
     classes = int(table["label"].max()) + 1

@@ -1,4 +1,4 @@
-"""Who moved where and when: every client's group over time, with shifts and migrations marked."""
+"""Charts of every client's group over time, with its shifts and migrations."""
 
 from typing import Any
 
@@ -30,15 +30,15 @@ from flexcfl.report.charts.palette import (
 
 __all__ = ["MOST", "changes", "flows", "moves"]
 
-MOST, MOST_GROUPS = 1000, 40  # so many clients, and groups between which they move, are drawn
-TALLEST, LEAST, ROW = 900, 320, 6  # pixels of the picture, and of a client in it
+MOST, MOST_GROUPS = 1000, 40  # the most clients, and groups between which they move, to draw
+TALLEST, LEAST, ROW = 900, 320, 6  # pixels: largest and smallest picture, and one client
 MARK_OPACITY = 0.6
-LABELS = 20  # so many groups are named beside the colours, and have numbers in their cells
-WIDTHS = (6, 3.5, 1.5)  # of lines that often lie on each other
+LABELS = 20  # the most groups that are named in the colour scale and have numbers in their cells
+WIDTHS = (6, 3.5, 1.5)  # different, because these lines often overlap
 
 
 def moves(record: Record) -> Chart:
-    """Return clients by rounds, coloured by group; where a client's data changed is marked."""
+    """Return clients by rounds, coloured by group, with a mark when a client's data changed."""
     changes = changes_of(record)
     order = _clients_in_order(changes, record.clients)
     groups = group_matrix(record, order)
@@ -55,14 +55,14 @@ def moves(record: Record) -> Chart:
     )
     text = f"{_moved(changes, record.clients)} {_drawn(record, order)}"
     columns = ("what", "round", "client", "group")
-    return Chart("moves", "Who moved where and when", text, data, shown, columns)
+    return Chart("moves", "Group of each client by round", text, data, shown, columns)
 
 
 def changes(record: Record) -> Chart:
     """Return how many clients changed and moved in each round."""
     kinds = {
         "shifted": "data changed",
-        "detected": "drift noticed",
+        "detected": "drift detected",
         "migrated": "moved to another group",
     }
     x = record.rounds["round"].tolist()
@@ -80,7 +80,7 @@ def changes(record: Record) -> Chart:
         for place, name in enumerate(known)
     ]
     sums = [f"{kinds[name]} {np.nansum(record.rounds[name]):,.0f} times" for name in known]
-    text = f"How many clients were touched by change. In all: {', '.join(sums)}."
+    text = f"Number of clients whose data or group changed. In total: {', '.join(sums)}."
     most = max((float(np.nanmax(record.rounds[name])) for name in known), default=0)
     shown = layout(
         xaxis=rounds_axis(record.total),
@@ -92,15 +92,15 @@ def changes(record: Record) -> Chart:
 
 
 def flows(record: Record) -> Chart:
-    """Return how often clients went from one group to another.
+    """Return how often clients moved from one group to another.
 
-    Of very many groups these are the ones that most clients left or came into.
+    With very many groups, only those with the most moves are drawn.
     """
     changes = changes_of(record)
     chosen = _busiest(changes, record.group_count)
     counts = _counts(changes, chosen)
     names = [str(group) for group in chosen.tolist()]
-    gap = 2 if len(counts) <= LABELS else 0  # pixels, where cells are larger than that
+    gap = 2 if len(counts) <= LABELS else 0  # pixels, if cells are larger than that
     few = {"texttemplate": "%{text}", "textfont": {"color": MARK}} if len(counts) <= LABELS else {}
     data = [
         {
@@ -125,13 +125,13 @@ def flows(record: Record) -> Chart:
     )
     number = record.group_count
     some = f" {len(chosen)} of {number:,} groups are drawn." if number > MOST_GROUPS else ""
-    text = f"How often clients went from one group to another. {_largest(counts, chosen)}{some}"
+    text = f"Number of moves from one group to another. {_largest(counts, chosen)}{some}"
     columns = ("what", "to", "from", "moves")
     return Chart("flows", "Moves between groups", text, data, shown, columns)
 
 
 def _clients_in_order(changes: Changes, clients: int) -> Ids:
-    """Return clients by their last group and by when they came into it, those of a sample."""
+    """Return clients, or a sample of them, by their last group and by when they joined it."""
     last, since = np.full(clients, NO_GROUP), np.zeros(clients, np.int64)
     last[changes.client], since[changes.client] = changes.after, changes.round
     order = np.lexsort((np.arange(clients), since, last))
@@ -141,7 +141,7 @@ def _clients_in_order(changes: Changes, clients: int) -> Ids:
 
 
 def _group_heatmap(groups: Ids, rounds: list[int], names: list[str]) -> dict[str, Any]:
-    # One step of the scale for each group, such that a whole number lies in the middle of its own.
+    # One step of the scale for each group, with the group's number in the middle.
     number = max(int(groups.max(initial=0)) + 1, 1)
     edges = [(group / number, (group + 1) / number) for group in range(number)]
     scale = [[edge, group_colour(group)] for group, pair in enumerate(edges) for edge in pair]
@@ -169,7 +169,7 @@ def _group_heatmap(groups: Ids, rounds: list[int], names: list[str]) -> dict[str
 def _shift_heatmap(
     marks: NDArray[np.bool_], placed: NDArray[np.bool_], rounds: list[int], names: list[str]
 ) -> dict[str, Any]:
-    """Return marks that darken a group's colour, and stand out from paper where there is none."""
+    """Return marks that darken the colour of a group, and are visible where there is no group."""
     return {
         "type": "heatmap",
         "name": "data changed",
@@ -208,7 +208,7 @@ def _busiest(changes: Changes, groups: int) -> Ids:
 
 
 def _counts(changes: Changes, groups: Ids) -> Ids:
-    """Return how often clients went from one of these groups (rows) to another (columns)."""
+    """Return how often clients moved from one of these groups (rows) to another (columns)."""
     shown = changes.moved & np.isin(changes.before, groups) & np.isin(changes.after, groups)
     pairs = (np.searchsorted(groups, each[shown]) for each in (changes.before, changes.after))
     counts = np.zeros((len(groups), len(groups)), dtype=np.int64)
@@ -219,25 +219,29 @@ def _counts(changes: Changes, groups: Ids) -> Ids:
 def _moved(changes: Changes, clients: int) -> str:
     moved = changes.client[changes.moved]
     if not len(moved):
-        return f"No client has left its first group; there are {clients:,} clients."
-    who = len(np.unique(moved))
-    return f"{who:,} of {clients:,} clients moved to another group, {len(moved):,} times in all."
+        return f"None of {clients:,} clients has moved to another group."
+    movers = len(np.unique(moved))
+    return (
+        f"{movers:,} of {clients:,} clients moved to another group, {len(moved):,} times in total."
+    )
 
 
 def _drawn(record: Record, order: Ids) -> str:
-    told = "Colours are groups, one line for each client"
+    text = "Each line is a client, and its colour is the group"
     marked = (
-        "; marks are rounds before which its data changed" if len(record.shifts["round"]) else ""
+        "; a mark means that the client's data changed before that round"
+        if len(record.shifts["round"])
+        else ""
     )
     some = (
         f" ({len(order):,} of {record.clients:,} are drawn)" if len(order) < record.clients else ""
     )
-    return f"{told}{some}{marked}."
+    return f"{text}{some}{marked}."
 
 
 def _largest(counts: Ids, groups: Ids) -> str:
     if not counts.any():
-        return "Nobody has moved."
+        return "No client has moved."
     source, target = np.unravel_index(np.argmax(counts), counts.shape)
     between = f"from group {groups[source]} to group {groups[target]}"
-    return f"Most often {between}, {counts.max():,} times."
+    return f"The most frequent move is {between}, {counts.max():,} times."

@@ -1,4 +1,4 @@
-"""Looking back: which runs there are, what each reached, and how runs differ."""
+"""The history of runs: list them, look at one in detail, and compare several."""
 
 from flexcfl.report.history.diff import Difference, difference
 from flexcfl.report.history.finding import History, runs

@@ -1,4 +1,4 @@
-"""One run on a screen or two, in words: what was run, what came of it, what it left."""
+"""The details of one run on a terminal: its settings, its figures and its files."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
@@ -23,15 +23,15 @@ STATES = {
     "running": "running: round {done} of {total}",
     "interrupted": "interrupted after round {done} of {total}, {when}",
 }
-# What figures in words need that rounds do not tell, as long as there is no summary.
+# Keys of a summary that the rounds alone do not provide.
 UNKNOWN: Mapping[str, Any] = {"attack": None, "privacy": None}
-LONGEST, SHORTEST = 60, 10  # characters of a curve: more say no more
+LONGEST, SHORTEST = 60, 10  # the most and the fewest characters of a curve
 BLOCKS, PLAIN = "▁▂▃▄▅▆▇█", "_.-=+*#@"
-MEASURING = "evaluation"  # which measures a method, and is no part of it
+MEASURING = "evaluation"  # measures a method, and is not part of it
 
 
 def show_run(run: RunDetails, console: Console) -> None:
-    """Print all that is known of a run, section by section."""
+    """Print the details of a run, section by section."""
     for number, section in enumerate(detail_rows(run, console.width, console.options.ascii_only)):
         if number:
             console.print()
@@ -39,12 +39,12 @@ def show_run(run: RunDetails, console: Console) -> None:
 
 
 def detail_rows(run: RunDetails, width: int = 80, ascii_only: bool = False) -> list[Rows]:
-    """Return what is said of a run: what it is, its settings, its figures, its files."""
+    """Return the sections of a run's details: its state, settings, figures and files."""
     sections = [
         dict(_head(run)),
         rows_by_table(run.tables, _defaults(run)),
         dict(_figures(run, width, ascii_only)),
-        {name: Text(words) for name, words in run.files.items()},
+        {name: Text(content) for name, content in run.files.items()},
     ]
     return [section for section in sections if section]
 
@@ -56,13 +56,13 @@ def _head(run: RunDetails) -> Iterator[tuple[str, Text]]:
     yield "folder", whole(printable(str(row.folder)), "bold")
     yield "state", Text(STATES[row.state].format(when=at, done=done, total=total))
     if run.again:
-        name = "go on" if row.state == "interrupted" else "run again"
+        name = "resume" if row.state == "interrupted" else "run again"
         yield name, whole(printable(run.again))
     elif run.made:
         yield "made", Text(printable(run.made))
     if run.versions:
-        told = (f"{name} {version}" for name, version in run.versions.items())
-        yield "versions", Text(printable(", ".join(told)))
+        versions = (f"{name} {version}" for name, version in run.versions.items())
+        yield "versions", Text(printable(", ".join(versions)))
 
 
 def _defaults(run: RunDetails) -> dict[str, str]:
@@ -75,7 +75,7 @@ def _defaults(run: RunDetails) -> dict[str, str]:
 
 def _figures(run: RunDetails, width: int, ascii_only: bool) -> Iterator[tuple[str, Text]]:
     if not len(run.accuracy):
-        yield "rounds", Text("none is done yet")
+        yield "rounds", Text("none yet")
         return
     room = width - WIDTH - len("  100.0% to 100.0%, rounds 100 to 300") - 2
     curve = sparkline(run.accuracy, min(LONGEST, max(room, SHORTEST)), ascii_only)
@@ -90,7 +90,7 @@ def _figures(run: RunDetails, width: int, ascii_only: bool) -> Iterator[tuple[st
 
 
 def _summary(run: RunDetails) -> Summary:
-    """Return what the rounds tell, and of the rest what has been checked."""
+    """Return the summary of the rounds so far, and of the rest only checked values."""
     figures, names = run.row.figures, run.row.settings.get("shift.name")
     clients = figures["clients"]
     placed = run.summary["placed"]
@@ -126,9 +126,9 @@ def _purposes(run: RunDetails) -> Iterator[tuple[str, Text]]:
 
 
 def sparkline(values: NDArray[np.float64], width: int, ascii_only: bool = False) -> str:
-    """Return values as a line of at most so many characters, a blank where there is none.
+    """Return values as a line of at most ``width`` characters, with a blank for NaN.
 
-    Of more values than that, each character is the mean of its share of them.
+    If there are more values, each character is the mean of several values.
 
     >>> import numpy as np
     >>> sparkline(np.array([0.1, 0.5, np.nan, 0.9]), 10)

@@ -1,4 +1,4 @@
-"""How runs differ: settings, figures, first round and versions, as values and on a terminal."""
+"""The differences of runs: settings, figures, first different round, and versions."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ from flexcfl.settings import short_repr
 
 __all__ = ["Curves", "DiffView", "Difference", "difference"]
 
-MISSING = object()  # no value, not even none
+MISSING = object()  # no value, unlike None
 Lines: TypeAlias = Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True)
 class Curves:
-    """How the accuracies of two runs compare over the rounds that both have done.
+    """The comparison of the accuracies of two runs over the rounds that both have finished.
 
     ``first`` is the first round in which they differ, None if they are the same to the last digit.
     """
@@ -45,17 +45,24 @@ class Curves:
 
     def __str__(self) -> str:
         if not self.compared:
-            return "no round that both have done"
+            return "no round that both have finished"
         if self.first is not None:
             return f"first differs in round {self.first}"
-        return f"the same to the last digit in all {self.compared} rounds that both have done"
+        return f"the same to the last digit in all {self.compared} rounds that both have finished"
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Values side by side, one for each run in their order; None where a run has none.
+    """The differences of several runs: one value for each run in order, None if it has none.
 
-    ``curves`` compare each run but the first with the first one.
+    Attributes:
+        folders: The folders of the runs.
+        settings: The settings that differ.
+        same: The settings that are the same.
+        figures: The figures of each run.
+        versions: The versions of packages that differ.
+        curves: The accuracy of each run compared with that of the first.
+
     """
 
     folders: Sequence[str]
@@ -66,7 +73,7 @@ class Difference:
     curves: Sequence[Curves]
 
     def content(self) -> dict[str, Any]:
-        """Return everything as JSON knows it."""
+        """Return everything as JSON values."""
         return {
             "folders": list(self.folders),
             "settings": as_json(self.settings),
@@ -78,14 +85,30 @@ class Difference:
 
 
 def difference(runs: Sequence[RunDetails]) -> Difference:
-    """Return how runs differ from each other."""
+    """Compare runs with each other.
+
+    Args:
+        runs: Two or more runs, as ``details`` returns them.
+
+    Returns:
+        Their differences; ``DiffView`` prints them.
+
+    Raises:
+        SettingsError: If there are fewer than two runs.
+
+    Example:
+        from flexcfl.report.history import details, difference
+
+        print(difference([details("runs/a"), details("runs/b")]).settings)
+
+    """
     if len(runs) < 2:
-        raise SettingsError("One run alone differs from nothing: name two runs or more.")
+        raise SettingsError("A comparison needs two or more runs: name another one.")
     for run in runs:
         if not isinstance(run, RunDetails):
             raise SettingsError(
-                f"{short_repr(run)} is not a run that was read: name its folder to "
-                "flexcfl.report.history.details, and compare what that returns."
+                f"{short_repr(run)} is not the details of a run: pass its folder to "
+                "flexcfl.report.history.details, and compare the results."
             )
     settings = _side_by_side([run.row.settings for run in runs])
     same = {name: each[0] for name, each in settings.items() if _all_same(each)}
@@ -114,24 +137,24 @@ def difference(runs: Sequence[RunDetails]) -> Difference:
 def _side_by_side(mappings: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any, ...]]:
     names = list(dict.fromkeys(name for each in mappings for name in each))
     tables = list(dict.fromkeys(name.split(".")[0] for name in names))
-    names.sort(key=lambda name: tables.index(name.split(".")[0]))  # one table stays together
+    names.sort(key=lambda name: tables.index(name.split(".")[0]))  # table by table
     return {name: tuple(each.get(name, MISSING) for each in mappings) for name in names}
 
 
 def _all_same(values: Sequence[Any]) -> bool:
-    # As texts too: a whole number is not written like one that is not, and NaN is NaN.
+    # Compare their repr: 1 differs from 1.0, and NaN equals NaN.
     return all(repr(value) == repr(values[0]) for value in values)
 
 
 @dataclass(frozen=True)
 class DiffView:
-    """A difference that can be printed; with ``all_settings`` also what is the same."""
+    """A printable difference; with ``all_settings``, it includes the settings that are the same."""
 
     found: Difference
     all_settings: bool = False
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Name the runs by letters, then draw a table of settings and one of figures."""
+        """Draw a letter for each run, then tables of the settings, figures and versions."""
         found, letters = self.found, _letters(len(self.found.folders))
         for letter, folder in zip(letters, found.folders, strict=True):
             yield Folded(whole(printable(folder), "bold"), Text(f"{letter}  ", "cyan"))
@@ -160,7 +183,7 @@ class DiffView:
 
 
 def _letters(number: int) -> list[str]:
-    """Return names for runs: A to Z, and then numbers."""
+    """Return short names for runs: A to Z, then numbers."""
     return [chr(ord("A") + place) if place < 26 else str(place + 1) for place in range(number)]
 
 
@@ -176,7 +199,7 @@ def _value(name: str, value: Any) -> str:
 
 
 def _figures(found: Difference) -> Lines:
-    """Return each figure of the first run, and of the others with the difference to it."""
+    """Return each figure of the first run, and of the others with their difference from it."""
     return {
         name: [_figure(name, first), *_others(name, first, others)]
         for name, (first, *others) in found.figures.items()
@@ -201,7 +224,7 @@ def _figure(name: str, value: float | int | None, sign: str = "") -> str:
 def _section(
     title: str, heads: Sequence[str], lines: Lines, width: int | None, right: Collection[str] = ()
 ) -> Iterator[RenderableType]:
-    """Draw a table, or lines below each other where it is wider than the terminal."""
+    """Draw a table, or several lines for each row if it is wider than the terminal."""
     if not lines:
         return
     yield Text("")

@@ -1,4 +1,4 @@
-"""Which runs there are: folders of runs read in outline, with who is at work in them."""
+"""Find runs in folders, and read their settings, figures and state."""
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -22,20 +22,20 @@ from flexcfl.report.history.rows import (
 
 __all__ = ["History", "folders_of_runs", "read_runs", "runs"]
 
-DEFAULT_FOLDERS = (Path("runs"), Path("comparisons"))  # where commands leave runs
+DEFAULT_FOLDERS = (Path("runs"), Path("comparisons"))  # where commands save runs
 Read = TypeVar("Read")
 
 
 @dataclass(frozen=True)
 class History:
-    """Runs, the newest first; ``left_out`` says in sentences which cannot be read, and why."""
+    """Runs, the newest first; ``left_out`` are sentences about runs that cannot be read."""
 
     rows: Sequence[RunRow]
     left_out: Sequence[str] = ()
 
     @classmethod
     def of(cls, paths: Iterable[Path]) -> "History":
-        """Return the runs in these folders, or within them, as ``read_runs`` has them."""
+        """Return the runs in these folders, or within them, that ``read_runs`` can read."""
         rows, left_out = read_runs(paths, _row)
         return cls(newest_first(rows), left_out)
 
@@ -46,19 +46,19 @@ class History:
         reverse: bool = False,
         limit: int | None = None,
     ) -> list[RunRow]:
-        """Return the runs of which all conditions are true, in an order, and at most so many."""
+        """Return the runs that meet all conditions, sorted, and at most ``limit`` of them."""
         if limit is not None and limit < 1:
             raise SettingsError(f"limit must be at least 1, not {limit}: leave it out to see all.")
         rows = matching_rows(self.rows, where)
-        checked_key(sort_key(sort or "when"), self.rows)  # of all, for none may be left
+        checked_key(sort_key(sort or "when"), self.rows)  # of all runs: none may match
         return sorted_rows(rows, sort or "when", reverse)[:limit]
 
 
 def read_runs(paths: Iterable[Path], read: Callable[[Path], Read]) -> tuple[list[Read], list[str]]:
-    """Return the runs in these folders, or within them, and sentences on those left out.
+    """Return the runs in these folders, or within them, and sentences about those left out.
 
-    A run that cannot be read is an error where it was named, and left out where it is one of
-    those in a folder.
+    A run that cannot be read is an error if its folder was named. It is left out if it was only
+    found within a folder.
     """
     paths, runs, refused = list(paths), [], []
     for path in find_runs(paths):
@@ -80,16 +80,22 @@ def runs(
     reverse: bool = False,
     limit: int | None = None,
 ) -> list[RunRow]:
-    """Return the runs in some folders, finished or not, as rows of settings and figures.
+    """Find the runs in folders, finished or not, and return their settings and figures.
+
+    Runs with damaged files are left out with a warning.
 
     Args:
         folders: Folders of runs, or with runs in them; by default ``runs`` and ``comparisons``.
         where: Conditions, such as ``"algorithm=flexcfl"`` or ``"final>=0.9"``.
-        sort: A setting or a figure; by default the newest come first.
-        reverse: The other way round.
-        limit: At most so many.
+        sort: A setting or a figure to sort by; by default, the newest run comes first.
+        reverse: Whether to reverse the order.
+        limit: The largest number of runs to return; by default all.
 
-    Runs whose files are damaged are left out, with a warning.
+    Returns:
+        One row for each run.
+
+    Raises:
+        SettingsError: If there are no runs, or a condition names no setting and no figure.
 
     Example:
         >>> import flexcfl
@@ -105,7 +111,7 @@ def runs(
 
 
 def folders_of_runs(folders: Iterable[str | Path]) -> list[Path]:
-    """Return the folders to look into: those that are named, or those that commands make."""
+    """Return the folders to search: the given ones, or the default folders of the commands."""
     named = [Path(each) for each in folders]
     there = named or [each for each in DEFAULT_FOLDERS if each.is_dir()]
     if not there:
@@ -119,7 +125,7 @@ def folders_of_runs(folders: Iterable[str | Path]) -> list[Path]:
 
 
 def _row(path: Path) -> RunRow:
-    held = is_held(path)  # before it is read: one that is finished meanwhile was not interrupted
+    held = is_held(path)  # before reading: a run that finishes meanwhile was not interrupted
     run = read_outline(path)
     return row_of(run, held, run.so_far if run.summary is None else run.summary)
 

@@ -1,4 +1,4 @@
-"""The list of runs on a terminal, as far as it is wide, and in a pipe: one line for each run."""
+"""The list of runs, one line for each run: on a terminal the columns that fit, in a pipe all."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ COLUMNS = (
     *("folder", "algorithm", "dataset", "model", "shift", "seed", "rounds", "state"),
     *("final", "best", "traffic", "migrations", "when"),
 )
-# What makes room on a narrow terminal, the last of these last; folders are mostly named after runs.
+# Columns that a narrow terminal omits, in this order; a folder mostly names the settings of a run.
 DROPPABLE = (
     *("migrations", "model", "dataset", "shift", "seed", "traffic", "when", "algorithm", "best"),
 )
@@ -35,13 +35,13 @@ READING = (
 
 @dataclass(frozen=True)
 class ListView:
-    """Runs that can be printed; ``asked`` are settings and figures that somebody asked for."""
+    """A printable list of runs; ``asked`` are settings and figures to show in any case."""
 
     rows: Sequence[RunRow]
     asked: Sequence[str] = ()
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Draw a table; put aside what is the same for all, and what there is no room for."""
+        """Draw a table; omit columns that are the same for all runs or that do not fit."""
         names = list(dict.fromkeys([*COLUMNS, *self.asked]))
         if not options.is_terminal:
             yield _table(self.rows, names, plainly=True)
@@ -56,13 +56,13 @@ class ListView:
         yield from _remarks(self.rows, same, [name for name in names if name not in fitting])
 
     def _same(self, name: str) -> bool:
-        """Whether a column, of those that may be put aside, is the same for all."""
+        """Return whether a column that may be omitted is the same for all runs."""
         if name not in SHOWN_ONCE and (name in COLUMNS or name in FIGURES):
             return False
         return len(self.rows) > 1 and len({cell_text(row, name) for row in self.rows}) == 1
 
     def _fitting(self, names: Sequence[str], width: int) -> list[str]:
-        """Return the columns that there is room for, or none if not even the necessary fit."""
+        """Return the columns that fit, or none if not even the required ones fit."""
         widths = {name: _width(self.rows, name) for name in names}
         spared = [name for name in DROPPABLE if name in names and name not in self.asked]
         kept = {name for name in names if name not in spared}
@@ -77,7 +77,7 @@ class ListView:
 
 
 def cell_text(row: RunRow, name: str, plainly: bool = False) -> str:
-    """Return what a list says of a run in a column; for programs without spaces and commas."""
+    """Return the text of a cell; with ``plainly``, without spaces and commas for programs."""
     value = row.value(name)
     if name == "rounds":
         return _rounds(row)
@@ -116,7 +116,7 @@ def _width(rows: Iterable[RunRow], name: str) -> int:
 def plain_table(
     heads: Sequence[str], lines: Iterable[Iterable[Text]], right: Collection[str] = ()
 ) -> Table:
-    """Return a table without borders; the columns ``right`` end below each other."""
+    """Return a table without borders; the columns in ``right`` are right-aligned."""
     made = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0))
     for head in heads:
         made.add_column(head, justify="right" if head in right else "left", no_wrap=True)
@@ -126,7 +126,7 @@ def plain_table(
 
 
 def labelled_cells(cells: Iterable[tuple[str, str]]) -> Text:
-    """Return cells with their heads, for where there is no room for a table."""
+    """Return cells with their heads, for a terminal too narrow for a table."""
     return Text(", ").join(Text(f"{head} ") + whole(cell) for head, cell in cells)
 
 
@@ -147,7 +147,7 @@ def _style(row: RunRow, name: str) -> str:
 
 
 def _blocks(rows: Iterable[RunRow], names: Sequence[str]) -> RenderResult:
-    """Put below each other what does not fit beside each other."""
+    """Draw several lines for each run if the columns do not fit."""
     for row in rows:
         yield Folded(whole(cell_text(row, "folder"), "bold"))
         yield Folded(_row_text(row, [name for name in names if name != "folder"]), Text(" " * GAP))

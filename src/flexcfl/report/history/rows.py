@@ -1,6 +1,6 @@
-"""Runs as rows of settings and figures: conditions on them such as ``final>=0.9``, and their order.
+"""Runs as rows of settings and figures: filter them, such as by ``final>=0.9``, and sort them.
 
-Figures stand with the best first, and runs that do not have what is asked for stand last.
+Figures are sorted with the best first. Runs without the value come last.
 """
 
 import operator
@@ -32,7 +32,7 @@ __all__ = [
 
 WHEN = "when"
 FACTS = ("folder", "state", WHEN)
-# Settings by the names of options, and tables that may stand for the name in them.
+# Short names: options for their settings, and tables for the setting ``name`` in them.
 SHORT: Mapping[str, str] = {
     **{table: f"{table}.name" for table in NAMED},
     **{name: option.setting for name, option in OPTIONS.items()},
@@ -45,15 +45,22 @@ COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
 }
 PERCENT = "%"
-DESCENDING = "-"  # before a key: the other way round
+DESCENDING = "-"  # before a key: reverse the order
 
 
 @dataclass(frozen=True)
 class RunRow:
-    """A run: ``settings`` by names such as ``run.seed``, ``figures`` by names such as ``final``.
+    """A run in a list of runs.
 
-    Figures are those so far of a run that is not finished, and None where there is none.
-    ``when`` is when it was finished, or went on last. ``summary`` is its ``summary.json``.
+    Attributes:
+        folder: The folder of the run.
+        state: ``finished``, ``running`` or ``interrupted``.
+        when: The time at which it finished, or when it last wrote a round.
+        settings: The settings by names such as ``run.seed``.
+        figures: The figures by names such as ``final``, so far if the run is not finished; None if
+            there is no value.
+        summary: The content of ``summary.json``; None if the run is not finished.
+
     """
 
     folder: Path
@@ -64,7 +71,7 @@ class RunRow:
     summary: Summary | None = None
 
     def value(self, key: str) -> Any:
-        """Return a setting or a figure by its name, or its short one; None where there is none."""
+        """Return a setting or a figure by its name or short name, or None."""
         if key in FIGURES:
             return self.figures.get(key)
         if key in FACTS:
@@ -72,11 +79,11 @@ class RunRow:
         return self.settings.get(SHORT.get(key, key))
 
     def flat(self) -> dict[str, Any]:
-        """Return everything in one level, as a line of a table: one run, one column a name."""
+        """Return all values in one flat dict, as a row of a table, for example for pandas."""
         return {**self._facts(" "), **self.settings, **self.figures}
 
     def content(self) -> dict[str, Any]:
-        """Return everything as JSON knows it: settings and figures apart, and the summary."""
+        """Return everything as JSON values, with settings, figures and the summary separate."""
         return {
             **self._facts("T"),
             "settings": as_json(self.settings),
@@ -90,13 +97,13 @@ class RunRow:
 
 
 def row_of(run: Record, held: bool, known: Mapping[str, Any]) -> RunRow:
-    """Return the row of a run; ``known`` is its summary, or what takes its place."""
+    """Return the row of a run; ``known`` is its summary, or the figures so far."""
     state, settings = state_of(run.summary is not None, held), flat_settings(run.settings)
     return RunRow(run.path, state, _when(run.path), settings, figures_in(known), run.summary)
 
 
 def _when(path: Path) -> datetime:
-    """Return when a run was finished, or else when it last went on."""
+    """Return when a run finished, or else when it last wrote a round."""
     for name in (SUMMARY, ROUNDS, EXPERIMENT):
         with suppress(OSError):
             return datetime.fromtimestamp((path / name).lstat().st_mtime).astimezone()
@@ -104,7 +111,7 @@ def _when(path: Path) -> datetime:
 
 
 def as_json(value: Any) -> Any:
-    """Return a value from TOML as JSON knows it, which has no dates and no infinity."""
+    """Return a value from TOML as a JSON value; JSON has no dates and no infinity."""
     if isinstance(value, Mapping):
         return {key: as_json(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -122,19 +129,19 @@ def flat_settings(tables: Tables) -> dict[str, Any]:
 
 
 def checked_key(key: str, rows: Iterable[RunRow]) -> str:
-    """Return the name of a setting or a figure, or say which one may have been meant."""
+    """Return a key that names a setting or a figure; an error suggests the closest name."""
     own = {name for row in rows for name in row.settings}
     known = {*FACTS, *FIGURES, *SHORT, *spellings(), *own}
     if key in known:
         return key
     near = nearest(key, known)
-    hint = f"did you mean '{near}'?" if near else "'flexcfl runs --help' tells which there are."
+    hint = f"did you mean '{near}'?" if near else "'flexcfl runs --help' lists them."
     raise SettingsError(f"Runs have no setting and no figure '{key}': {hint}")
 
 
 @dataclass(frozen=True)
 class _Condition:
-    """What a run must be like: ``text`` is the value as it was given, ``asked`` what it means."""
+    """A condition on a run: ``text`` is the given value, ``asked`` its parsed form."""
 
     key: str
     sign: str
@@ -142,7 +149,7 @@ class _Condition:
     asked: Any
 
     def holds(self, row: RunRow) -> bool:
-        """Whether a run is so; what it does not have is ``none``, and neither more nor less."""
+        """Return whether a run meets it; a missing value equals ``none`` and has no order."""
         value = row.value(self.key)
         if self.sign in COMPARED:
             return self._compared(value)
@@ -159,21 +166,21 @@ class _Condition:
             return self.text in (NONE, "[]")
         if value_text(value) == self.text or (self.key == WHEN and value.startswith(self.text)):
             return True
-        if isinstance(value, list):  # shifts that act together are found by any of them
+        if isinstance(value, list):  # combined shifts match by any of their names
             return self.asked == value or self.text in map(value_text, value)
         same_kind = _numeric(self.asked) if _numeric(value) else type(self.asked) is type(value)
         return same_kind and bool(value == self.asked)
 
 
 def matching_rows(rows: Iterable[RunRow], words: Iterable[str]) -> list[RunRow]:
-    """Return the runs of which all conditions, words such as ``final>=0.9``, are true."""
+    """Return the runs that meet all conditions, such as ``final>=0.9``."""
     rows = list(rows)
     conditions = [_condition(word, rows) for word in words]
     return [row for row in rows if all(each.holds(row) for each in conditions)]
 
 
 def keys_in(words: Iterable[str], sort: str | None) -> list[str]:
-    """Return the keys that conditions and an order are about, by the names of their columns."""
+    """Return the column names of the keys in conditions and in a sort order."""
     keys = [parts[1].strip() for word in words if (parts := CONDITION.fullmatch(word))]
     keys += [sort_key(sort)] if sort else []
     short = {option.setting: name for name, option in OPTIONS.items()}
@@ -189,7 +196,7 @@ def _condition(word: str, rows: Sequence[RunRow]) -> _Condition:
         )
     key, sign, text = checked_key(parts[1].strip(), rows), parts[2], parts[3].strip()
     asked = assignments([f"{key}={text}"])[key]
-    if key == WHEN:  # a day, or as much of a time as is given
+    if key == WHEN:  # a day, or the beginning of a time
         text = text.replace("T", " ")
     if key in FIGURES:
         asked = _figure(key, sign, text, asked)
@@ -197,7 +204,7 @@ def _condition(word: str, rows: Sequence[RunRow]) -> _Condition:
 
 
 def _figure(key: str, sign: str, text: str, asked: Any) -> Any:
-    """Return what is asked of a figure, which may be in percent where it is shown so."""
+    """Return the value to compare a figure with; it may be in percent if the figure is a share."""
     share = FIGURES[key].share
     if share and text.endswith(PERCENT):
         number = assignments([f"{key}={text.removesuffix(PERCENT)}"])[key]
@@ -219,20 +226,20 @@ def _numeric(value: Any) -> bool:
 
 
 def newest_first(rows: Iterable[RunRow]) -> list[RunRow]:
-    """Return runs with the newest first; those of one moment by their folders."""
+    """Return runs with the newest first; runs of the same time are sorted by folder."""
     return sorted(rows, key=lambda row: (-row.when.timestamp(), str(row.folder)))
 
 
 def sort_key(order: str) -> str:
-    """Return the key of an order, which may have a dash before it."""
+    """Return the key of a sort order, which may begin with a dash."""
     return order.removeprefix(DESCENDING)
 
 
 def sorted_rows(rows: Sequence[RunRow], key: str, reverse: bool = False) -> list[RunRow]:
-    """Return runs by a key: figures with the best first, times with the newest, else ascending.
+    """Sort runs by a key: figures with the best first, times with the newest first, else ascending.
 
-    With ``reverse``, or with ``-`` before the key, it is the other way round. Runs that have no
-    such value stand last either way, and equal ones stay in the order in which they were.
+    ``reverse``, or ``-`` before the key, reverses the order. Runs without the value always come
+    last, and equal runs keep their order.
     """
     other, name = key.startswith(DESCENDING), sort_key(key)
     best_high = name == WHEN or (name in FIGURES and FIGURES[name].high)
@@ -247,7 +254,7 @@ def _has(value: Any) -> bool:
 
 
 def _rank(value: Any) -> tuple[int, Any]:
-    """Return what values of any kind are compared by: numbers, then words, then all else."""
+    """Return a sort key for values of any type: numbers, then strings, then everything else."""
     if isinstance(value, int | float):
         return 0, value
     return (1, value) if isinstance(value, str) else (2, value_text(value))

@@ -1,4 +1,4 @@
-"""All that one wants to know of one run: settings, figures, groups, traffic, files."""
+"""The details of one run: settings, figures, groups, traffic and files."""
 
 import re
 import shlex
@@ -31,33 +31,33 @@ from flexcfl.report.history.rows import RunRow, as_json, flat_settings, row_of
 __all__ = ["GroupDetails", "RunDetails", "details"]
 
 OURS: Mapping[str, Mapping[str, Any]] = {"data": DATASETS.ours, "algorithm": ALGORITHMS.ours}
-# What a run's folder may hold, in words.
+# What each file in the folder of a run holds.
 CONTENTS: Mapping[str, str] = {
     EXPERIMENT: "all settings, to run it again",
     files.SUMMARY: "its figures",
     ROUNDS: "figures of each round",
     GROUPS: "figures of each group in each round",
     LEDGER: "what was sent in each round, by purpose",
-    "membership.csv": "who was in which group when",
+    "membership.csv": "each client's group in each round",
     files.CLIENTS: "each client's group at the end",
-    files.FOUNDERS: "who was clustered to found the groups, as points",
-    files.LABELS: "which labels each client had at the start",
-    "shifts.csv": "whose data changed when",
+    files.FOUNDERS: "the clients that were clustered to found the groups, as points",
+    files.LABELS: "the labels of each client at the start",
+    "shifts.csv": "the clients whose data changed in each round",
     "timings.csv": "seconds for training and evaluation",
-    "missing.csv": "who did not answer when",
-    "messages.csv": "what went over the network",
+    "missing.csv": "the clients that did not answer in each round",
+    "messages.csv": "the messages over the network",
     files.MODELS: "the model of each group (safetensors)",
-    files.NEWCOMER: "what somebody new needs to find its group (flexcfl place)",
-    files.EXPORT: "the models for others, with a card (flexcfl export)",
-    places.CHECKPOINTS: "from which it can go on",
-    places.LOGS: "what its nodes said",
-    places.NODES: "its nodes' own files",
+    files.NEWCOMER: "what a new client needs to find its group (flexcfl place)",
+    files.EXPORT: "the models for other programs, with a model card (flexcfl export)",
+    places.CHECKPOINTS: "to resume it from",
+    places.LOGS: "the output of its nodes",
+    places.NODES: "the files of its nodes",
 }
 
 
 @dataclass(frozen=True)
 class GroupDetails:
-    """A group as it was in the last round: its clients, and how well they are served."""
+    """A group in the last round: its number of clients and its accuracy."""
 
     group: int
     clients: int
@@ -66,12 +66,22 @@ class GroupDetails:
 
 @dataclass(frozen=True, eq=False)
 class RunDetails:
-    """A run as it is shown alone.
+    """The details of one run.
 
-    ``defaults`` are the values that settings have by default which this run has otherwise (None
-    for none), ``accuracy`` is that of each round (NaN: none), ``traffic`` what was sent by purpose,
-    ``files`` what is in the folder, ``made`` what its settings say of who made it, and ``again``
-    the command to go on with it or to run it again, empty where it takes more than one.
+    Attributes:
+        row: The run as in a list of runs.
+        tables: Its settings, table by table.
+        defaults: The default values of the settings that differ from their default; None if a
+            setting has no default.
+        accuracy: The accuracy of each round, NaN if it was not measured.
+        groups: The groups of the last round.
+        traffic: What was sent, by purpose.
+        files: What each file in the folder holds.
+        versions: The versions of the packages.
+        made: The first comment in its settings, which says what made the run.
+        again: The command to resume it or to run it again; empty if one command is not enough.
+        summary: The summary, or the figures so far.
+
     """
 
     row: RunRow
@@ -87,7 +97,7 @@ class RunDetails:
     summary: Summary
 
     def content(self) -> dict[str, Any]:
-        """Return everything as JSON knows it."""
+        """Return everything as JSON values."""
         return {
             **self.row.content(),
             "defaults": as_json(self.defaults),
@@ -102,7 +112,23 @@ class RunDetails:
 
 
 def details(folder: str | Path) -> RunDetails:
-    """Return all there is to tell of the run in a folder, finished or not."""
+    """Read the details of a run, finished or not.
+
+    Args:
+        folder: The folder of the run, or a folder with only one run in it.
+
+    Returns:
+        The details of the run.
+
+    Raises:
+        SettingsError: If there is no run or more than one, or its files are damaged.
+
+    Example:
+        from flexcfl.report.history import details
+
+        print(details("runs/mine").row.figures["final"])
+
+    """
     path = _only(Path(folder))
     held = is_held(path)
     run = read(path)
@@ -125,7 +151,7 @@ def details(folder: str | Path) -> RunDetails:
 
 
 def _only(path: Path) -> Path:
-    """Return the folder of a run, or of the only one within a folder."""
+    """Return the folder of a run, or of the only run within a folder."""
     runs = find_runs([path])
     if len(runs) == 1:
         return runs[0]
@@ -136,11 +162,12 @@ def _only(path: Path) -> Path:
 
 
 def _defaults(tables: Tables) -> dict[str, Any]:
-    """Return what is by default where this run has something else.
+    """Return the default values of the settings that differ from their default.
 
-    Of names that are not ours nothing is: to look at a folder imports no code that it names.
+    The result is empty if a name is not built in, because reading a folder must not import code
+    that it names.
     """
-    kept = ("name", "folder")  # a folder of one's own has no default
+    kept = ("name", "folder")  # the folder of custom data has no default
     chosen = {
         table: {key: tables[table][key] for key in kept if key in tables[table]} for table in OURS
     }
@@ -152,7 +179,7 @@ def _defaults(tables: Tables) -> dict[str, Any]:
 
 
 def _groups(table: Columns, done: int) -> list[GroupDetails]:
-    """Return the groups of the last round; one that is being written may not be ``done`` yet."""
+    """Return the groups of the last round that is ``done``; the next one may be half written."""
     last = table["round"] == min(done, int(table["round"].max(initial=0)))
     columns = (table[name][last].tolist() for name in ("group", "clients", "accuracy"))
     return [
@@ -170,7 +197,7 @@ def _traffic(table: Columns) -> dict[str, Cost]:
 
 
 def _files(path: Path) -> dict[str, str]:
-    """Return the files and folders of a run that are there, with what they hold."""
+    """Return the files and folders of a run that exist, with what they hold."""
     there = {name: path / name for name in CONTENTS}
     return {
         name: f"{CONTENTS[name]}; {_size(file)}"

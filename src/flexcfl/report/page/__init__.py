@@ -1,4 +1,4 @@
-"""A page to look at: what runs show, in one file or followed while they go on."""
+"""The report page of runs: one HTML file, or a live page that follows them."""
 
 from flexcfl.report.page.content import Report
 from flexcfl.report.page.page import PageTable, html

@@ -1,4 +1,4 @@
-"""Runs put in order: those of one setting together, and in it those of one method."""
+"""The content of a page: runs grouped by setting, and within a setting by method."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,11 +15,11 @@ from flexcfl.report.history.rows import flat_settings
 
 __all__ = ["Report", "Setting"]
 
-# What may differ between runs of one method: their seeds, and where and how they are computed.
+# Settings that may differ between runs of one method: the seed, and where and how they run.
 IGNORED = {"run.seed", "run.data", "run.device", "run.rounds", "network.nodes", "network.patience"}
 CHECKPOINTS = "checkpoint_"
 SHARED = ("data", "model", "shift")  # tables that all runs of a setting share
-MOST_DETAILED = 40  # runs whose own charts are shown: each takes about a tenth of a megabyte
+MOST_DETAILED = 40  # runs with charts of their own: each takes about a tenth of a megabyte
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Setting:
 
     @property
     def measured(self) -> Flags:
-        """For each round whether all runs are measured: over these they are compared."""
+        """For each round, whether all runs are measured; only these rounds are compared."""
         return measured_rounds(self.runs)
 
     @property
@@ -41,7 +41,7 @@ class Setting:
 
     @property
     def titles(self) -> list[str]:
-        """What each run is called: its folder, too, where one was run twice."""
+        """The title of each run; it includes the folder if a method has the same seed twice."""
         names = [f"{run.method}, seed {run.seed}" for run in self.runs]
         return [
             f"{name} ({run.path.name})" if names.count(name) > 1 else name
@@ -51,9 +51,16 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """All that a page shows: settings with their runs, in the order in which they were found.
+    """The content of a page: settings with their runs, in the order in which they were found.
 
-    ``left_out`` says in sentences which runs cannot be shown, and why.
+    ``left_out`` are sentences about runs that cannot be shown.
+
+    Example:
+        from pathlib import Path
+        from flexcfl.report.page import Report
+
+        report = Report.of([Path("runs")])
+
     """
 
     settings: Sequence[Setting]
@@ -61,7 +68,16 @@ class Report:
 
     @classmethod
     def of(cls, paths: Iterable[Path], read: Callable[[Path], Record] = read) -> "Report":
-        """Return the runs in these folders, or within them, as ``readable`` has them."""
+        """Return the report of the runs in these folders, or within them.
+
+        Args:
+            paths: Folders of runs, or with runs in them.
+            read: The function that reads the run in a folder.
+
+        Raises:
+            SettingsError: If there is no run, or a named run cannot be read.
+
+        """
         runs, left_out = read_runs(paths, read)
         return cls(_settings(runs), left_out)
 
@@ -72,14 +88,14 @@ class Report:
 
     @property
     def finished(self) -> bool:
-        """Whether all runs are done."""
+        """Whether all runs are finished."""
         return all(run.summary is not None for run in self.runs)
 
     def detailed(self, setting: Setting) -> list[int]:
-        """Return the runs of a setting whose own charts are shown, by their places.
+        """Return the positions of a setting's runs that have charts of their own.
 
-        Of very many runs it is the first seed of each method, or one run of each setting that has
-        groups, for a page with all of them would be too large to open.
+        With very many runs, these are the first seed of each method, or one run with groups of
+        each setting, because a page with all of them would be too large to open.
         """
         if len(self.runs) <= MOST_DETAILED:
             return list(range(len(setting.runs)))
@@ -91,7 +107,7 @@ class Report:
         return (grouped or firsts)[:1]
 
     def chapters(self) -> list[str]:
-        """Return the names of what ``chapter`` gives: of each setting, and of runs in it."""
+        """Return the names of all chapters: one for each setting, and for runs in it."""
         names = []
         for place, setting in enumerate(self.settings):
             names.append(f"{place}")
@@ -99,7 +115,7 @@ class Report:
         return names
 
     def chapter(self, name: str) -> list[dict[str, Any]]:
-        """Return the charts of a setting or of a run, as JSON knows them."""
+        """Return the charts of a setting or of a run, as JSON values."""
         setting, _, run = name.partition("-")
         chosen = self.settings[int(setting)]
         if not run:
@@ -110,7 +126,7 @@ class Report:
 
 
 def _settings(runs: Sequence[Record]) -> list[Setting]:
-    """Return runs by what they are run on, in the order in which that appears."""
+    """Group runs by their shared settings, in the order of their first appearance."""
     found: dict[frozenset[tuple[str, str]], list[Record]] = {}
     for run in runs:
         found.setdefault(frozenset(_shared(run.settings).items()), []).append(run)
@@ -122,7 +138,7 @@ def _settings(runs: Sequence[Record]) -> list[Setting]:
 
 
 def _shared(tables: Tables) -> dict[str, str]:
-    """Return what must be the same for runs to be compared."""
+    """Return the settings that must be the same for runs to be compared."""
     alike = {key: each for key, each in _compared(tables).items() if key.split(".")[0] in SHARED}
     return {**alike, "run.rounds": str(tables["run"]["rounds"])}
 
@@ -135,9 +151,9 @@ def _setting_name(tables: Tables) -> str:
 
 
 def _with_names(runs: Sequence[Record]) -> list[Record]:
-    """Return the runs with names for their methods, which say what differs where an algorithm's do.
+    """Return the runs with names of their methods, which include settings that differ.
 
-    Those of one method stand together, by seed.
+    Runs of one method are next to each other, sorted by seed.
     """
     names = _distinct([run.method for run in runs], [_compared(run.settings) for run in runs])
     order = list(dict.fromkeys(names))
@@ -146,7 +162,7 @@ def _with_names(runs: Sequence[Record]) -> list[Record]:
 
 
 def _distinct(names: Sequence[str], settings: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return names with the settings in which those of the same name differ."""
+    """Return the names; equal names get the settings in which they differ."""
     pairs = list(zip(names, settings, strict=True))
     differing = {
         name: _differing([own for other, own in pairs if other == name])

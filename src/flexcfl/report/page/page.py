@@ -1,6 +1,7 @@
-"""The page: one file that needs nothing else, or what is served while runs go on.
+"""The page: one self-contained file, or a live page that is served while runs continue.
 
-All that it loads lies in it, and its policy forbids the browser to fetch, or to run, anything else.
+It contains everything that it loads, and its policy forbids the browser to fetch or run anything
+else.
 """
 
 import base64
@@ -28,12 +29,20 @@ from flexcfl.report.page.content import Report, Setting
 __all__ = ["REPORT", "PageTable", "html", "page_state", "write_page"]
 
 REPORT = "report.html"
-COMPRESSION = 6  # how hard is tried to make the page small: more takes longer for little
+COMPRESSION = 6  # the gzip level: a higher one takes longer and saves little
 
 
 @dataclass(frozen=True)
 class PageTable:
-    """A further table of a page: its title, its head, its lines and notes on how to read it."""
+    """An additional table on a page.
+
+    Attributes:
+        title: The title.
+        head: The column names.
+        lines: The rows, one text for each column.
+        notes: Sentences below the table that explain it.
+
+    """
 
     title: str
     head: Sequence[str]
@@ -42,21 +51,21 @@ class PageTable:
 
 
 def write_page(paths: Iterable[Path], out: Path, name: str | None = None) -> Report:
-    """Write the page of the runs in these folders, or within them, and return what is in it."""
+    """Write the page of the runs in these folders, or within them, and return its content."""
     if out.is_dir() or not out.name:
         raise SettingsError(f"'{out}' is a folder: name the file to write, such as {out / REPORT}.")
     _check_regular(out)
     report = Report.of(paths)
-    # A name from the command line may hold bytes that are no text.
+    # A name from the command line may contain bytes that are not valid text.
     write_file(out.parent, out.name, html(report, name).encode("utf-8", "replace"))
     return report
 
 
 def _check_regular(out: Path) -> None:
-    """Refuse to put a file in the place of /dev/null, /dev/stdout or a pipe, which root could."""
+    """Refuse to replace /dev/null, /dev/stdout or a pipe, which root could do."""
     try:
         mode = out.lstat().st_mode
-    except (OSError, ValueError):  # there is nothing, or writing it will say what is wrong
+    except (OSError, ValueError):  # the path is free, or writing will report the error
         return
     if not stat.S_ISREG(mode):
         raise SettingsError(
@@ -73,10 +82,25 @@ def html(
     table: PageTable | None = None,
     beside: Path | None = None,
 ) -> str:
-    """Return the page; a ``live`` one asks its server for what it shows, again and again.
+    """Return the HTML of a page.
 
-    Where it will lie ``beside`` its runs, in that folder, commands name them from there, so that
-    the folder may be moved and sent to others.
+    Args:
+        report: The runs to show.
+        name: The title; by default, it names the methods and the data.
+        live: Whether the page repeatedly asks its server for new rounds.
+        table: An additional table at the top.
+        beside: The folder in which the page will be saved next to its runs. Commands then use
+            relative paths, so that the folder can be moved or sent to others.
+
+    Returns:
+        The HTML text.
+
+    Example:
+        from pathlib import Path
+        from flexcfl.report.page import Report, html
+
+        Path("report.html").write_text(html(Report.of([Path("runs")])))
+
     """
     script, (plotly, packed) = _asset("page.js"), _plotly()
     made: str = _template("page.html.jinja").render(
@@ -97,7 +121,7 @@ def html(
 
 
 def page_state(report: Report, *, live: bool) -> dict[str, Any]:
-    """Return what the page's script knows from the start: settings, methods and runs by name."""
+    """Return the initial data of the page's script: the names of settings, methods and runs."""
     return {
         "live": live,
         "finished": report.finished,
@@ -121,14 +145,14 @@ def page_state(report: Report, *, live: bool) -> dict[str, Any]:
 
 
 def _shown_first(setting: Setting, shown: Sequence[int]) -> int:
-    """Return which of the runs shown comes first: of those with groups the most accurate."""
+    """Return the run to show first: the most accurate one of those with groups."""
     runs, measured = [setting.runs[place] for place in shown], setting.measured
     grouped = [place for place, record in enumerate(runs) if record.group_count > 1]
     return max(grouped or [0], key=lambda place: runs[place].scored(measured).final or 0.0)
 
 
 def _rendered(template: str, report: Report, beside: Path | None = None) -> str:
-    """Return what stands on the page in words and tables."""
+    """Return the HTML of a section with text and tables."""
     settings = [
         {
             "name": setting.name,
@@ -145,7 +169,7 @@ def _rendered(template: str, report: Report, beside: Path | None = None) -> str:
 
 
 def _policy(scripts: list[str], live: bool) -> str:
-    """Return what a browser may do on the page: run these scripts, and reach nobody."""
+    """Return the content security policy: run only these scripts, and contact no other server."""
     hashes = (hashlib.sha256(script.encode()).digest() for script in scripts)
     allowed = " ".join(f"'sha256-{base64.b64encode(each).decode()}'" for each in hashes)
     reach = "'self'" if live else "'none'"
@@ -156,7 +180,7 @@ def _policy(scripts: list[str], live: bool) -> str:
 
 
 def _chapters(report: Report) -> dict[str, str]:
-    """Return all charts by the names of their chapters, packed."""
+    """Return all charts by the name of their chapter, compressed."""
     dense = (",", ":")
     return {
         name: _packed(json.dumps(report.chapter(name), allow_nan=False, separators=dense))
@@ -165,20 +189,20 @@ def _chapters(report: Report) -> dict[str, str]:
 
 
 def _packed(content: str) -> str:
-    # Without a time, so that the same runs give the same page.
+    # Without a timestamp, so that the same runs give the same page.
     return base64.b64encode(gzip.compress(content.encode(), COMPRESSION, mtime=0)).decode()
 
 
 @cache
 def _plotly() -> tuple[str, str]:
-    """Return the script that draws charts, and the same packed."""
+    """Return the script that draws charts, plain and compressed."""
     try:
-        from plotly.offline import get_plotlyjs  # here, because it takes a while to import
+        from plotly.offline import get_plotlyjs  # here, because importing it is slow
     except ImportError:
         raise SettingsError(
             "Plotly, which draws the charts, is missing: pip install plotly"
         ) from None
-    # A browser reads a line's end as one character, which is what the hash is taken of.
+    # A browser reads a line end as one character before it computes the hash.
     source: str = get_plotlyjs().replace("\r\n", "\n")
     return source, _packed(source)
 

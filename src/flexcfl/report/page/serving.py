@@ -1,7 +1,7 @@
-"""The page served on this machine, which follows runs while they go on.
+"""The live page: a server on this machine that follows runs while they continue.
 
-It only reads the folders of runs. Every answer is made from what they hold at that moment, so it
-does not matter whether a run is begun, interrupted, resumed or finished meanwhile.
+It only reads the folders of runs. Every answer is made from their current content, so a run may
+start, stop, resume or finish at any time.
 """
 
 import errno
@@ -29,16 +29,16 @@ from flexcfl.report.page.page import html, page_state
 
 __all__ = ["address", "server"]
 
-TRIES = 20  # ports after the one asked for
-PATIENCE = 30  # seconds for whoever asks to say so, and to take the answer
+TRIES = 20  # ports to try, beginning with the requested one
+PATIENCE = 30  # seconds in which a browser must send its request and read the answer
 HTML, JSON = "text/html; charset=utf-8", "application/json"
 
 
 @contextmanager
 def server(folders: Sequence[Path], host: str, port: int) -> Iterator[ThreadingHTTPServer]:
-    """Hold a server of the page of the runs in these folders; ``serve_forever`` makes it answer."""
+    """Open a server for the page of the runs in these folders; ``serve_forever`` starts it."""
     latest = _Latest(folders)
-    latest.get()  # whatever is wrong with the folders is told before anybody looks
+    latest.get()  # raise errors about the folders before the server starts
     serving = _first_free(host, port, latest)
     try:
         yield serving
@@ -47,7 +47,7 @@ def server(folders: Sequence[Path], host: str, port: int) -> Iterator[ThreadingH
 
 
 def address(serving: ThreadingHTTPServer) -> str:
-    """Return where a browser finds the page."""
+    """Return the address of the page for a browser."""
     host, port = serving.server_address[:2]
     name = str(host)
     return f"http://{f'[{name}]' if ':' in name else name}:{port}/"
@@ -55,7 +55,6 @@ def address(serving: ThreadingHTTPServer) -> str:
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
-    # On Windows, where this lets two programs have the same port, Python leaves it off as well.
 
     def __init__(self, where: tuple[str, int], latest: "_Latest") -> None:
         self.latest = latest
@@ -63,27 +62,27 @@ class _Server(ThreadingHTTPServer):
         super().__init__(where, _Handler)
 
     def server_bind(self) -> None:
-        """Take the port without asking anybody for this machine's name, which may take long."""
+        """Bind the port without a lookup of this machine's name, which may be slow."""
         TCPServer.server_bind(self)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of those who have gone while they asked."""
+        """Ignore clients that closed the connection."""
         if not isinstance(sys.exc_info()[1], OSError):
             super().handle_error(request, client_address)
 
 
 def _first_free(host: str, port: int, latest: "_Latest") -> _Server:
-    """Return a server on the first port that is free, from the one that is asked for on."""
+    """Return a server on the first free port, beginning with the requested one."""
     for candidate in range(port, min(port + TRIES, 2**16)) if port else [0]:
         try:
             return _Server((host, candidate), latest)
-        # A name that no machine can have is a ValueError, or a TypeError where it is no text.
+        # An invalid host name raises a ValueError, or a TypeError if it is not a string.
         except (OSError, TypeError, ValueError) as error:
             trouble: Exception = error
             if getattr(error, "errno", None) != errno.EADDRINUSE:
                 break
     raise SettingsError(
-        f"No page can be served at '{host}', port {port} "
+        f"The page cannot be served at '{host}', port {port} "
         f"({getattr(trouble, 'strerror', trouble)}): choose another --port or --host."
     )
 
@@ -98,9 +97,10 @@ class _Latest:
         self._runs: dict[Path, tuple[str, Record]] = {}
 
     def get(self) -> tuple[str, Report]:
-        """Return the report after a stamp that changes with it.
+        """Return a stamp and the report; the stamp changes with the report.
 
-        While a file is being replaced it may not be readable for a moment: then it is the last one.
+        A file that is being replaced may be unreadable for a moment. Then this returns the last
+        report.
         """
         with self._lock:
             try:
@@ -113,7 +113,7 @@ class _Latest:
             return self._known
 
     def _read(self, path: Path) -> Record:
-        """Return a run, read again only if it has changed: of many runs few go on."""
+        """Return a run, read again only if it has changed: of many runs, most are finished."""
         stamp = _stamp([path])
         known = self._runs.get(path)
         if known is None or known[0] != stamp:
@@ -129,7 +129,7 @@ def _stamp(folders: Sequence[Path]) -> str:
 def _known(file: Path) -> tuple[object, ...]:
     try:
         about = file.lstat()
-    except OSError:  # a run that goes on does not have all
+    except OSError:  # an unfinished run does not have all files
         return (str(file),)
     return (str(file), about.st_size, about.st_mtime_ns, about.st_ino)
 
@@ -139,16 +139,16 @@ def _json(content: object) -> str:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers for the page, what is new of it, and the charts of one setting or run."""
+    """Answers requests for the page, its current state, and the charts of a setting or run."""
 
     server: _Server
     timeout = PATIENCE
     server_version, sys_version = "flexcfl", ""
 
     def do_GET(self) -> None:
-        """Answer a question."""
+        """Answer a request."""
         if not self._is_local():
-            self._send_text(HTTPStatus.FORBIDDEN, "This page is for this machine alone.")
+            self._send_text(HTTPStatus.FORBIDDEN, "This page is only for this machine.")
             return
         try:
             stamp, report = self.server.latest.get()
@@ -173,10 +173,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_text(HTTPStatus.NOT_FOUND, "There is no such page.")
 
     def _is_local(self) -> bool:
-        """Whether the question was meant for this machine.
+        """Return whether the request names this machine as its host.
 
-        Of a server that only this machine reaches, pages from elsewhere could ask by a name of
-        theirs that leads here (DNS rebinding).
+        Otherwise a web page from elsewhere could reach a local server through a host name that
+        resolves to this machine (DNS rebinding).
         """
         host = str(self.server.server_address[0])
         if not ip_address(host).is_loopback:
@@ -184,7 +184,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             asked = urlsplit(f"//{self.headers.get('Host', '')}").hostname or ""
             return asked == "localhost" or ip_address(asked).is_loopback
-        except ValueError:  # a name of somebody's
+        except ValueError:  # a host name, not an address
             return False
 
     def _content(self, kind: str, content: str, stamp: str) -> None:
@@ -206,7 +206,7 @@ class _Handler(BaseHTTPRequestHandler):
             if self.command != "HEAD":
                 self.wfile.write(content)
         except OSError:
-            pass  # whoever asked has gone
+            pass  # the browser closed the connection
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Say nothing about questions: they come every two seconds."""
+        """Do not log requests: they come every two seconds."""

@@ -1,4 +1,4 @@
-"""What a page says in words and tables: what was run, what came of it, how to run it again."""
+"""The texts and tables of a page: the settings, the results, and how to run it again."""
 
 import shlex
 from collections.abc import Collection, Iterable, Sequence
@@ -15,12 +15,12 @@ from flexcfl.report.page.content import Report, Setting
 __all__ = ["Line", "Rerun", "facts", "progress_text", "reruns", "result_lines", "title"]
 
 UNKNOWN = "-"
-NAMED = 4  # more methods are only counted where the table of results names them
+NAMED = 4  # more methods are only counted, because the table of results names them
 
 
 @dataclass(frozen=True)
 class Line:
-    """A method in the table of results, each figure as it is printed; ``rank`` orders lines."""
+    """A method in the table of results, with each figure as text; ``rank`` is the sort key."""
 
     method: str
     seeds: str
@@ -36,7 +36,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Rerun:
-    """How a run is run again: a command, and the file of its settings."""
+    """How to run a method again: a command and the settings file."""
 
     method: str
     command: str
@@ -45,7 +45,7 @@ class Rerun:
 
 
 def title(report: Report) -> str:
-    """Return what a page is called."""
+    """Return the title of a page."""
     methods = list(dict.fromkeys(method for each in report.settings for method in each.methods))
     where = list(dict.fromkeys(run.settings["data"]["name"] for run in report.runs))
     return f"{_named_or_counted(methods, ' methods')} on {', '.join(where)}"
@@ -56,7 +56,7 @@ def _named_or_counted(methods: Collection[str], what: str = "") -> str:
 
 
 def progress_text(report: Report) -> str:
-    """Return how far the runs are."""
+    """Return the progress of the runs."""
     done = sum(run.summary is not None for run in report.runs)
     if len(report.runs) == 1 and not done:
         record = report.runs[0]
@@ -69,9 +69,9 @@ def progress_text(report: Report) -> str:
 
 
 def facts(setting: Setting) -> dict[str, str]:
-    """Return what the runs of a setting have in common, in words; where they differ, all of it."""
+    """Describe the runs of a setting; values that differ between runs are all listed."""
     first = setting.runs[0].settings
-    largest = max(setting.runs, key=lambda run: run.clients)  # some may not know all yet
+    largest = max(setting.runs, key=lambda run: run.clients)  # a new run may not know all clients
     finished = next((run for run in setting.runs if run.summary), setting.runs[0])
     found = {
         "data": f"{first['data']['name']}, {largest.clients:,} clients{_examples(largest)}",
@@ -91,7 +91,7 @@ def facts(setting: Setting) -> dict[str, str]:
 def result_lines(setting: Setting) -> list[Line]:
     """Return the table of results: means over seeds, with their standard deviations.
 
-    It is ranked by final accuracies, over the rounds in which all runs of the setting are measured.
+    It is ranked by final accuracy, over the rounds in which all runs of the setting are measured.
     """
     measured, methods = setting.measured, setting.methods
     made = [_line(method, runs, measured) for method, runs in methods.items()]
@@ -101,7 +101,7 @@ def result_lines(setting: Setting) -> list[Line]:
 
 
 def reruns(setting: Setting, beside: Path | None = None) -> list[Rerun]:
-    """Return how each method is run again, from the folder in which one is or from ``beside``."""
+    """Return how to run each method again, from the current folder or from ``beside``."""
     return [
         Rerun(
             method,
@@ -144,7 +144,7 @@ def _sum(run: Record, column: str) -> float:
 
 
 def _relative(run: Record) -> float | None:
-    """Return the model transfers so far, as a multiple of FedAvg's."""
+    """Return the number of model transfers so far, as a multiple of FedAvg's."""
     fedavg = 2 * run.settings["run"]["cohort"] * run.done
     return _sum(run, "transfers") / fedavg if fedavg else None
 
@@ -155,13 +155,13 @@ def _mean(values: Iterable[float | None], form: str, scale: float = 1) -> str:
 
 
 def _accuracy(figure: MeanDeviation) -> str:
-    """Return an accuracy in percent, with its spread where there are several seeds."""
+    """Return an accuracy in percent, with its standard deviation if there are several seeds."""
     values = [f"{100 * value:.1f}" for value in (figure.mean, figure.spread) if value is not None]
     return " ± ".join(values) or UNKNOWN
 
 
 def _shift(tables: Tables) -> str:
-    """Return how data change, and say so where the rounds end before any have been released."""
+    """Describe the shift, with a remark if no data are released in these rounds."""
     shift = tables.get("shift", {})
     chance = f", probability {shift['probability']}" if "probability" in shift else ""
     names = " and ".join(shift.get("name", [])) or "none"
@@ -169,7 +169,7 @@ def _shift(tables: Tables) -> str:
 
 
 def _unreleased(schedule: object, rounds: int) -> str:
-    """Return a remark where data are released only after the last round; files say anything."""
+    """Return a remark if data are released only after the last round; files may hold anything."""
     releases = schedule[1:2] if isinstance(schedule, list) else []
     later = [each.get("round") for each in releases if isinstance(each, dict)]
     idle = [number for number in later if isinstance(number, int) and number > rounds]
@@ -184,14 +184,14 @@ def _examples(run: Record) -> str:
 
 
 def _parameters(run: Record) -> str:
-    number: object = run.summary.get("parameters") if run.summary else None  # or whatever it has
+    number: object = run.summary.get("parameters") if run.summary else None  # may be anything
     return f", {number:,} parameters" if isinstance(number, int) else ""
 
 
 def _versions(run: Record) -> str:
     versions: object = run.summary.get("versions") if run.summary else None
-    told = versions.items() if isinstance(versions, dict) else ()
-    return ", ".join(f"{name} {version}" for name, version in told if isinstance(version, str))
+    pairs = versions.items() if isinstance(versions, dict) else ()
+    return ", ".join(f"{name} {version}" for name, version in pairs if isinstance(version, str))
 
 
 def _local(run: Record) -> str:
@@ -200,6 +200,6 @@ def _local(run: Record) -> str:
     return f"{length}, mini-batches of {local['batch']}, rate {local['rate']}"
 
 
-def _either(told: Iterable[str]) -> str:
-    """Return the different ones of some words."""
-    return " or ".join(dict.fromkeys(filter(None, told)))
+def _either(texts: Iterable[str]) -> str:
+    """Return the distinct texts, joined with "or"."""
+    return " or ".join(dict.fromkeys(filter(None, texts)))

@@ -1,1 +1,1 @@
-"""In a terminal or a notebook: the settings, the progress and the results of a run."""
+"""The settings, progress and results of a run, on a terminal or in a notebook."""

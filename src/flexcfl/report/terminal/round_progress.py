@@ -1,4 +1,4 @@
-"""A run while it goes on: a bar on a terminal, plain lines elsewhere."""
+"""The progress of a run: a bar on a terminal, plain lines elsewhere."""
 
 from collections.abc import Iterator
 from math import inf
@@ -22,9 +22,9 @@ from flexcfl.record.tables import RoundFigures
 
 __all__ = ["show_rounds"]
 
-NARROW = 72  # below so many columns a terminal has no room for words around the figures
-STEPS = 10  # without a terminal, a line at each tenth of the rounds
-SILENCE = 10.0  # or after so many seconds without one
+NARROW = 72  # a terminal with fewer columns shows only the figures
+STEPS = 10  # without a terminal, print a line at each tenth of the rounds
+SILENCE = 10.0  # or after this many seconds without a line
 
 
 class _Done(Protocol):
@@ -42,9 +42,9 @@ Shown = TypeVar("Shown", bound=_Done)
 def show_rounds(
     rounds: Iterator[Shown], total: int, console: Console, before: int = 0
 ) -> Iterator[Shown]:
-    """Hand on the rounds, each once it is shown; a quiet console leaves even the output alone.
+    """Show each round and then yield it; a quiet console shows nothing.
 
-    ``before`` is how many of the rounds were done before, at whatever speed.
+    ``before`` is the number of rounds that an earlier process finished.
     """
     if console.quiet:
         return rounds
@@ -55,18 +55,18 @@ def show_rounds(
 
 def _bar(rounds: Iterator[Shown], total: int, console: Console, before: int) -> Iterator[Shown]:
     columns = _columns(console.width, total)
-    # The speed is that of all rounds so far: by default those of the last 30 seconds count, and
-    # where a round takes longer there would never be a time left.
+    # Estimate the speed from all rounds: rich uses the last 30 seconds by default, and would show
+    # no remaining time if a round takes longer.
     with Progress(*columns, console=console, expand=True, speed_estimate_period=inf) as progress:
         task = progress.add_task("", total=total, completed=before, accuracy="", loss="")
         for done in rounds:
-            # What a round does not have is not updated: an accuracy stays until the next one.
+            # A figure that this round lacks is not updated: the last accuracy stays.
             progress.update(task, completed=done.figures.round, **_figures(done))
             yield done
 
 
 def _columns(width: int, total: int) -> list[ProgressColumn]:
-    # Without its width the count would be cut short before the bar is.
+    # Without a minimum width, the count would be cut before the bar.
     count = MofNCompleteColumn(table_column=Column(min_width=2 * len(str(total)) + 1))
     bar, left = BarColumn(bar_width=None), TimeRemainingColumn()
     accuracy, loss = TextColumn("{task.fields[accuracy]}"), TextColumn("{task.fields[loss]}")
@@ -97,7 +97,7 @@ def _figures(done: _Done) -> dict[str, Any]:
     figures, known = done.figures, {}
     if figures.accuracy is not None:
         known["accuracy"] = f"accuracy {figures.accuracy:.1%}"
-    elif figures.placed < done.present:  # until all are placed there is no accuracy
+    elif figures.placed < done.present:  # there is no accuracy until all clients have a group
         known["accuracy"] = f"placed {figures.placed}/{done.present}"
     if figures.loss is not None:
         known["loss"] = f"loss {figures.loss:.3f}"

@@ -1,4 +1,4 @@
-"""What a person sees after a run: its figures in words, on a terminal and in a notebook."""
+"""The results of a finished run, for a terminal and for a notebook."""
 
 from collections.abc import Sequence
 from dataclasses import fields
@@ -26,7 +26,7 @@ WIDTH, HEIGHT, EDGE = 360, 96, 4  # pixels of a curve in a notebook
 
 
 class _FinishedRun(Protocol):
-    """As much of a finished run as is shown of it."""
+    """The parts of a finished run that are shown."""
 
     @property
     def experiment(self) -> Experiment: ...
@@ -45,7 +45,7 @@ class _FinishedRun(Protocol):
 
 
 def result_rows(run: _FinishedRun) -> Rows:
-    """Return the figures of a finished run and where they are."""
+    """Return the figures of a finished run, its time and its folder."""
     return {
         **summary_rows(run.summary, run.rounds["accuracy"], _sample(run), _groups(run)),
         "time": Text(f"{run.summary['seconds']:.1f} s"),
@@ -54,7 +54,7 @@ def result_rows(run: _FinishedRun) -> Rows:
 
 
 def _sample(run: _FinishedRun) -> str:
-    """Say over whom the accuracies are, where that is not everybody."""
+    """Describe the clients that are evaluated, if these are not all."""
     sample = run.experiment.run.evaluate_clients
     if sample is None:
         return ""
@@ -63,7 +63,7 @@ def _sample(run: _FinishedRun) -> str:
 
 
 def _groups(run: _FinishedRun) -> str:
-    """Return how large the groups are and how good, or nothing where there can be only one."""
+    """Describe the sizes and the quality of the groups; empty if there can be only one."""
     summary = run.summary
     if not fields(run.experiment.algorithm.options) and len(run.models) == 1:
         return ""
@@ -85,7 +85,7 @@ def _groups(run: _FinishedRun) -> str:
 
 
 def result_html(run: _FinishedRun) -> str:
-    """Return a table without any script, so that it is also seen where none may run."""
+    """Return an HTML table without scripts, which also works if scripts are blocked."""
     summary = run.summary
     names = " on ".join([summary["algorithm"], f"{summary['dataset']}, {summary['model']}"])
     lines = "".join(
@@ -98,20 +98,20 @@ def result_html(run: _FinishedRun) -> str:
 
 
 def _figure(run: _FinishedRun) -> str:
-    """Return the accuracy over rounds as a drawing, or nothing where there is none."""
+    """Return the accuracy over rounds as a drawing; empty if it was never measured."""
     values = run.rounds["accuracy"].astype(np.float64)
     best, final = run.summary["accuracy"]["best"], run.summary["accuracy"]["final"]
     if best is None:
         return ""
-    told = "" if final is None else f", final {final:.1%}"
-    what = f"accuracy over {len(values)} rounds{told}, best {best:.1%}"
+    final_text = "" if final is None else f", final {final:.1%}"
+    what = f"accuracy over {len(values)} rounds{final_text}, best {best:.1%}"
     return (
         f"<figure style='margin:0'>{_curve(values, what)}<figcaption>{what}</figcaption></figure>"
     )
 
 
 def _curve(values: NDArray[np.float64], what: str) -> str:
-    """Return a curve over rounds in SVG, which says ``what`` it is to screen readers."""
+    """Return a curve over rounds as SVG, with ``what`` as its label for screen readers."""
     known = np.flatnonzero(~np.isnan(values))
     if not len(known):
         return ""

@@ -1,4 +1,4 @@
-"""A summary in words: what a run reached, how its training went, and what it sent."""
+"""A summary as text: the accuracy of a run, its training, and its traffic."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,15 +13,15 @@ from flexcfl.report.terminal.setting_rows import Rows
 
 __all__ = ["MANY", "clients_text", "divergence_advice", "mostly_diverged", "summary_rows"]
 
-# Why answers are turned away, in words.
+# The reasons for which answers are refused, as text.
 REASONS = {
     "late": "late",
     "stale": "for another round",
-    "invalid": "not asked for, or naming what is not there",
+    "invalid": "not requested, or with unknown names",
     "shape": "of the wrong shape",
     "not_finite": "not finite",
     "norm": "too long",
-    "founding": "of founders at odds with most, or copies of another's",
+    "founding": "of founders that differ from most, or copies of another's",
 }
 FINAL_MEANS = " (the mean of the last ten rounds)"
 MANY = 12  # more groups than that are not listed one by one
@@ -30,9 +30,9 @@ MANY = 12  # more groups than that are not listed one by one
 def summary_rows(
     summary: Summary, accuracy: NDArray[Any], sample: str = "", groups: str = ""
 ) -> Rows:
-    """Return in words what a summary tells, of a whole run or of the rounds so far.
+    """Return a summary as rows of text, for a whole run or for the rounds so far.
 
-    ``accuracy`` is that of each round, NaN where there is none.
+    ``accuracy`` is that of each round, NaN if it was not measured.
     """
     measured = np.flatnonzero(~np.isnan(accuracy)).tolist()
     rows = {
@@ -55,17 +55,17 @@ def summary_rows(
 
 
 def mostly_diverged(summary: Summary) -> bool:
-    """Whether training diverged in most rounds; summaries of earlier versions do not say so."""
+    """Return whether training diverged in most rounds; older summaries do not contain this."""
     return bool(2 * summary.get("diverged", 0) > summary["rounds"])
 
 
 def divergence_advice(attacked: bool = True) -> str:
-    """Return what to do where training diverges, of which clients that attack may be the cause."""
-    return f"{'where no client is at fault, ' if attacked else ''}lower the rate (--rate)"
+    """Return what to do if training diverges; attacking clients may also be the cause."""
+    return f"{'if no client is at fault, ' if attacked else ''}lower the rate (--rate)"
 
 
 def _warning(summary: Summary) -> str:
-    """Return in how many rounds training diverged, or nothing where it seldom did."""
+    """Return in how many rounds training diverged; empty unless it did in most."""
     if not mostly_diverged(summary):
         return ""
     rounds = f"{summary['diverged']:,} of {summary['rounds']:,} rounds"
@@ -73,17 +73,17 @@ def _warning(summary: Summary) -> str:
 
 
 def _accuracy(summed: AccuracySummary | None, meaning: str = "", among: str = "") -> str:
-    """Return an accuracy in words, with what final means and whose it is, or nothing."""
+    """Describe an accuracy, with what final means and which clients it is for; may be empty."""
     if summed is None:
         return ""
     best, final, median = (_percent(summed[name]) for name in ("best", "final", "median"))
-    first = summed.get("first_round") or 1  # summaries of earlier versions do not say so
+    first = summed.get("first_round") or 1  # older summaries do not contain this
     since = f", measured from round {first} on" if first > 1 else ""
     return f"best {best}, final {final}{meaning}, median {median}{among}{since}"
 
 
 def _drift(summary: Summary) -> str:
-    """Return how often data changed and what came of it, or nothing where they did not."""
+    """Describe how often data changed and with what effect; empty if data did not change."""
     counts = {
         "shifted": summary["shifted"],
         "detected": summary["detected"],
@@ -93,12 +93,12 @@ def _drift(summary: Summary) -> str:
     if summary["shift"] is None and not summary["detected"]:
         return ""
     known = {what: number for what, number in counts.items() if number is not None}
-    told = ", ".join(f"{number:,} {what}" for what, number in known.items())
-    return f"{told} (clients, over all rounds)"
+    text = ", ".join(f"{number:,} {what}" for what, number in known.items())
+    return f"{text} (clients, over all rounds)"
 
 
 def _honest(summary: Summary) -> str:
-    """Return the accuracy of clients that do not attack, or nothing where none does."""
+    """Describe the accuracy of the clients that do not attack; empty if none attacks."""
     attack = summary["attack"]
     if attack is None or summary["honest"] is None:
         return ""
@@ -108,24 +108,21 @@ def _honest(summary: Summary) -> str:
 
 
 def _refused(summary: Summary) -> str:
-    """Return how many answers were not accepted and why, or nothing where all were."""
-    told = [f"{number:,} {REASONS[why]}" for why, number in summary["rejected"].items() if number]
-    told += [f"{summary['clipped']:,} only shortened"] if summary["clipped"] else []
-    some = summary["rejected"]["not_finite"] > 0 and not mostly_diverged(
-        summary
-    )  # of which it is said
-    counted = (
-        f"{', '.join(told)} (answers, over all rounds){f'; {divergence_advice()}' if some else ''}"
-    )
-    return counted if told else ""
+    """Describe how many answers were refused and why; empty if all were accepted."""
+    refused = [f"{count:,} {REASONS[why]}" for why, count in summary["rejected"].items() if count]
+    refused += [f"{summary['clipped']:,} only clipped"] if summary["clipped"] else []
+    # A warning about divergence already gives the advice.
+    advice = summary["rejected"]["not_finite"] > 0 and not mostly_diverged(summary)
+    ending = f"; {divergence_advice()}" if advice else ""
+    return f"{', '.join(refused)} (answers, over all rounds){ending}" if refused else ""
 
 
 def _privacy(privacy: PrivacySummary | None) -> str:
-    """Return what is promised, or nothing."""
+    """Describe the privacy guarantee; empty if there is none."""
     if privacy is None:
         return ""
-    told = f"{privacy['releases']} updates of the client that sent most"
-    return f"epsilon {_number(privacy['epsilon'])} at delta {privacy['delta']:.2g}, from {told}"
+    most = f"{privacy['releases']} updates of the client that sent most"
+    return f"epsilon {_number(privacy['epsilon'])} at delta {privacy['delta']:.2g}, from {most}"
 
 
 def _traffic(traffic: TrafficSummary) -> str:
@@ -135,7 +132,7 @@ def _traffic(traffic: TrafficSummary) -> str:
 
 
 def clients_text(numbers: Sequence[int]) -> str:
-    """Return numbers of clients in words, one by one where they are few."""
+    """Return numbers of clients as text, one by one if there are few."""
     if len(numbers) > MANY and min(numbers) < max(numbers):
         return f"{min(numbers):,} to {max(numbers):,} clients"
     if len(numbers) > MANY:
@@ -146,10 +143,10 @@ def clients_text(numbers: Sequence[int]) -> str:
 
 
 def _unplaced(summary: Summary) -> str:
-    """Say why there is no accuracy: somebody that is present has no group."""
+    """Describe why there is no accuracy: a client that is present has no group."""
     return (
         f"not measured, because only {summary['placed']:,} of {summary['clients']:,} clients have "
-        "a group so far: run more rounds, or cohorts that visit everybody "
+        "a group so far: run more rounds, or use cohorts that visit every client "
         "(run.cohorts=round-robin-then-uniform)"
     )
 

@@ -1,15 +1,15 @@
-// Draws the charts of a page, which Python has made; here they are only shown, chosen and saved.
+// Shows, selects and saves the charts of a page; Python computes them.
 "use strict";
 (() => {
-  const POLL = 2000; // milliseconds between two questions to the server of a live page
+  const POLL = 2000; // milliseconds between two requests to the server of a live page
   const WIDE = new Set(["moves"]);
-  const MOST = 24; // lines of a chart with a legend: of more it would take the chart's place
+  const MOST = 24; // the most lines with a legend: a longer one would leave no room for the chart
   const $ = (id) => document.getElementById(id);
   let state = JSON.parse($("state").textContent);
-  const shown = new Map(); // by the name of a chart: its figure element and what it shows
-  const hidden = new Set(); // methods that are not to be seen
+  const shown = new Map(); // the figure element and the chart, by the name of the chart
+  const hidden = new Set(); // methods that are switched off
 
-  // What is packed into the page, or, of a live one, what its server has.
+  // Data that are compressed in the page, or that the server of a live page sends.
   async function unpacked(id) {
     const bytes = Uint8Array.from(atob($(id).textContent), (each) => each.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
@@ -60,7 +60,7 @@
     return {
       ...layout,
       font: { family: getComputedStyle(document.body).fontFamily, size, color: of("--ink") },
-      xaxis: axis(structuredClone(layout.xaxis)), // Plotly writes into it where somebody has zoomed to
+      xaxis: axis(structuredClone(layout.xaxis)), // a copy: Plotly writes the zoom into it
       yaxis: axis(structuredClone(layout.yaxis)),
       hoverlabel: { bgcolor: of("--card"), bordercolor: of("--line"), font: { color: of("--ink") } },
       autosize: true,
@@ -107,11 +107,11 @@
       visible: !(overview && hidden.has(trace.meta)),
     }));
     const layout = { ...themed(chart.layout), ...legend(chart, overview ? 0 : plot.clientWidth) };
-    layout.uirevision = chosen(each.place); // what somebody looks at closely stays so while a run goes on
+    layout.uirevision = chosen(each.place); // keeps the zoom while a run continues
     plot.style.minHeight = `${layout.height}px`;
     return Plotly.react(plot, data, layout, { responsive: true, displayModeBar: false });
   }
-  // A legend, where there is room for it, has a place of its own above the chart.
+  // The legend, if there is room for one, is above the chart.
   function legend(chart, width) {
     const { margin, height } = chart.layout;
     const named = chart.data.filter((trace) => trace.type !== "heatmap" && trace.showlegend !== false).length;
@@ -138,26 +138,26 @@
       const each = shown.get(chart.name);
       Object.assign(each, { chart });
       await draw(each);
-      await new Promise((then) => setTimeout(then)); // let the browser answer in between
-      if (chosen(place) !== wanted) return; // somebody has chosen something else meanwhile
+      await new Promise((then) => setTimeout(then)); // let the browser handle events in between
+      if (chosen(place) !== wanted) return; // the user has chosen something else meanwhile
     }
     document.documentElement.dataset[place] = "drawn";
   }
 
-  // What somebody takes along.
+  // Downloads.
   function save(name, content, type) {
     const link = element("a", "", { download: name });
     link.href = URL.createObjectURL(new Blob([content], { type }));
     link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 60000); // a slow machine may take a while to begin
+    setTimeout(() => URL.revokeObjectURL(link.href), 60000); // a slow machine may start the download late
   }
-  // A picture stands by itself: with its title, its legend and the paper of the theme.
+  // A downloaded picture is self-contained: with its title, its legend and the background of the theme.
   function picture({ chart, plot }) {
     const paper = getComputedStyle(document.documentElement).getPropertyValue("--card").trim();
-    const words = legend(chart, plot.clientWidth);
-    const margin = { ...chart.layout.margin, t: words.showlegend ? 76 : 44 };
-    const height = (words.height ?? chart.layout.height) + 40;
-    const layout = { ...plot.layout, ...words, margin, height, title: { text: chart.title, x: 0.02 }, paper_bgcolor: paper };
+    const named = legend(chart, plot.clientWidth);
+    const margin = { ...chart.layout.margin, t: named.showlegend ? 76 : 44 };
+    const height = (named.height ?? chart.layout.height) + 40;
+    const layout = { ...plot.layout, ...named, margin, height, title: { text: chart.title, x: 0.02 }, paper_bgcolor: paper };
     return Plotly.downloadImage({ data: plot.data, layout }, { format: "svg", filename: chart.name, width: plot.clientWidth, height });
   }
   const text = (name) => new DOMParser().parseFromString(name ?? "", "text/html").documentElement.textContent;
@@ -180,21 +180,21 @@
     const input = element("input", "", { type: "number", min: "0", id: "client", inputmode: "numeric" });
     const output = element("output", "", { for: "client" });
     input.addEventListener("input", () => { output.textContent = input.value === "" ? "" : history(each.chart, input.value); });
-    box.append(element("label", "Follow a client, by its number", { for: "client" }), input, output);
+    box.append(element("label", "Follow a client (by its number)", { for: "client" }), input, output);
     return box;
   }
   function history(chart, client) {
     const [groups, marks] = chart.data;
     const row = groups.y.findIndex((name) => name.split(" ")[0] === client);
     if (row < 0) return `There is no client ${client} in this chart.`;
-    const words = [];
+    const events = [];
     let before = null;
     groups.z[row].forEach((group, round) => {
-      if (typeof marks?.z[row][round] === "number") words.push(`its data changed before round ${round}`);
-      if (group !== before) words.push(`${group === null ? "no group" : `group ${group}`} from ${round ? `round ${round}` : "the start"} on`);
+      if (typeof marks?.z[row][round] === "number") events.push(`its data changed before round ${round}`);
+      if (group !== before) events.push(`${group === null ? "no group" : `group ${group}`} from ${round ? `round ${round}` : "the start"} on`);
       before = group;
     });
-    return `Client ${text(groups.y[row])}: ${words.join("; ") || "no group yet"}.`;
+    return `Client ${text(groups.y[row])}: ${events.join("; ") || "no group yet"}.`;
   }
 
   // Choices.
@@ -202,10 +202,10 @@
     const before = select.selectedOptions[0]?.textContent;
     if ([...select.options].map((each) => each.textContent).join("\n") === names.join("\n")) return;
     select.replaceChildren(...names.map((name, place) => element("option", name, { value: place })));
-    // The same as before, wherever it stands now.
+    // Keep the selection, wherever it is in the new list.
     select.selectedIndex = names.includes(before) ? names.indexOf(before) : first;
   }
-  // The name of the chapter that a place shows.
+  // The name of the chapter that a section shows.
   function chosen(place) {
     const run = place === "overview" ? "" : `-${setting().runs[$("run").selectedIndex].chapter}`;
     return `${$("setting").selectedIndex}${run}`;
@@ -243,17 +243,17 @@
     delete document.documentElement.dataset[place];
     const wanted = chosen(place);
     const charts = await chapter(wanted);
-    if (chosen(place) !== wanted) return; // whoever has chosen something else draws that
+    if (chosen(place) !== wanted) return; // the user has chosen something else meanwhile
     await fill(place, charts, wanted);
     if (place === "overview") drawMethods();
   }
   const drawAll = async () => { await drawChapter("overview"); await drawChapter("details"); };
 
-  // A live page asks what is new.
+  // A live page asks its server for news.
   let stamp = null;
   function renew(box, content) {
     const open = [...box.querySelectorAll("details")].map((each) => each.open);
-    box.innerHTML = content; // made and escaped by the same server as the page
+    box.innerHTML = content; // rendered and escaped by the same server as the page
     box.querySelectorAll("details").forEach((each, place) => { each.open = open[place] ?? each.open; });
   }
   async function ask() {
@@ -265,11 +265,11 @@
         renew($("commands"), state.commands);
         drawChoices();
         await drawAll();
-        stamp = answer.headers.get("ETag"); // not before: what could not be drawn is asked for again
+        stamp = answer.headers.get("ETag"); // only now: charts that failed to draw are requested again
       } else if (answer.status !== 304) throw new Error(answer.statusText);
       $("status").textContent = state.finished ? state.status : `${state.status}, live`;
     } catch {
-      $("status").textContent = `${state.status}; nobody answers any more, this is how far it was`;
+      $("status").textContent = `${state.status}; the server no longer answers`;
     }
     setTimeout(ask, POLL);
   }
