@@ -30,7 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--world", type=int, default=0, metavar="SEED", help=told)
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest itself settles where temporary folders are
+@pytest.hookimpl(tryfirst=True)  # before pytest itself chooses the temporary folder
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(WorldPlugin(config), "world")
     gc.disable()  # while ten thousand tests are made, of which none goes
@@ -60,8 +60,8 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     return of
 
 
-# Not for a whole session: while it is there, the thread has a running event loop, which tests of
-# others that run one of their own could not bear.
+# Not for a whole session: while it is open, the thread has a running event loop, and tests that
+# run their own event loop would fail.
 @pytest.fixture(scope="module")
 def browser() -> Iterator["Browser"]:
     """Hold a browser; without one, tests are skipped with the reason."""

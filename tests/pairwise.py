@@ -23,5 +23,5 @@ def pairwise(*lists: Sequence[Any]) -> list[tuple[Any, ...]]:
 
 
 def pairs(row: Iterable[Any]) -> set[Any]:
-    """Return the pairs of values in a combination, each value with the place where it stands."""
+    """Return the pairs of values in a combination, each value with its position."""
     return set(combinations(enumerate(row), 2))

@@ -1,4 +1,4 @@
-"""The direction of the house: who may import whom, read off the source without running it."""
+"""The architecture: which package may import which, read from the source without running it."""
 
 import ast
 import importlib
@@ -48,7 +48,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     | {"simulation", "disk", "experiment", "record", "report"},
     "flower": BASE
     | {"protocol", "data", "trust", "simulation", "experiment", "record", "report", "runner"}
-    | {"models", "engine"},  # which are there before anybody asks, in the process that forks
+    | {"models", "engine"},  # already imported in the process that forks
     "comparison": BASE
     | {"protocol", "algorithms", "data", "disk", "experiment", "record", "report", "runner"},
     "testing": BASE | {"protocol", "clustering", "record", "algorithms", "data", "shifts"},

@@ -66,7 +66,7 @@ def test_every_step_of_comparing_founders_is_timed_and_its_work_is_known() -> No
 
 
 def round_of(**changes: Any) -> tuple[list[Any], Any, Ids]:
-    """Return a round's orders, the state after it, and who of its six clients was new."""
+    """Return a round's orders, the state after it, and which of its six clients were new."""
     said = {"data.name": "clusters", "algorithm.name": "flexcfl"}
     prepared, orders = prepare(resolve([SettingsLayer("given", said)]).experiment), []
     ours: Any = prepared.algorithm

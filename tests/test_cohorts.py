@@ -1,4 +1,4 @@
-"""Who takes part in a round."""
+"""Which clients take part in a round."""
 
 from typing import Any, get_args
 
@@ -48,7 +48,7 @@ def test_a_cohort_holds_clients_that_are_there_each_once_in_ascending_order(
 def test_round_robin_sees_everybody_present_before_anybody_twice(
     seed: int, case: tuple[Ids, int]
 ) -> None:
-    """The tour as it is walked, round by round, which the closed form must match."""
+    """The tour, round by round, which the closed form must match."""
     arrival, size = case
     seen: set[int] = set()
     for number in range(1, 25):
@@ -58,7 +58,7 @@ def test_round_robin_sees_everybody_present_before_anybody_twice(
         if not new:
             assert sorted(chosen) == cohort("uniform", number, arrival, size, seed)
         assert len(chosen & new) == min(size, len(new))
-        # Who came earlier goes first.
+        # Clients that came earlier go first.
         waiting = [arrival[client] for client in new - chosen]
         assert not waiting or max(arrival[list(chosen & new)]) <= min(waiting)
         seen |= chosen

@@ -132,7 +132,7 @@ def test_only_an_environment_of_another_python_is_emptied(
 ) -> None:
     (project / ".venv").mkdir()
     machines = [computer() for _ in range(3)]
-    do.install(project, "", machines[0])  # somebody's own environment: no stamp of ours
+    do.install(project, "", machines[0])  # a user's environment, without our stamp
     do.install(project, "", machines[1])
     (project / ".venv" / "flexcfl-installed").write_text(do.mark(project, "", "3.1"))
     assert not do.ready(project, "")

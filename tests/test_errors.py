@@ -1,4 +1,4 @@
-"""How mistakes are told."""
+"""How mistakes are reported."""
 
 import pytest
 

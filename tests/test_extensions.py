@@ -1,4 +1,4 @@
-"""Things of others, named by where they are imported from or announced by a package."""
+"""Extensions, named by their import path or announced by a package."""
 
 import json
 import os
@@ -136,7 +136,7 @@ def test_one_of_ones_own_is_found_where_it_is_imported_from(noun: str) -> None:
     name, registry = f"{MODULE}:{NAMES[noun]}", REGISTRIES[noun]
     assert name in registry
     assert registry[name] == registry[name] or noun == "dataset"
-    assert name not in set(registry)  # only what has a name of its own is listed
+    assert name not in set(registry)  # only what has a registered name is listed
 
 
 @pytest.mark.usefixtures("_installed")
@@ -243,7 +243,7 @@ def test_a_summary_is_the_first_line() -> None:
 
 @pytest.mark.slow
 def test_a_new_process_knows_an_installed_package(tmp_path: Path) -> None:
-    """The command itself, which nobody has prepared, with a package on its path."""
+    """The real command, without preparation, with a package on its path."""
     (tmp_path / f"{MODULE}.py").write_text(SOURCE)
     (tmp_path / "flexcfl_test_broken.py").write_text("raise ImportError('half')\n")
     lay_package(tmp_path)

@@ -1,4 +1,4 @@
-"""What every order promises to those who stand between an algorithm and its clients."""
+"""What every order promises to the layers between an algorithm and its clients."""
 
 import ast
 import inspect
@@ -44,7 +44,7 @@ HEADING = OrderHeading("0" * 16, "1" * 16, ROUND, 'name = "é"\n', "float16")
 
 @dataclass(frozen=True, eq=False)
 class Ninth(TrainingOrder[Placed]):
-    """An order that nobody has thought of yet: clients train, and take one of so many groups."""
+    """A new kind of order: clients train, and take one of so many groups."""
 
     kind, reply, charged, may_name_none = "ninth", Placed, "query", True
 
@@ -171,7 +171,7 @@ def test_the_ledger_knows_all_that_it_sends_and_brings_back(order: Order[Any]) -
 
 @every_order
 def test_what_befalls_clients_befalls_those_of_every_order(order: Order[Any]) -> None:
-    """But for measurements; attacks leave alone what they do not understand."""
+    """Except measurements; attacks ignore orders that they do not know."""
 
     def brought(faults: Faults, attack: Any = None) -> Received:
         world = behaviour(faults, attack, clients=8)

@@ -58,7 +58,7 @@ def run(task, serve):
 
 @pytest.fixture
 def federation() -> Federation:
-    """Thirty clients, and ten classes that are told apart by the brightest row."""
+    """Thirty clients, and ten classes that differ in the brightest row."""
     rng = np.random.default_rng(0)
     y = np.arange(300) % 10
     x = rng.normal(0, 0.1, size=(300, 1, 28, 28)).astype(np.float32)
@@ -77,7 +77,7 @@ def file(federation: Federation, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def start(file: Path, tmp_path: Path) -> Iterator[Start]:
-    """Start a worker whose contestant does a thing in every round."""
+    """Start a worker with a contestant that does this in every round."""
     (tmp_path / "contestants").mkdir()
     started: list[Process] = []
 

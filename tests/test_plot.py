@@ -1,4 +1,4 @@
-"""The picture of the peers' times, drawn from the report that stands beside it."""
+"""The picture of the peers' times, drawn from the report next to it."""
 
 from pathlib import Path
 

@@ -23,11 +23,11 @@ WIDTHS = (None, "40", "80", "200")  # None: no word of it in the environment
 # Written out, because not every machine has a list of zones.
 ZONES = ("UTC0", "IST-5:30", "<+13>-13", "NST3:30NDT,M3.2.0,M11.1.0")
 LOCALES = ("C", "C.UTF-8")
-# The person's stays as it is; else no word of one, or one that nobody can make.
+# The user's own home; none in the environment; or one that cannot be created.
 HOMES = {"own": None, "none": None, "unwritable": f"{os.devnull}/home"}
-# What else a person's environment may say of how to print; tests that are about it say it again.
+# Other variables that change how text is printed; tests of these set them again.
 PLAIN = ("LINES", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
-TERMINAL = "xterm"  # Rich takes a dumb one to be 80 columns wide, whatever it is told
+TERMINAL = "xterm"  # Rich always takes a dumb terminal to be 80 columns wide
 SHORTEST, LONGEST = 12, 60  # characters of the temporary folder's path
 OWN = len("/t-12345678")  # characters that a folder's name has at least
 
@@ -58,7 +58,7 @@ class World:
         return said if self.home == "own" else said | {"HOME": HOMES[self.home]}
 
     def folder(self, within: str) -> Path:
-        """Make a new folder whose path is as long as was drawn, or as short as it can be."""
+        """Make a new folder with a path of the drawn length, or as short as possible."""
         room = self.length - len(within) - OWN
         return Path(tempfile.mkdtemp(prefix=f"{'t' * max(room + 1, 1)}-", dir=within))
 
@@ -105,7 +105,7 @@ class WorldPlugin:
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         if session.config.pluginmanager.has_plugin("terminalreporter"):
             writer = session.config.get_terminal_writer()
-            writer.fullwidth = writer.fullwidth  # what pytest prints stays as wide as it is
+            writer.fullwidth = writer.fullwidth  # pytest's own output keeps its width
         said = {**dict.fromkeys(PLAIN), "TERM": TERMINAL, **self.world.environment}
         if "PYTEST_XDIST_WORKER" not in os.environ:  # all processes share what others have made
             said["MPLCONFIGDIR"] = str(self.base / "matplotlib")

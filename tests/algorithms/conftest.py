@@ -1,4 +1,4 @@
-"""Clients in closed form, as those have them who test an algorithm of their own."""
+"""Clients in closed form, as users have them when they test a custom algorithm."""
 
 from collections.abc import Callable
 

@@ -24,7 +24,7 @@ Make = Callable[..., Any]
 
 
 class Script:
-    """Clients whose updates are written down, by (purpose, node, client); all have one example."""
+    """Clients with fixed updates, by (purpose, node, client); all have one example."""
 
     def __init__(self, answers: dict[tuple[str, int, int], list[float]]) -> None:
         self.answers = answers
@@ -253,7 +253,7 @@ def test_no_client_is_lost_or_in_two_clusters() -> None:
     options = CflOptions(1.0, 1.5, least=2, rounds_before=0)
     state = after(root(7), list(range(7)), script, options)
     assert state.node_of.tolist() == [1, 1, 1, 2, 2, 2, 2]
-    # The second cluster's rows 0 to 3 are the clients 3 to 6, of whom 3 and 5 belong together.
+    # The second cluster's rows 0 to 3 are the clients 3 to 6; of these, 3 and 5 belong together.
     state = after(state, list(range(7)), script, options)
     assert state.node_of.tolist() == [1, 1, 1, 3, 4, 3, 4]
 

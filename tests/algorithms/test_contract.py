@@ -1,4 +1,4 @@
-"""What every algorithm of the registry promises: the promises for everybody, and some of ours."""
+"""What every algorithm of the registry promises: the public promises, and some internal ones."""
 
 import dataclasses
 from pathlib import Path
@@ -77,7 +77,7 @@ def test_any_cohorts_and_any_silence_leave_valid_groups(name: str, data: st.Data
 
 
 def written_and_read(algorithm: Algorithm[Any], state: Any, folder: Path) -> Any:
-    """Return the state as it is found in a file, built by what the algorithm says of its type."""
+    """Return the state as read from a file, built with the type that the algorithm declares."""
     found: list[np.ndarray] = []
     content = flattened(state, found)
     Store(folder).save(Checkpoint(1, content, found))
@@ -128,7 +128,7 @@ def test_more_groups_than_clients_are_told(name: str) -> None:
 
 
 def alone(federation: Parabolas, client: int) -> Executor:
-    """Return an executor to whom one client of a federation is the only one, number 0."""
+    """Return an executor with only one client of a federation, as number 0."""
 
     def fulfilled(order: Order[Any]) -> Any:
         there: Any = order

@@ -75,7 +75,7 @@ def test_a_conversation_by_hand() -> None:
     assert order.purpose == "training"
     assert order.down_bytes == 3 * 2 * 4  # one model of two float32 numbers to each
 
-    # Client 3 stays silent; nobody is in group 2.
+    # Client 3 stays silent; group 2 is empty.
     updates = np.array([[2, 4], [4, 0]], np.float32)
     reply = Trained(np.array([0, 4]), updates, np.array([9, 1]), np.zeros(2), np.array([1, 1]))
     after = result(talk, reply)
@@ -104,7 +104,7 @@ def test_groups_start_from_one_random_model_or_different_ones(start: str, differ
     assert state.local_models == (None,) * 5
 
 
-# From distinct models nobody of a federation of real images ever moves: facts of released code.
+# From distinct models, no client with real images ever moves: a fact of the released code.
 def test_clients_of_a_real_federation_move() -> None:
     moves = {}
     for start in ("common", "distinct"):
@@ -219,7 +219,7 @@ def test_rounds_share_the_local_models_of_those_who_did_not_train(parabolas: Mak
 def test_all_local_models_take_the_memory_foretold(parabolas: Make) -> None:
     federation, method = parabolas(6), fesem()
     state = advanced(method, started(method, federation), federation, range(6), [0, 1, 2])
-    # Vectors of their own: views would keep the arrays alive that they are rows of.
+    # Copies: views would keep the whole arrays alive.
     assert all(vector.base is None for vector in state.local_models)
     held = sum(vector.nbytes for vector in state.local_models)
     assert held == memory(method.options, clients=6, parameters=3) == 72

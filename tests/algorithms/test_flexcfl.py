@@ -258,7 +258,7 @@ def test_the_proximal_term_reaches_training_inside_groups(parabolas: Make) -> No
 def test_regression_the_length_of_pre_training_is_the_one_that_was_set(
     parabolas: Make, options: dict[str, Any], epochs: int, steps: int | None
 ) -> None:
-    # In the released code it is hard-coded where there is an option.
+    # The released code hard-codes it, although there is an option.
     method = FlexCFL(Local(rate=0.5, epochs=7), FlexcflOptions(groups=3, alpha=2, **options))
     federation = parabolas(12)
     advanced(method, started(method, federation), federation, np.arange(12))

@@ -31,7 +31,7 @@ Make = Callable[..., Any]
 
 
 class Script:
-    """Clients whose updates are written down for one order after the other, all as of one size."""
+    """Clients with fixed updates, one order after the other, all of the same size."""
 
     def __init__(self, *answers: dict[int, list[float]]) -> None:
         self.answers = list(answers)
@@ -236,7 +236,7 @@ def test_who_waits_is_served_the_global_model_as_it_was() -> None:
     assert state.model_of.tolist() == [0, 1, 2, 1, 2]
     state = after(state, [0], script, options)
     assert state.models[2].tolist() == [0, 1]
-    # Silent again when it is to be placed: it goes on waiting and does not train.
+    # Silent again when it should be placed: it keeps waiting and does not train.
     state = after(state, [2, 3], script, options)
     assert script.asked[2:] == [("placement", [2], [2]), ("training", [3], [1])]
     assert state.model_of.tolist() == [0, 1, 2, 1, 2]

@@ -76,7 +76,7 @@ def test_a_conversation_by_hand() -> None:
     assert order.purpose == "training"
     assert order.down_bytes == 4 * 3 * 2 * 4  # four clients, three models of two float32 numbers
 
-    # Client 3 stays silent; 2 moves from group 2 to group 1, nobody chooses group 2.
+    # Client 3 stays silent; 2 moves from group 2 to group 1, and no client chooses group 2.
     updates = np.array([[1, 2], [2, 4], [4, 0]], np.float32)
     reply = Trained(
         np.array([0, 2, 4]), updates, np.array([9, 3, 1]), np.zeros(3), np.array([0, 1, 1])
@@ -194,7 +194,7 @@ def test_options_out_of_range_are_told(table: dict[str, object], sentence: str) 
 
 
 def simulated(labels: list[int], train: list[list[int]], test: list[list[int]]) -> Simulation:
-    """Return clients whose examples are two unit vectors in turn, and linear models of two rows."""
+    """Return clients with two unit vectors in turn as examples, and linear models of two rows."""
     x = np.tile(np.eye(2, dtype=np.float32), (len(labels) // 2, 1))
     lists = IndexLists.of(train), IndexLists.of(test)
     federation = Federation("tiny", x, np.array(labels), *lists, classes=2)

@@ -44,7 +44,7 @@ def made(name: str) -> Algorithm[Any]:
 
 
 def begun(algorithm: Algorithm[Any], federation: Federation) -> Any:
-    """Start; IFCA with a model near each of the places where clients want to be."""
+    """Start; IFCA with a model near each optimum of the clients."""
     places = iter(8 * np.eye(3, dtype=np.float32))
     near = isinstance(algorithm, IFCA)
     return started(algorithm, federation, initial=(lambda rng: next(places)) if near else None)
@@ -65,7 +65,7 @@ def orders(federation: Federation, kind: type[Order[Any]]) -> list[Any]:
 
 @dataclass
 class Lossy:
-    """Clients that do what they are asked, but whose replies to one kind of order are lost."""
+    """Clients that fulfil all orders, but lose their replies to one kind of order."""
 
     federation: Federation
     kind: type[Order[Any]]
@@ -124,7 +124,7 @@ def test_who_has_lost_what_it_kept_is_placed_like_a_newcomer_when_it_is_chosen(
     name: str, parabolas: Make
 ) -> None:
     algorithm, state, federation = everybody_placed(name, parabolas)
-    lost = np.array([0, 3])  # of whom the first is in the cohort
+    lost = np.array([0, 3])  # the first one is in the cohort
 
     def forgetful(order: Order[Any]) -> Any:
         reply = federation(order)

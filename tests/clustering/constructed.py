@@ -33,7 +33,7 @@ def truth_of(groups: int, clients: int, rng: np.random.Generator) -> Ids:
 
 
 def noisy_vectors(groups: int, clients: int, seed: int, cosine: float = 0.3) -> Constructed:
-    """Directions of their own with noise; members of a group have this cosine on average."""
+    """One direction for each group, with noise; members of a group have this cosine on average."""
     rng = np.random.default_rng([seed, groups, clients])
     truth = truth_of(groups, clients, rng)
     means = rng.standard_normal((groups, 2000))
@@ -43,7 +43,7 @@ def noisy_vectors(groups: int, clients: int, seed: int, cosine: float = 0.3) -> 
 
 
 def linear_clients(groups: int, clients: int, seed: int) -> Constructed:
-    """Every group labels its examples by a linear model of its own; sizes differ."""
+    """Every group labels its examples by a separate linear model; sizes differ."""
     rng = np.random.default_rng([seed, groups, clients])
     truth = truth_of(groups, clients, rng)
     sizes = rng.lognormal(3.5, 0.5, clients).astype(int) + 10
@@ -75,7 +75,7 @@ def permuted_digits(groups: int, clients: int, seed: int) -> Constructed:
 def _trained(
     x: NDArray[np.float32], y: Ids, examples: Examples, dataset: str, seed: int
 ) -> Vectors:
-    """Pre-train everybody from one origin, as founders do."""
+    """Pre-train all clients from one origin, as founders do."""
     engine = Engine(lambda: build(dataset, "mclr", x.shape[1:], 10), x, y, 10)
     origin = engine.initial(np.random.default_rng(seed))
     rngs = [np.random.default_rng([seed, client]) for client in range(len(examples))]

@@ -1,4 +1,4 @@
-"""Founders' updates become groups (Algorithm 3), and what cannot be grouped is told."""
+"""Founders' updates become groups (Algorithm 3), and what cannot be grouped is reported."""
 
 import subprocess
 import sys

@@ -20,7 +20,7 @@ few_times = settings(max_examples=30)
 
 
 def updates_of(seed: int, clients: int = 9, parameters: int = 40) -> Vectors:
-    """Draw updates of different lengths, with directions clear enough to be told apart."""
+    """Draw updates of different lengths, with directions that differ clearly."""
     rng = np.random.default_rng(seed)
     basis = rng.standard_normal((clients, parameters)) * 0.6 ** np.arange(clients)[:, None]
     mixed = rng.standard_normal((clients, clients)) @ basis
@@ -49,7 +49,7 @@ def test_scalar_products_do_not_depend_on_the_blocks(seed: int, block: int) -> N
 
 
 def test_scalar_products_do_not_lose_small_numbers_beside_large_ones() -> None:
-    # In float32 the ones would vanish beside 2**24.
+    # In float32 the ones would vanish next to 2**24.
     update = np.array([[4096.0, *[1.0] * 5]], dtype=np.float32)
     assert gram(update).item() == 2.0**24 + 5
 

@@ -1,4 +1,4 @@
-"""The number of groups is recovered where it is known; without groups, agreement decides."""
+"""The number of groups is recovered if it is known; without groups, agreement decides."""
 
 from collections.abc import Callable
 

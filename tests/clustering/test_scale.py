@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-# In a process of its own, because the highest memory ever used only grows.
+# In a separate process, because the highest memory ever used only grows.
 PROGRAM = """
 import resource
 import numpy as np

@@ -3,7 +3,7 @@
 ============= ===============================================================================
 ``python``    executed, in one namespace for the page; with ``>>>`` as a session; with a title
               (```` ```python title="mine.py" ````) written to that file as well
-``console``   every command run; where some lines begin with ``$``, the others are output
+``console``   every command runs; if some lines begin with ``$``, the others are output
 ``sh``        the same, the whole block by bash
 ``toml``      written to the file that its title names, and understood as an experiment
 ``text``      not run, nor are the others in ``SHOWN``
@@ -151,7 +151,7 @@ def commands(block: Block) -> list[str]:
 
 
 def reason_not_to_run(page: str, command: str) -> str | None:
-    """Return why a command of a page is not run, or nothing if it is."""
+    """Return why a command of a page is not run, or None if it is."""
     return next(
         (
             reason
@@ -172,11 +172,11 @@ def needs_data(block: Block) -> bool:
 
 
 def shortened(words: list[str], folder: Path) -> list[str]:
-    """Return the words of a ``flexcfl`` command with fewer rounds and seeds, and few processes.
+    """Return the arguments of a ``flexcfl`` command with fewer rounds and seeds, and few processes.
 
-    Nothing else is changed. Rounds are left alone where they are few already, and so many are left
-    that clients which arrive later do arrive. Over a network, where each takes as long as hundreds
-    here, one is enough, unless a page runs the same file in both ways.
+    Nothing else changes. The number of rounds stays if it is small already, and is large enough
+    for clients that arrive later. Over a network, a round takes as long as hundreds here, so one
+    is enough, unless a page runs the same file in both ways.
     """
     if words == ["reproduce"]:  # which only lists
         return words
@@ -199,7 +199,7 @@ def shortened(words: list[str], folder: Path) -> list[str]:
 
 
 def _rounds(words: list[str], folder: Path) -> int | None:
-    """Return how many rounds are enough, or nothing where those that are asked for are few."""
+    """Return how many rounds are enough, or nothing if few are requested."""
     files = [folder / word for word in words if word.endswith(".toml")]
     if words[0] == "federate" and not files:
         return 1
@@ -213,13 +213,13 @@ def _rounds(words: list[str], folder: Path) -> int | None:
 
 @dataclass
 class Reader:
-    """Somebody who does what a page says, in a folder."""
+    """A reader who follows a page, in a folder."""
 
     folder: Path
     names: dict[str, Any] = field(default_factory=lambda: {"__name__": "page"})
 
     def do(self, block: Block) -> None:
-        """Do what a block says, and raise an error that names it where that does not work."""
+        """Run a block, and raise an error that names it if it fails."""
         doing: Mapping[str, Callable[[Block], None]] = {
             "python": self._python,
             "pycon": self._session,

@@ -28,7 +28,7 @@ from tests.docs.blocks import (
 
 REAL = Path(os.environ.get("FLEXCFL_DATA") or ROOT.parent / "shared" / "data")
 RUN = ("python", "pycon", "console", "sh", "toml")
-PROCESSES = "docs/extend.md"  # compares an algorithm of its own, which a process has to find
+PROCESSES = "docs/extend.md"  # compares a custom algorithm, which a process has to find
 
 
 def pages() -> list[object]:
@@ -50,7 +50,7 @@ def _name(page: Path) -> str:
 
 @pytest.fixture
 def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
-    """Somebody in an empty folder, whose own modules nobody else will find."""
+    """Put a reader into an empty folder, whose modules no one else finds."""
     folder = tmp_path / "here"
     folder.mkdir()
     monkeypatch.chdir(folder)

@@ -1,4 +1,4 @@
-"""The site is built without a warning, is complete, and asks nobody else for anything."""
+"""The site is built without a warning, is complete, and fetches nothing from elsewhere."""
 
 import importlib
 import re
@@ -37,7 +37,7 @@ def test_every_page_and_picture_is_in_the_site(site: Path) -> None:
 
 def test_nothing_in_the_site_is_fetched_from_elsewhere(site: Path) -> None:
     for page in site.rglob("*.html"):
-        if page.parent.name != "examples":  # which is a page of its own, with tests of its own
+        if page.parent.name != "examples":  # which is a separate page, with separate tests
             fetched = re.findall(
                 r"<(?:script|img|link)\b[^>]*?(?:src|href)=\"?(https?:[^\s\">]*)",
                 page.read_text("utf-8"),
@@ -110,7 +110,7 @@ def show(page: "Page", width: int, theme: Literal["light", "dark"]) -> None:
 
 @contextmanager
 def opened(window: Window, served: str, page: str) -> Iterator["Page"]:
-    """Open a page, which must say nothing and ask nobody else for anything."""
+    """Open a page, which must log nothing and fetch nothing from elsewhere."""
     window.page.goto("about:blank")
     show(window.page, *LOOKS[0])
     window.heard.clear()

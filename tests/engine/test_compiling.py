@@ -1,4 +1,4 @@
-"""What is compiled is kept where there is room for it, and works where there is none."""
+"""Compiled code is cached if there is space for it, and works if there is none."""
 
 import numpy as np
 import pytest

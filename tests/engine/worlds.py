@@ -67,7 +67,7 @@ class World:
     def engines(
         self, factory: Callable[[], nn.Module], path: PathName | None = None
     ) -> tuple[Engine, Engine, Engine]:
-        """Return engines with variants, on the made pool, and on the pool as it is."""
+        """Return engines with variants, on the generated pool, and on the original pool."""
         x, y = sample(self.shape, np.random.default_rng(3))
         made_x, made_y = self.variants.gather(x, y, np.concatenate(self.rows))
         return (

@@ -65,12 +65,12 @@ class Mine(FedAvg):
 
 @dataclass(frozen=True)
 class Often(SwapAll):
-    """A shift of one's own."""
+    """A custom shift."""
 
 
 @dataclass(frozen=True)
 class Strict(LabelShare):
-    """A detector of one's own."""
+    """A custom detector."""
 
 
 BASE: dict[str, Any] = {"dataset": make_blobs, "algorithm": FlexCFL(groups=2)}

@@ -213,7 +213,7 @@ def test_the_default_cohort_fits_a_federation_of_ones_own_as_it_is_at_the_start(
         ({"name": "digits", "clients": 60}, 20),
         ({"name": "digits", "arrivals": [{"round": 2, "share": 0.9}]}, 10),
         ({"name": "npz", "folder": "clients"}, 3),
-        ({"name": "npz", "folder": "nowhere"}, 20),  # which is told when it is to be read
+        ({"name": "npz", "folder": "nowhere"}, 20),  # which is reported when it is read
     ],
 )
 def test_the_default_cohort_fits_a_dataset_whose_size_can_be_seen(
@@ -224,7 +224,7 @@ def test_the_default_cohort_fits_a_dataset_whose_size_can_be_seen(
     for name in ("ann", "bob", "cleo"):
         (tmp_path / "clients" / f"{name}.npz").touch()
     assert resolved(data=data).run.cohort == cohort
-    assert resolved(data=data, run={"cohort": 7}).run.cohort == 7  # as somebody said
+    assert resolved(data=data, run={"cohort": 7}).run.cohort == 7  # as the user set it
 
 
 @pytest.mark.parametrize("folder", ["here", "../here", "/somewhere/here"])

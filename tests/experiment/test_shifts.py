@@ -1,4 +1,4 @@
-"""Runs whose clients' data change: the tables, the world that all methods share, what is told."""
+"""Runs with changing data: the tables, the world that all methods share, what is reported."""
 
 import csv
 from dataclasses import dataclass, fields

@@ -1,4 +1,4 @@
-"""An experiment that is varied: what came with the replaced goes, what somebody chose stays."""
+"""An experiment is varied: defaults of a replaced name go, settings of the user stay."""
 
 from dataclasses import replace
 from typing import Any
@@ -68,7 +68,7 @@ def test_a_proximal_weight_never_makes_fedavg_what_it_is_not() -> None:
     tuned = {"algorithm.name": "fedprox", "local.prox": 0.1}
     assert varied(tuned, {"algorithm.name": "fedavg"}).local.prox == 0
     assert varied(tuned, {"data.name": "mnist"}).local.prox == 0.1
-    # A file that names no algorithm has a weight of its own.
+    # A file that names no algorithm sets the weight itself.
     assert resolved({"local.prox": 0.1}, {"algorithm.name": "fedprox"}).local.prox == 0.1
     assert varied({}, {"algorithm.name": "fedprox", "local.prox": 0}).local.prox == 0
 
@@ -101,7 +101,7 @@ def test_an_option_that_was_a_default_gives_way_to_the_other_ones() -> None:
 
 
 def test_a_file_that_names_no_dataset_keeps_what_it_says() -> None:
-    # The same figures as digits would bring, but nobody said digits.
+    # The same values as the defaults of digits, but digits is not named.
     file = {"local.rate": 0.1, "run.rounds": 100, "algorithm.name": "fedavg"}
     experiment = resolved(file, {"data.name": "mnist", "algorithm.name": "fedprox"})
     assert (experiment.local.rate, experiment.run.rounds) == (0.1, 100)
@@ -158,7 +158,7 @@ def test_another_shift_or_detector_leaves_the_options_of_the_first_without_a_mea
     watched = {"drift.name": "wasserstein", "drift.threshold": 0.3}
     assert varied(watched, {"drift.name": "label-share"}) == resolved({})
     assert varied(watched, {"data.name": "mnist"}) == resolved({**watched, "data.name": "mnist"})
-    # Whoever does not migrate has no use for it.
+    # An algorithm without migration does not use it.
     assert varied(watched, {"algorithm.name": "ifca"}) == resolved({"algorithm.name": "ifca"})
     with pytest.raises(SettingsError, match="no setting 'threshold'"):
         resolved({"drift.threshold": 0.3})

@@ -1,4 +1,4 @@
-"""Mirrors that send what nobody asked for."""
+"""Mirrors that send unexpected data."""
 
 import gzip
 import hashlib
@@ -52,7 +52,7 @@ def serving() -> Iterator[Mirror]:
                 while self.path in mirror.endless and mirror.sent < 2**30:
                     self.wfile.write(MEGABYTE)
                     mirror.sent += len(MEGABYTE)
-            except OSError:  # whoever asked has left
+            except OSError:  # the client has left
                 self.close_connection = True
 
         def log_message(self, *arguments: object) -> None:

@@ -1,4 +1,4 @@
-"""Nothing that is read can be executed: the source has no way to, but for the ones named here."""
+"""Nothing that is read can be executed: the source has no way to, except the ones named here."""
 
 import ast
 from collections.abc import Iterator
@@ -21,9 +21,8 @@ IMPORTING = {"importlib", "pkgutil", "zipimport"}
 PICKLES = {"comparison/worker_pool.py", "comparison/worker_process.py"}
 # Files of one client, in which objects are refused.
 NPZ = {"data/npz.py"}
-# The one place where code of others is imported, that a person names or has installed for it, and
-# our own front door; packages of an extra, by names in the source; and our own files, which are
-# read as text.
+# The one place that imports code of others, which a user names or installs; the package's own
+# entry point; packages of an extra, by names in the source; and our own files, read as text.
 IMPORTERS = {
     *("__init__.py", "extensions.py", "runner/tracking/logged.py", "report/page/page.py"),
 }

@@ -1,4 +1,4 @@
-"""The coverage-guided fuzzer, for a few inputs where it is installed."""
+"""The coverage-guided fuzzer, for a few inputs, if it is installed."""
 
 import os
 import re

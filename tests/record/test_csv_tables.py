@@ -49,7 +49,7 @@ def test_founders_points_can_be_read_back_exactly() -> None:
     assert np.array_equal(np.array([line[2:] for line in lines], float), points)
 
 
-# What a row may hold; figures are finite, for a run whose numbers are not is ended.
+# What a row may hold; numbers are finite, because a run ends if they are not.
 DRAWN: dict[Any, st.SearchStrategy[Any]] = {
     int: st.integers(0, 2**62),
     float: st.floats(allow_nan=False, allow_infinity=False),

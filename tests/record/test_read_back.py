@@ -43,7 +43,7 @@ def test_what_a_run_found_is_read_back_as_it_was(run: Run, path: Path) -> None:
         assert np.array_equal(values, run.rounds[name], equal_nan=True), name
     assert np.isnan(found.rounds["accuracy"][0])  # which was not evaluated
     assert np.isfinite(found.rounds["loss"]).all()
-    assert np.isnan(found.rounds["honest_accuracy"]).all()  # for nobody attacks
+    assert np.isnan(found.rounds["honest_accuracy"]).all()  # because no client attacks
 
 
 def edited(change: Callable[[dict[str, Any]], object]) -> Callable[[bytes], bytes]:

@@ -1,4 +1,4 @@
-"""Folders of runs read back: as far as they are, and refused in one sentence if damaged."""
+"""Run folders read back: finished or not, and refused in one sentence if damaged."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from flexcfl.report.page import Report, html
 from tests.record.checkpoints.interrupted import resumed
 from tests.report.runs import CLIENTS, ROUNDS, broken_off, copied, made
 
-NEVER_THERE = {"missing.csv", "messages.csv"}  # where everybody answers, and without a network
+NEVER_THERE = {"missing.csv", "messages.csv"}  # if all clients answer, and without a network
 
 
 @pytest.fixture(scope="session")

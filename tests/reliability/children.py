@@ -1,6 +1,7 @@
-"""Commands in processes of their own that start at once: forked from one that has all imported.
+"""Commands in separate processes that start at once: forked from one with all imports.
 
-As a script this is the process that forks. It reads one request a line and answers in one.
+As a script, this is the process that forks. It reads one request per line and answers each in a
+line.
 """
 
 import json
@@ -43,7 +44,7 @@ class Children:
         deaf: bool = False,
         cwd: Path | None = None,
     ) -> "Child":
-        """Start a command whose files may have ``most`` bytes; a ``deaf`` one ignores SIGINT."""
+        """Start a command with files of at most ``most`` bytes; a ``deaf`` one ignores SIGINT."""
         self._number += 1
         out, err = (self.place / f"{self._number}.{name}" for name in ("out", "err"))
         files, folder = [str(out), str(err)], str(cwd or self.place)
@@ -68,7 +69,7 @@ class Children:
 
 @dataclass(eq=False)
 class Child:
-    """A command that was started; its number is its own until somebody has waited for it."""
+    """A started command; its process id is not reused before it is waited for."""
 
     parent: Children
     pid: int

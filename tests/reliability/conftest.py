@@ -18,7 +18,7 @@ def _without_own_data(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def references(tmp_path_factory: pytest.TempPathFactory) -> References:
-    """Return the folders of small runs that nobody has interrupted."""
+    """Return the folders of small runs without interruption."""
     place = tmp_path_factory.mktemp("references")
     folders = {kind: place / kind[0] for kind in (FLEXCFL, FESEM)}
     for kind, folder in folders.items():
@@ -34,7 +34,7 @@ def in_order(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def children(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Children]:
-    """Start commands in processes of their own."""
+    """Start commands in separate processes."""
     if sys.platform != "linux":
         pytest.skip("how processes are watched here is Linux's")
     place = tmp_path_factory.mktemp("children")

@@ -36,7 +36,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens at which call: death before it or within it, or an error that is told once."""
+    """What happens at which call: death before it or within it, or an error that is raised once."""
 
     at: int
     kind: Literal["before", "half", "error"] = "before"

@@ -12,7 +12,7 @@ from tests.reliability.faults import Call
 __all__ = ["Choice", "Left", "by_chance", "found", "left_over", "put"]
 
 Left: TypeAlias = dict[Path, bytes | None]  # files by their names, folders as None
-Choice: TypeAlias = Callable[[], bool]  # whether what nobody waited for has happened
+Choice: TypeAlias = Callable[[], bool]  # whether unflushed operations have happened
 
 
 @dataclass(eq=False)

@@ -33,12 +33,12 @@ Kind: TypeAlias = tuple[str, str]  # an algorithm and a shift
 References: TypeAlias = Mapping[Kind, Path]
 Output: TypeAlias = pytest.CaptureFixture[str]
 
-ROUNDS = 3  # with which checkpoints have come and gone as they do in all later rounds, too
+ROUNDS = 3  # enough to write and remove checkpoints as in all later rounds
 FLEXCFL = ("flexcfl", "swap-all")
 FESEM = ("fesem-mig", "swap-part")
 KINDS = pytest.mark.parametrize("kind", [FLEXCFL, FESEM], ids=lambda kind: str(kind[0]))
 
-FOLDER = Path("new", "run")  # of a run, and its first checkpoint, where nothing is there before
+FOLDER = Path("new", "run")  # of a run and its first checkpoint; nothing exists there before
 FIRST = FOLDER / "checkpoints" / "round-0.json"
 
 SUMMARY, TIMINGS = "summary.json", "timings.csv"
@@ -79,7 +79,7 @@ def begun(kind: Kind, out: Path, **others: object) -> int:
 
 
 def resumed(out: Path) -> int:
-    """Go on with a run in this process and return the command's exit code."""
+    """Resume a run in this process and return the command's exit code."""
     return main(["resume", "-q", str(out)])
 
 
@@ -114,7 +114,7 @@ def _content(path: Path) -> Any:
 
 
 def troubles(folder: Path, reference: Path, may_be_lost: bool, output: Output) -> list[str]:
-    """Go on with a run and return what is not as it should be."""
+    """Resume a run and return what is wrong afterwards."""
     output.readouterr()
     code = resumed(folder)
     said = output.readouterr().err

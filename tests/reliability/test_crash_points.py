@@ -27,8 +27,7 @@ from tests.reliability.small import (
     troubles,
 )
 
-# Of the one every call that does something of its own; of the other, whose calls are of the same
-# kinds, every fifth of these.
+# For FlexCFL every kind of call; for FeSEM, which has the same kinds, every fifth of these.
 POINTS = pytest.mark.parametrize(
     ("kind", "stride"),
     [
@@ -121,7 +120,7 @@ def test_two_crashes_are_not_worse_than_one(
     calls, rng, wrong = calls_of(kind, tmp_path / "counted"), np.random.default_rng(6), {}
     first = first_saved(calls)
     for _ in range(pairs):
-        # Here the thread saves beside the rounds, so that which call is meant is a matter of luck.
+        # Here the thread saves during the rounds, so the order of the calls depends on chance.
         one, two = (int(each) for each in rng.integers((first + 1, 1), len(calls) + 1))
         root = tmp_path / "crashed"
         crashed(root, lambda: begun(kind, root / FOLDER), Fault(one, "half"))  # noqa: B023
@@ -157,7 +156,7 @@ def after_an_error(code: int, root: Path, output: Output) -> list[str]:
     """Return what a run that ended with an error has left that it should not have."""
     said = output.readouterr().err
     sentence = said.startswith("Error: ") and said.count("\n") == 1
-    # What nobody needs any more may stay if it cannot be removed, and is then no failure.
+    # Files that are no longer needed may stay if they cannot be removed: no failure.
     wrong = [] if (code == 2 and sentence) or (code == 0 and not said) else [f"{code}: {said}"]
     names = [path for path in root.rglob("*") if path.name.endswith(".part")]
     wrong += [str(path) for path in names]
@@ -167,7 +166,7 @@ def after_an_error(code: int, root: Path, output: Output) -> list[str]:
 
 
 def torn(folder: Path) -> list[str]:
-    """Return the tables whose last line is not whole or not of the last round."""
+    """Return the tables with an incomplete last line, or one that is not of the last round."""
     tables = {name: (folder / name).read_text() for name in ("rounds.csv", "timings.csv")}
     last = {name: text.splitlines()[-1].split(",")[0] for name, text in tables.items()}
     ends = [name for name, text in tables.items() if not text.endswith("\n")]

@@ -166,7 +166,7 @@ def test_where_both_are_damaged_there_is_a_sentence(
     assert said.startswith("Error: There is no checkpoint in ")
     assert f"round-{NEWEST}.json' cannot be used: it is not JSON" in said
     assert said.count("\n") == 1
-    # What is left may still be of use to somebody who can mend it.
+    # What is left may still be useful to a person who can repair it.
     before.pop(folder / ".lock", None)
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 
 def large(out: Path) -> list[str]:
-    """Return the command of a run whose checkpoints have a hundred thousand bytes each."""
+    """Return the command of a run with checkpoints of a hundred thousand bytes each."""
     data = {"data.clients": 40, "data.features": 400, "data.examples": 60}
     return words(FESEM, out, rounds=8, cohort=5, **data)
 

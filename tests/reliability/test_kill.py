@@ -1,4 +1,4 @@
-"""Processes that are really killed, at moments that nobody has chosen."""
+"""Processes that are really killed, at random moments."""
 
 import os
 import re
@@ -30,7 +30,7 @@ def longer(kind: Kind, out: Path) -> list[str]:
 
 def killed(child: Child, folder: Path, rng: np.random.Generator, longest: float) -> bool:
     """Kill a run some time after its first checkpoint; return whether it had not ended before."""
-    # Every fourth one has found what was there before and has saved something of its own.
+    # Every fourth one is killed only after it has saved a new checkpoint.
     before = max(saved(folder), default=-1) if rng.integers(4) == 0 else -1
     _wait(child, lambda: max(saved(folder), default=-1) > before)
     time.sleep(rng.uniform(0, longest))
@@ -67,7 +67,7 @@ def phase(folder: Path, started: int) -> str:
 
 
 def saved(folder: Path) -> list[int]:
-    """Return the rounds of which there are checkpoints, whoever is about to remove them."""
+    """Return the rounds with checkpoints, even if a process is about to remove them."""
     try:
         names = os.listdir(folder / "checkpoints")  # noqa: PTH208  (asked again and again)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the round is brought to its end, and the run goes on as it was told."""
+"""Ctrl-C and SIGTERM: the round is finished, and the run resumes as printed."""
 
 import os
 import re
@@ -27,7 +27,7 @@ SIGNALS = pytest.mark.parametrize(
 
 
 def command(out: Path, rounds: int = ROUNDS, epochs: int = 40, clients: int = 8) -> list[str]:
-    """Return the command of a run whose rounds take some time, and which is seldom saved."""
+    """Return the command of a run with slow rounds that is seldom saved."""
     more = {"data.clients": clients, "data.examples": 200, "run.checkpoint_rounds": 5}
     return words(FLEXCFL, out, rounds=rounds, epochs=epochs, **more)
 
@@ -154,7 +154,7 @@ class Finder:
         if name == os.environ["AT_IMPORT_OF"]:
             os.kill(os.getpid(), 2)
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # even where a parent ignores it
+signal.signal(signal.SIGINT, signal.default_int_handler)  # even if a parent ignores it
 del sys.modules["signal"]
 sys.meta_path.insert(0, Finder())
 """

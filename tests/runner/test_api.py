@@ -105,7 +105,7 @@ def test_the_folder_says_the_same_as_the_object(blobs: Federation, tmp_path: Pat
 
 
 class Odd(nn.Module):
-    """A module whose state is more than plain float32 blocks."""
+    """A module with more state than plain float32 blocks."""
 
     def __init__(self) -> None:
         super().__init__()

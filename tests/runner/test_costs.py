@@ -22,7 +22,7 @@ MNIST, FEMNIST = 1000, 200  # clients
 
 @dataclass
 class Moving:
-    """Clients in closed form, some of whom change their kind before every round."""
+    """Clients in closed form; some change their kind before every round."""
 
     clients: int
     changing: Callable[[int], Ids] = lambda number: np.empty(0, np.int64)

@@ -60,7 +60,7 @@ def check_table(mine: Columns, theirs: Columns, table: str) -> None:
 
 
 def check_same(one: Record, other: flexcfl.Run) -> None:
-    """Compare all that two runs have, but for what computes."""
+    """Compare all data of two runs, except what computes."""
     for each in dataclasses.fields(one):
         if each.name == "engine":
             continue

@@ -238,7 +238,7 @@ def test_evaluation_is_no_traffic_and_takes_its_own_time() -> None:
 
 
 def test_what_the_algorithm_asks_is_charged_and_what_the_run_measures_is_not() -> None:
-    """Also where both are the same question."""
+    """Also if both are the same question."""
     plain, asking = (rounds(Ones(), each, rounds=2, cohort=3) for each in (FEDAVG, CURIOUS))
     for one, other in zip(plain, asking, strict=True):
         assert [cost.purpose for cost in one.rows[LEDGER]] == ["training", "evaluation"]
@@ -368,7 +368,7 @@ def test_a_sample_of_the_clients_tests_the_models_as_far_as_it_is_there_and_plac
         assert any(np.array_equal(clients, tested) for clients in asked)
     assert set(np.concatenate(asked).tolist()) <= set(sample.tolist())
     assert [each.figures.tested for each in whole] == [each.figures.placed for each in whole]
-    assert whole[0].figures.accuracy is None  # somebody has no group yet
+    assert whole[0].figures.accuracy is None  # a client has no group yet
     assert np.array_equal(whole[-1].serving.models, part[-1].serving.models)
 
 
@@ -408,5 +408,5 @@ def test_it_is_written_down_who_was_missing_and_what_went_over_a_network() -> No
     assert one.rows[MESSAGES] == (Messages(1, "train", 2, 10, 20, 11, 22),)
     assert two.rows[MESSAGES] == (Messages(2, "train", 2, 10, 20, 11, 22),)
     assert one.figures.trained == 2
-    # Of the update's numbers, of which there are two, each has travelled as two bytes.
+    # The update has two numbers; each was sent as two bytes.
     assert one.figures.up_bytes == 2 * (2 * 2 + 24)

@@ -117,7 +117,7 @@ def test_what_only_python_has_must_be_given_again(origin: Origin) -> None:
     assert origin.own == ("data",)
     with pytest.raises(SettingsError, match=r"This run has its own data, .*flexcfl\.resume"):
         origin.check(replace(origin, own=()))
-    replace(origin, own=()).check(origin)  # the data are looked at beside
+    replace(origin, own=()).check(origin)  # the data are checked as well
 
 
 def test_other_versions_are_told_and_nothing_more(origin: Origin) -> None:

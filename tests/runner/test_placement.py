@@ -199,7 +199,7 @@ def test_two_digits_find_the_group_that_knows_them_best() -> None:
     federation = pool.load(pool.options(), MNIST)
     lists = (federation.train, federation.test)
     used = [each.gathered(np.arange(federation.clients)).indices for each in lists]
-    unseen = np.setdiff1d(np.arange(len(federation.y)), np.concatenate(used))  # that nobody has
+    unseen = np.setdiff1d(np.arange(len(federation.y)), np.concatenate(used))  # that no client has
     found = []
     for first in range(10):
         own = unseen[np.isin(federation.y[unseen], [first, (first + 1) % 10])]

@@ -21,7 +21,7 @@ def note(number: int, _frame: object) -> None:
 
 @pytest.fixture(autouse=True)
 def _listeners() -> Iterator[None]:
-    """Have somebody who listens before, and is heard of afterwards."""
+    """Install a signal handler before, and check it afterwards."""
     heard.clear()
     before = {each: signal.signal(each, note) for each in SIGNALS}
     yield

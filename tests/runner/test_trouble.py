@@ -155,7 +155,7 @@ def test_honest_clients_are_measured_by_themselves(tmp_path: Path) -> None:
 def test_a_round_in_which_nobody_answers_leaves_all_models_as_they_were(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Drop-out sets in after the start: with nobody there, no group could be founded."""
+    """Drop-out begins after the start: without clients, no group could be founded."""
     original = Behaviour.at
 
     def at(self: Behaviour, number: int, executor: Any) -> Any:
@@ -179,7 +179,7 @@ def test_where_nobody_is_there_to_found_groups_one_sentence_says_so() -> None:
 
 @pytest.mark.parametrize("policy", get_args(Policy))
 def test_accuracy_is_measured_though_some_never_find_a_group(policy: str) -> None:
-    """They were all chosen once; IFCA places who trains, and some send nothing that can be used."""
+    """All were selected once; IFCA places clients that train, and some send nothing usable."""
     run = ran(algorithm="ifca", faults__nan=0.3, cohort=6, rounds=9, run__cohorts=policy)
     cohorts = prepared(cohort=6, run__cohorts=policy).cohorts
     seen: set[int] = set()
@@ -256,7 +256,7 @@ def test_bad_input_is_one_clear_sentence(settings: dict[str, Any], sentence: str
 
 @pytest.mark.parametrize("attack", ["sign-flip", "label-flip"])
 def test_with_cfl_attackers_end_in_a_cluster_of_their_own(attack: str) -> None:
-    """As Sattler et al. (ICASSP 2020) found, where honest clients agree with each other."""
+    """As Sattler et al. (ICASSP 2020) found, if honest clients agree with each other."""
     settings = {
         "data.partition": "iid",
         "data.clients": 30,

@@ -61,7 +61,7 @@ def resume() -> Resume:
 
 @pytest.fixture(scope="session")
 def resume_in_any_memory() -> Resume:
-    """Return the same function, but for the watch on memory, which takes twice the time."""
+    """Return the same function without the memory watch, which takes twice the time."""
     return _sentence
 
 
@@ -75,7 +75,7 @@ def _sentence(path: Path) -> str | None:
             return None
     assert len(sentence.splitlines()) == 1
     assert sentence.isprintable()
-    # A command that is to be copied has no full stop.
+    # A command to copy has no full stop.
     assert sentence.endswith(".") or re.search(r": flexcfl (run|resume) \S+$", sentence)
     return sentence
 

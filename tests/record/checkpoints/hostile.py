@@ -71,7 +71,7 @@ def lay(folder: Path, body: Any, arrays: Arrays | None = None) -> None:
 
 
 def seal_tables(folder: Path, body: dict[str, Any]) -> None:
-    """Make a checkpoint vouch for the tables as they are now."""
+    """Make a checkpoint match the current tables."""
     for table in body["content"]["about"]["tables"]:
         content = (folder / table["name"]).read_bytes()
         table["extent"] = {"length": len(content), "checksum": zlib.crc32(content)}

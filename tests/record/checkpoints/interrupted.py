@@ -79,7 +79,7 @@ def whole(prepared: Prepared, path: Path) -> Run:
 
 
 def stopped(prepared: Prepared, path: Path, last: int, again: bool = False) -> None:
-    """Run until somebody asks to stop in round ``last``, from the beginning or ``again``."""
+    """Run until a request to stop in round ``last``, from the beginning or ``again``."""
     stop = Stop()
 
     def ask(number: int) -> None:
@@ -118,7 +118,7 @@ def _broken_off(
 
 
 def resumed(path: Path, own: UserObjects = PICTURES) -> Run:
-    """Go on with a run as the command does."""
+    """Resume a run as the command does."""
     return conduct.resume(path, Console(quiet=True), own=own)
 
 

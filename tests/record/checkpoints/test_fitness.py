@@ -1,4 +1,4 @@
-"""What a checkpoint could not give back is told, with the annotation that works."""
+"""What a checkpoint could not restore is reported, with the annotation that works."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,7 +35,7 @@ class State:
 
 
 def state(kind: Any) -> Any:
-    """Return a state class whose one field is annotated so."""
+    """Return a state class with one field of this annotation."""
     return dataclass(frozen=True)(type("State", (), {"__annotations__": {"inner": kind}}))
 
 

@@ -32,7 +32,7 @@ MANY = 15  # examples of each kind; hundreds find no more, and take minutes
 
 
 def alone(stopped: Stopped, run: str) -> Path:
-    """Return a run whose newest checkpoint is its only one, so that there is no way round it."""
+    """Return a run with only its newest checkpoint, so that it has to be used."""
     folder = stopped(run)
     (folder / "checkpoints" / "round-0.json").unlink()
     return folder
@@ -241,7 +241,7 @@ PLACES = [
 ]
 
 
-OPENED = [*PLACES[:1], *PLACES[4:6], *PLACES[7:9]]  # where a pipe could make somebody wait
+OPENED = [*PLACES[:1], *PLACES[4:6], *PLACES[7:9]]  # a pipe there could block the reader
 WAYS = ["link", "link to a folder", "dangling link", "pipe", "folder"]
 USUAL = {("link", name) for name in PLACES} | {("pipe", name) for name in OPENED}
 

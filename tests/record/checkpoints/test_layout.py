@@ -91,7 +91,7 @@ def test_every_bit_of_a_manifest_counts() -> None:
     for place in range(8 * len(text)):
         flipped = bytearray(text)
         flipped[place // 8] ^= 1 << place % 8
-        try:  # the blanks between may change, and names of which there are two
+        try:  # the blanks between may change, and names that occur twice
             assert parse_manifest(bytes(flipped)) == MANIFEST
         except UnreadableError:
             continue
@@ -100,7 +100,7 @@ def test_every_bit_of_a_manifest_counts() -> None:
 
 
 def sealed(**changes: object) -> bytes:
-    """Return a manifest with other entries, whose checksum is right."""
+    """Return a manifest with other entries and a correct checksum."""
     body = {**json.loads(manifest_bytes(MANIFEST))["checkpoint"], **changes}
     checksum = zlib.crc32(json.dumps(body).encode("ascii"))
     head = {"format": "flexcfl checkpoint", "version": 1, "checksum": checksum}

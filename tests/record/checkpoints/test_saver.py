@@ -14,7 +14,7 @@ from tests.waiting import PATIENCE
 
 @dataclass
 class Disk:
-    """Notes what is saved; may be told to wait, or to fail."""
+    """Notes what is saved; can be set to wait, or to fail."""
 
     rounds: list[int] = field(default_factory=list)
     free: threading.Event = field(default_factory=threading.Event)

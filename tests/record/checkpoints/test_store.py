@@ -93,7 +93,7 @@ def test_what_has_not_changed_is_not_written_again(
 def test_equal_numbers_in_another_array_are_another_array(tmp_path: Path) -> None:
     store, array = Store(tmp_path), np.zeros(4)
     saved(store, 1, [array])
-    array[:] = 1  # which nobody may do, and is here to see what is written
+    array[:] = 1  # not allowed elsewhere; here it shows what is written
     made = saved(store, 2, [array.copy()])
     check_values(list(usable(tmp_path)[0].arrays), list(made.arrays))
 

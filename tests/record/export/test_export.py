@@ -1,4 +1,4 @@
-"""What others get: tensors as they are, a card that is true and cannot be broken by any name."""
+"""What others get: unchanged tensors, and a true model card that no name can break."""
 
 import json
 import re
@@ -163,7 +163,7 @@ anything = st.one_of(st.sampled_from(HOSTILE), st.text(max_size=30))
 
 
 def named(name: str, names: tuple[str, ...] = (), module: str | None = None) -> ExportedRun:
-    """Return a run all of whose names are this one."""
+    """Return a run with this name for everything."""
     accuracy = {"best": 0.5, "final": None, "median": 0.25}
     traffic = {"transfers": 1, "relative_to_fedavg": 1.0, "down_bytes": 2, "up_bytes": 3}
     summary: Any = {

@@ -1,4 +1,4 @@
-"""A small run to follow, one that is broken off, and a store of MLflow's that is nobody else's."""
+"""A small run to follow, one that is interrupted, and a private MLflow store."""
 
 import csv
 import os
@@ -74,7 +74,7 @@ def figures(folder: Path, last: int = ROUNDS) -> Values:
 
 @pytest.fixture(scope="session")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a run that nobody followed."""
+    """Return the folder of a run without trackers."""
     folder = tmp_path_factory.mktemp("whole") / "run"
     run(out=folder)
     return folder

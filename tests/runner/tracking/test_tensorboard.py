@@ -115,7 +115,7 @@ def test_one_that_was_broken_off_goes_on_without_a_trace(whole: Path, tmp_path: 
     assert len(list((folder / "tensorboard").iterdir())) == 2
     check_same(logged(folder / "tensorboard"), figures(whole))
     check_summary(read(folder / "tensorboard"), done)
-    # Which is the reader behind TensorBoard's own pages, where its faster one is not there.
+    # The reader behind TensorBoard's own pages, if the faster one is missing.
     pages = plugin_event_accumulator.EventAccumulator(str(folder / "tensorboard")).Reload()
     steps = [event.step for event in pages.Tensors("rounds/transfers")]
     assert steps == list(range(1, ROUNDS + 1))

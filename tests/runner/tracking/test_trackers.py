@@ -1,4 +1,4 @@
-"""Trackers are found by name, and what they lack is told before any work is done."""
+"""Trackers are found by name, and missing packages are reported before any work is done."""
 
 import subprocess
 import sys
