@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def measured(given: dict[str, object], times: int) -> Cost:
-    """Return what checkpoints cost in a run with these settings; whoever goes first changes."""
+    """Return what checkpoints cost in a run with these settings; the first one alternates."""
     kinds = {name: _prepared(given, more) for name, more in (("without", WITHOUT), ("with", {}))}
     seconds: dict[str, list[float]] = {name: [] for name in kinds}
     name = f"{given['algorithm']} {given['model']}"

@@ -84,7 +84,7 @@ def measured(n: int, d: int, rounds: int) -> dict[str, float]:
     times: dict[str, list[float]] = {name: [] for name in steps}
     for _ in range(rounds if n * n * d <= QUICK else 1):
         for name in steps:
-            start = time.process_time()  # of one thread, whoever else is on the machine
+            start = time.process_time()  # of one thread, so other load does not count
             found[name] = STEPS[name](updates, found)
             times[name].append(1000 * (time.process_time() - start))
     return {name: statistics.median(each) for name, each in times.items()}

@@ -30,8 +30,8 @@ def test_a_file_takes_its_place_when_it_is_whole_and_safe(tmp_path: Path) -> Non
 
 def test_a_folder_is_safe_when_it_is_made(tmp_path: Path) -> None:
     with Disk(tmp_path) as watched:
-        disk.folder(tmp_path / "inner")
-        disk.folder(tmp_path / "inner")
+        disk.make_folder(tmp_path / "inner")
+        disk.make_folder(tmp_path / "inner")
     assert changes(watched) == [("mkdir", "inner"), ("fsync", ".")]
 
 
@@ -85,12 +85,12 @@ def test_a_disk_that_takes_little_at_a_time_gets_all_of_it(
 def test_cutting_leaves_the_beginning_or_nothing(tmp_path: Path) -> None:
     path = tmp_path / "a"
     disk.append(path, b"123456")
-    disk.cut(path, 4)
+    disk.truncate(path, 4)
     assert disk.read(path) == b"1234"
     assert disk.read(path, 2) == b"12"
-    disk.cut(path, 0)
+    disk.truncate(path, 0)
     assert not path.exists()
-    disk.cut(path, 0)
+    disk.truncate(path, 0)
     disk.remove(path)
 
 
@@ -100,7 +100,7 @@ def test_a_link_in_a_files_place_leads_nowhere(tmp_path: Path) -> None:
     link.symlink_to(target)
     for change in (
         lambda: disk.append(link, b"more"),
-        lambda: disk.cut(link, 1),
+        lambda: disk.truncate(link, 1),
         lambda: disk.flush(link),
         lambda: disk.read(link),
     ):
@@ -118,7 +118,7 @@ def test_the_folder_itself_may_be_named_by_a_link(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     disk.write(tmp_path / "link" / "a", [b"new"])
-    disk.folder(tmp_path / "link" / "inner")
+    disk.make_folder(tmp_path / "link" / "inner")
     assert (tmp_path / "real" / "a").read_bytes() == b"new"
 
 
@@ -137,7 +137,7 @@ def test_a_folder_is_a_folder(kind: str, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     place.symlink_to(tmp_path / "elsewhere") if kind == "link" else place.touch()
     with pytest.raises(NotADirectoryError):
-        disk.folder(place)
+        disk.make_folder(place)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
@@ -147,7 +147,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     for change in (
         lambda: disk.read(pipe),
         lambda: disk.append(pipe, b"1"),
-        lambda: disk.cut(pipe, 1),
+        lambda: disk.truncate(pipe, 1),
     ):
         with pytest.raises(OSError, match=r"Not a regular file|No such device"):
             change()
@@ -164,7 +164,7 @@ def test_no_file_stays_open(tmp_path: Path) -> None:
     disk.write(tmp_path / "a", [b"1"])
     disk.append(tmp_path / "a", b"2")
     disk.flush(tmp_path / "a")
-    disk.cut(tmp_path / "a", 1)
+    disk.truncate(tmp_path / "a", 1)
     disk.read(tmp_path / "a")
     for at in (1, 2, 3, 4, 5):
         with Disk(tmp_path, Fault(at, "error", errno.EIO)), pytest.raises(OSError, match="Input"):

@@ -17,7 +17,7 @@ from rich.text import Text
 
 import flexcfl
 from flexcfl.cli import main
-from flexcfl.lines import Folded, show, whole
+from flexcfl.lines import Folded, show, unbroken
 from tests.report.folders import construct
 from tests.report.runs import broken_off, copied
 
@@ -41,7 +41,7 @@ WORDS = st.lists(st.text("ab", min_size=1, max_size=9), min_size=1, max_size=9).
 def test_lines_end_between_words_and_never_within_what_is_whole(
     parts: list[tuple[str, bool]], width: int
 ) -> None:
-    texts = [whole(words) if kept else Text(words) for words, kept in parts]
+    texts = [unbroken(words) if kept else Text(words) for words, kept in parts]
     lines = printed(Folded(Text(", ").join(texts), Text("head  ")), width)
     assert [line[:6] for line in lines] == ["head  ", *["      "] * (len(lines) - 1)]
     assert " ".join(line[6:] for line in lines) == ", ".join(words for words, _ in parts)
@@ -52,10 +52,10 @@ def test_lines_end_between_words_and_never_within_what_is_whole(
 
 
 def test_in_a_pipe_and_in_a_picture_lines_are_as_they_are_needed_there() -> None:
-    text = Folded(Text("on ") + whole("x " * 9_999 + "x"))
+    text = Folded(Text("on ") + unbroken("x " * 9_999 + "x"))
     assert printed(text, 40, terminal=False) == [f"on {'x ' * 9_999}x"]
     canvas = Console(file=StringIO(), width=20, force_terminal=True, color_system=None)
-    canvas.print(Folded(whole("y" * 50)), overflow="fold")
+    canvas.print(Folded(unbroken("y" * 50)), overflow="fold")
     assert canvas.file.getvalue() == "\n".join(["y" * 20, "y" * 20, "y" * 10, ""])  # type: ignore[attr-defined]
 
 

@@ -17,7 +17,7 @@ def markdown(
     titles: Mapping[str, str],
     absent: Mapping[str, str],
 ) -> str:
-    """Return the tables, and notes on whoever is not in them or differs."""
+    """Return the tables, and notes on contestants that are missing or differ."""
 
     def time(match: Match, answers: Sequence[Answer]) -> str:
         value = _microseconds(answers)

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 __all__ = [
     *("PART", "SAFE", "Bytes"),
-    *("append", "cut", "flush", "folder", "read", "remove", "write", "write_in_order"),
+    *("append", "truncate", "flush", "make_folder", "read", "remove", "write", "write_in_order"),
 ]
 
 Bytes: TypeAlias = bytes | memoryview
@@ -59,7 +59,7 @@ def append(path: Path, content: Bytes) -> None:
         _put(file, [memoryview(content)])
 
 
-def cut(path: Path, length: int) -> None:
+def truncate(path: Path, length: int) -> None:
     """Truncate a file to a length; remove it if the length is 0."""
     if not length:
         remove(path)
@@ -74,7 +74,7 @@ def remove(path: Path) -> None:
         os.unlink(path)  # noqa: PTH108
 
 
-def folder(path: Path) -> None:
+def make_folder(path: Path) -> None:
     """Create a folder if it does not exist; a symbolic link in its place is an error."""
     with suppress(FileExistsError):
         os.mkdir(path)  # noqa: PTH102

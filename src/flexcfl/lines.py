@@ -9,23 +9,23 @@ from rich.text import Text
 
 from flexcfl.errors import printable
 
-__all__ = ["Folded", "bytes_text", "show", "tell", "whole"]
+__all__ = ["Folded", "bytes_text", "show", "tell", "unbroken"]
 
 # Wider than any table, so that no line is wrapped in a pipe.
 PIPE_WIDTH = 10_000
-WHOLE = Style(meta={"whole": True})
+UNBROKEN = Style(meta={"unbroken": True})
 UNITS = (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3))
 JOINED = "\ue000"  # stands for a space at which no line may break
 
 
-def whole(text: str, style: str = "") -> Text:
+def unbroken(text: str, style: str = "") -> Text:
     """Return a path, a command or a value as text that ``Folded`` does not break."""
-    return Text.assemble((text, WHOLE), style=style)
+    return Text.assemble((text, UNBROKEN), style=style)
 
 
 @dataclass(frozen=True)
 class Folded:
-    """A text that is wrapped between words, never inside a word or a ``whole`` part.
+    """A text that is wrapped between words, never inside a word or an ``unbroken`` part.
 
     A part that is longer than a line is left to the terminal to wrap, so that it can be copied in
     one piece. ``head`` comes before the first line; the other lines are indented by its width. In a
@@ -53,7 +53,7 @@ def _lines(text: Text, console: Console, width: int) -> Iterator[Text]:
     joined.overflow = "ignore"
     characters = list(text.plain)
     for start, end, style in text.spans:
-        if isinstance(style, Style) and style.meta.get("whole"):
+        if isinstance(style, Style) and style.meta.get("unbroken"):
             characters[start:end] = text.plain[start:end].replace(" ", JOINED)
     joined.plain = "".join(characters)
     for line in joined.wrap(console, width):

@@ -13,7 +13,7 @@ from flexcfl.comparison.progress import clock
 from flexcfl.comparison.result import Comparison
 from flexcfl.comparison.table import PLUS_MINUS, legend, terminal_table
 from flexcfl.errors import printable
-from flexcfl.lines import whole
+from flexcfl.lines import unbroken
 from flexcfl.report.page.page import REPORT
 from flexcfl.report.terminal.setting_rows import Rows, print_rows, setting_text
 from flexcfl.report.terminal.summary_text import divergence_advice, mostly_diverged
@@ -72,7 +72,7 @@ def _paths(folder: Path | None) -> Rows:
     if folder is None:
         return {"folder": Text("none")}
     paths = {"folder": folder, "report": folder / REPORT}
-    return {name: whole(printable(str(path))) for name, path in paths.items()}
+    return {name: unbroken(printable(str(path))) for name, path in paths.items()}
 
 
 def _unmeasured(comparison: Comparison) -> str:

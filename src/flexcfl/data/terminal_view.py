@@ -24,7 +24,7 @@ from flexcfl.data.describe import (
 )
 from flexcfl.data.federation import Federation
 from flexcfl.errors import printable
-from flexcfl.lines import Folded, whole
+from flexcfl.lines import Folded, unbroken
 
 __all__ = ["DatasetRow", "DatasetTable", "federation_report"]
 
@@ -95,7 +95,7 @@ def _table(rows: Sequence[DatasetRow], width: int) -> RenderResult:
 def _copyable(files: str) -> Text:
     """Return where the files are; what follows the first word can be copied in one piece."""
     word, _, rest = files.partition(" ")
-    return Text(f"{word} ") + whole(printable(rest))
+    return Text(f"{word} ") + unbroken(printable(rest))
 
 
 def federation_report(federation: Federation, options: Any) -> Group:
@@ -127,7 +127,7 @@ def federation_report(federation: Federation, options: Any) -> Group:
 def _settings(options: Any) -> Folded:
     values = {item.name: getattr(options, item.name) for item in dataclasses.fields(options)}
     said = (f"{name}={value}" for name, value in values.items() if value is not None)
-    given = [whole(printable(each)) for each in said]
+    given = [unbroken(printable(each)) for each in said]
     return Folded(Text("with ") + Text(", ").join(given))
 
 

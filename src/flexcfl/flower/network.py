@@ -223,7 +223,7 @@ class _Round:
         plain = isinstance(updates, np.ndarray) and isinstance(loss, np.ndarray) and loss.ndim == 1
         numbers = plain and (updates.dtype, loss.dtype) == (np.float32, np.float64)
         if numbers and 2 * len(loss) > len(order.clients):
-            self.network.divergence.look(order, updates, loss, self.number)
+            self.network.divergence.check(order, updates, loss, self.number)
 
 
 def _traffic(order: Any, answer: Answer, reply: NodeReply | None, updates: str) -> Traffic:

@@ -75,7 +75,7 @@ class RunFolder:
             with as_disk_error(self.path / name) as path:
                 length = self.extents.get(name, Extent()).length
                 if path.is_symlink() or path.exists():
-                    disk.cut(path, length)
+                    disk.truncate(path, length)
 
     def flush(self) -> None:
         """Wait until the tables are on the disk."""
@@ -112,7 +112,7 @@ def write(folder: Path, name: str, content: bytes) -> None:
     with as_disk_error(folder / name) as path:
         inner = path.parent != folder
         if inner:
-            disk.folder(path.parent)
+            disk.make_folder(path.parent)
         try:
             disk.write(path, [content])
         except OSError:

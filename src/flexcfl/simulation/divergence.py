@@ -20,7 +20,7 @@ class Divergence:
 
     times: int = PATIENCE - 1  # the first cohort that diverges ends the run
 
-    def look(
+    def check(
         self, order: Order[Any], updates: Vectors, loss: NDArray[np.float64], number: int
     ) -> None:
         """Raise a ``TrainingError`` if the training of whole cohorts diverges.

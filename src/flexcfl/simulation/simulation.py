@@ -197,7 +197,7 @@ class _Moment:
         model_of = self._fitting(clients, models) if isinstance(given, str) else given
         updates, loss = self._updates(order, clients, models, model_of)
         if self.simulation.divergence is not None:
-            self.simulation.divergence.look(order, updates, loss, self.number)
+            self.simulation.divergence.check(order, updates, loss, self.number)
         if isinstance(given, str) or order.placing:
             self._remember(clients[model_of != NO_GROUP])
         return Trained(clients, updates, self.view.train.sizes_of(clients), loss, model_of)

@@ -62,7 +62,7 @@ class Store:
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Write a checkpoint, wait until it is on disk, and remove all but the last few."""
-        disk.folder(self.folder)
+        disk.make_folder(self.folder)
         arrays = {id(array): array for array in checkpoint.arrays}
         old = self._still_good(arrays)
         parts, new = _packed(

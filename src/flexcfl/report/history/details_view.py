@@ -10,7 +10,7 @@ from rich.text import Text
 
 from flexcfl import lines
 from flexcfl.errors import printable
-from flexcfl.lines import whole
+from flexcfl.lines import unbroken
 from flexcfl.record.summary import Summary
 from flexcfl.report.history.run_details import GroupDetails, RunDetails
 from flexcfl.report.terminal.setting_rows import WIDTH, Rows, print_rows, rows_by_table, value_text
@@ -53,11 +53,11 @@ def _head(run: RunDetails) -> Iterator[tuple[str, Text]]:
     row = run.row
     total, done = row.settings["run.rounds"], row.figures["done"]
     at = row.when.strftime("%Y-%m-%d %H:%M")
-    yield "folder", whole(printable(str(row.folder)), "bold")
+    yield "folder", unbroken(printable(str(row.folder)), "bold")
     yield "state", Text(STATES[row.state].format(when=at, done=done, total=total))
     if run.again:
         name = "resume" if row.state == "interrupted" else "run again"
-        yield name, whole(printable(run.again))
+        yield name, unbroken(printable(run.again))
     elif run.made:
         yield "made", Text(printable(run.made))
     if run.versions:

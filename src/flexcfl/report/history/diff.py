@@ -11,7 +11,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from flexcfl.errors import SettingsError, printable
-from flexcfl.lines import Folded, whole
+from flexcfl.lines import Folded, unbroken
 from flexcfl.record.summary import FIGURES
 from flexcfl.report.history.list_view import GAP, UNKNOWN, labelled_cells, plain_table
 from flexcfl.report.history.rows import as_json
@@ -157,7 +157,7 @@ class DiffView:
         """Draw a letter for each run, then tables of the settings, figures and versions."""
         found, letters = self.found, _letters(len(self.found.folders))
         for letter, folder in zip(letters, found.folders, strict=True):
-            yield Folded(whole(printable(folder), "bold"), Text(f"{letter}  ", "cyan"))
+            yield Folded(unbroken(printable(folder), "bold"), Text(f"{letter}  ", "cyan"))
         width = options.max_width if options.is_terminal else None
         yield from _section("settings", letters, self._settings(), width)
         yield Text(self._counted())

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flexcfl.errors import printable
-from flexcfl.lines import Folded, whole
+from flexcfl.lines import Folded, unbroken
 from flexcfl.record.summary import FIGURES
 from flexcfl.report.history.rows import RunRow
 from flexcfl.report.terminal.setting_rows import name_text, value_text
@@ -127,7 +127,7 @@ def plain_table(
 
 def labelled_cells(cells: Iterable[tuple[str, str]]) -> Text:
     """Return cells with their heads, for a terminal too narrow for a table."""
-    return Text(", ").join(Text(f"{head} ") + whole(cell) for head, cell in cells)
+    return Text(", ").join(Text(f"{head} ") + unbroken(cell) for head, cell in cells)
 
 
 def _table(rows: Sequence[RunRow], names: Sequence[str], plainly: bool = False) -> Table:
@@ -149,7 +149,7 @@ def _style(row: RunRow, name: str) -> str:
 def _blocks(rows: Iterable[RunRow], names: Sequence[str]) -> RenderResult:
     """Draw several lines for each run if the columns do not fit."""
     for row in rows:
-        yield Folded(whole(cell_text(row, "folder"), "bold"))
+        yield Folded(unbroken(cell_text(row, "folder"), "bold"))
         yield Folded(_row_text(row, [name for name in names if name != "folder"]), Text(" " * GAP))
 
 

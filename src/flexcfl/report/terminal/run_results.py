@@ -12,7 +12,7 @@ from rich.text import Text
 
 from flexcfl.errors import printable
 from flexcfl.experiment.experiment import Experiment
-from flexcfl.lines import whole
+from flexcfl.lines import unbroken
 from flexcfl.protocol import NO_GROUP, Ids, Vector
 from flexcfl.record.summary import Summary
 from flexcfl.record.tables import Columns
@@ -49,7 +49,7 @@ def result_rows(run: _FinishedRun) -> Rows:
     return {
         **summary_rows(run.summary, run.rounds["accuracy"], _sample(run), _groups(run)),
         "time": Text(f"{run.summary['seconds']:.1f} s"),
-        "folder": whole(printable(str(run.folder))) if run.folder else Text("none"),
+        "folder": unbroken(printable(str(run.folder))) if run.folder else Text("none"),
     }
 
 

@@ -12,7 +12,7 @@ from flexcfl.errors import printable
 from flexcfl.experiment.choices import NONE
 from flexcfl.experiment.experiment import Tables
 from flexcfl.experiment.resolve import Resolved
-from flexcfl.lines import Folded, bytes_text, whole
+from flexcfl.lines import Folded, bytes_text, unbroken
 
 __all__ = [
     "WIDTH",
@@ -41,7 +41,7 @@ def print_rows(rows: Rows, console: Console) -> None:
 
 def resolved_rows(resolved: Resolved, file: Path | None) -> Rows:
     """Return all settings; given ones are bold and show their source."""
-    head = {"file": whole(printable(str(file)))} if file else {}
+    head = {"file": unbroken(printable(str(file)))} if file else {}
     return {**head, **rows_by_table(resolved.experiment.tables(), resolved.sources)}
 
 
@@ -58,7 +58,7 @@ def rows_by_table(tables: Tables, marks: Mapping[str, str]) -> Rows:
 def setting_text(key: str, value: Any, mark: str | None = None) -> Text:
     """Return a setting with its value in one piece; with a mark, it is bold and shows it."""
     name = () if key == "name" else (f"{printable(key)} ",)
-    text = whole(printable(name_text(value) if key == "name" else value_text(value)))
+    text = unbroken(printable(name_text(value) if key == "name" else value_text(value)))
     return Text.assemble(*name, text, f" ({mark})" if mark else "", style="bold" if mark else "")
 
 

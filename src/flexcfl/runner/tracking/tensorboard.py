@@ -81,7 +81,7 @@ class TensorBoard(Callback):
             return path
         assert folder is not None  # or the run would not have begun
         with as_disk_error(folder / FOLDER) as path:
-            disk.folder(path)
+            disk.make_folder(path)
         return path
 
     def _close(self) -> None:

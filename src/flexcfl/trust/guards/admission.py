@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass as settings
 
 from flexcfl.protocol import Flags, Ids, Order, Received, Trained, Vectors, of_those
 from flexcfl.trust.guards.columns import lengths, matrix, take_rows
-from flexcfl.trust.guards.review import REASONS, Readings, Review, finite, read_columns
+from flexcfl.trust.guards.review import REASONS, Readings, Review, checked_columns, finite
 from flexcfl.trust.guards.updates import Centre, copies, judge_founders, length_bound, shortened
 
 __all__ = ["REASONS", "Admission", "Guards", "admitted"]
@@ -70,7 +70,7 @@ def admitted(
         received = Received(received)
     reply, review = received.reply, Review.of(order, received, number)
     silent = review.silent(order.clients)
-    columns, shorter = read_columns(order, reply, review), np.zeros_like(review.stands)
+    columns, shorter = checked_columns(order, reply, review), np.zeros_like(review.stands)
     if order.brings_updates:
         reply, shorter = _trained(order, reply, columns, review, guards)
         if order.founding:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from flexcfl.protocol import NO_GROUP, Flags, Ids, Order, Received
 from flexcfl.trust.guards.columns import integers, reals
 
-__all__ = ["REASONS", "Readings", "Review", "finite", "read_columns"]
+__all__ = ["REASONS", "Readings", "Review", "checked_columns", "finite"]
 
 Readings: TypeAlias = dict[str, NDArray[Any]]
 
@@ -101,7 +101,7 @@ def _repetition(clients: Ids) -> Ids:
     return repetition
 
 
-def read_columns(order: Order[Any], reply: Any, review: Review) -> Readings:
+def checked_columns(order: Order[Any], reply: Any, review: Review) -> Readings:
     """Return all columns of a reply except its updates, and refuse invalid answers."""
     columns: Readings = {"clients": review.clients}
     for name, like in vars(order.empty()).items():
