@@ -98,7 +98,7 @@ class Programs:
         ]
 
     def kill(self, folder: Path) -> None:
-        """Kill all that work in a folder, whoever has started them, as when a machine fails."""
+        """Kill all processes that work in a folder, as when a machine fails."""
         for process in self.left():
             with suppress(FileNotFoundError, ProcessLookupError):  # which has ended by itself
                 if Path(f"/proc/{process}/cwd").readlink() == folder:

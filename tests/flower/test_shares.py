@@ -295,7 +295,7 @@ MEASURED: dict[str, tuple[dict[str, Any], dict[str, int]]] = {
 
 @pytest.mark.parametrize("case", MEASURED)
 def test_measurements_are_guarded_as_all_answers_are(case: str) -> None:
-    """And whoever has measured one of its models in vain has measured none."""
+    """A client whose measurement of one model is rejected counts for no model."""
     columns, rejected = MEASURED[case]
     admission = beside(ORDERS[-1], spoilt(ORDERS[-1], **columns))
     assert admission.rejected == rejected

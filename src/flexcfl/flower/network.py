@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from flexcfl.errors import TrainingError
-from flexcfl.experiment.experiment import NetworkSettings as Settings
+from flexcfl.experiment.experiment import NetworkSettings
 from flexcfl.flower.channel import Answer
 from flexcfl.flower.messages import (
     MESSAGES,
@@ -74,7 +74,7 @@ class FlowerNetwork:
     discovery: NodeDiscovery
     roster: Roster
     heading: OrderHeading
-    settings: Settings
+    settings: NetworkSettings
     privacy_guard: PrivacyGuard | None = None
     divergence: Divergence = field(default_factory=Divergence)
     released: Ids = field(init=False)

@@ -129,7 +129,7 @@ def test_who_goes_on_is_told_from_where(tmp_path: Path, acted: type[Acted]) -> N
 @pytest.mark.parametrize(
     ("error", "further"),
     [
-        (FlexcflError("It is wrong: mend it."), ""),  # and would be again
+        (FlexcflError("It is wrong: correct it."), ""),  # and would be again
         (TrainingError("The SuperLink has ended 6 times."), " To go on: flexcfl resume {run}"),
     ],
 )

@@ -82,10 +82,10 @@ def test_that_a_run_begins_is_told(tmp_path: Path, reader: PipeReader, before: i
 
 def test_a_mistake_arrives_as_its_sentence(tmp_path: Path, reader: PipeReader) -> None:
     def act(_: Sequence[Callback]) -> None:
-        raise SettingsError("It is wrong: mend it.")
+        raise SettingsError("It is wrong: correct it.")
 
     said = heard(reader, tmp_path / "pipe", act)
-    assert said[-2:] == [(Event.MISTAKE, "It is wrong: mend it."), (Event.GONE, "")]
+    assert said[-2:] == [(Event.MISTAKE, "It is wrong: correct it."), (Event.GONE, "")]
 
 
 def test_who_fails_otherwise_is_gone_without_a_word(tmp_path: Path, reader: PipeReader) -> None:
@@ -117,10 +117,10 @@ def test_flowers_log_tells_a_mistake_in_a_sentence(caplog: pytest.LogCaptureFixt
         pass
     before, logger.propagate = logger.propagate, True
     try:
-        raise SettingsError("It is wrong: mend it.")
+        raise SettingsError("It is wrong: correct it.")
     except SettingsError as error:
         logger.error("ServerApp raised an exception", exc_info=error)
     finally:
         logger.propagate = before
-    assert caplog.messages == ["It is wrong: mend it."]
+    assert caplog.messages == ["It is wrong: correct it."]
     assert "Traceback" not in caplog.text

@@ -101,7 +101,7 @@ def resume_local(
     experiment = resolve([SettingsLayer("file", toml.read(file)), *layers]).experiment
     if is_finished(path):
         raise SettingsError(f"The run in '{path}' is finished: there is nothing left to do.")
-    with locked(path):  # an error if another process is at work in it
+    with locked(path):  # an error if another process uses it
         pass
     # All settings come from the file, so their sources are not shown.
     prepared = _prepared(Resolved(experiment, {}), file, console)
