@@ -221,7 +221,7 @@ def test_trackers_that_fail_are_told_of_and_do_not_end_a_run(
     RunWorker(None).do(task, messages.append)
     away, failed = (each.sentence for each in messages if isinstance(each, Remark))
     assert away == "A run begins without Away: It is away."
-    assert failed.startswith(f"The run in '{tmp_path}' goes on without Failing, which has failed:")
+    assert failed.startswith(f"The run in '{tmp_path}' continues without Failing, which failed:")
     assert isinstance(messages[-1], Done)
     assert snapshot(tmp_path) == snapshot(whole)
 

@@ -114,11 +114,11 @@ def test_without_an_optional_one_that_fails_a_run_goes_on(
     assert last.heard == ["begin after 0", *rounds, "broken off: no more paper"]
     assert diary.heard == ["begin after 0", *rounds, f"end of {ROUNDS}"]
     told = capsys.readouterr().err.splitlines()
-    head = f"The run in '{tmp_path / 'run'}' goes on without "
+    head = f"The run in '{tmp_path / 'run'}' continues without "
     whats = [("Late", "ValueError", "not ready")]
     whats += [("Optional", "OSError", what) for what in ("no more ink", "no more paper")]
     for line, (name, kind, what) in zip(told, whats, strict=True):
-        assert line.startswith(f"{head}{name}, which has failed: {kind} at {__file__}:")
+        assert line.startswith(f"{head}{name}, which failed: {kind} at {__file__}:")
         assert line.endswith(f": {what}.")
     run(blobs, [], out=tmp_path / "whole")
     assert content(tmp_path / "run") == content(tmp_path / "whole")

@@ -173,7 +173,7 @@ def test_a_model_of_ones_own_is_asked_for(blobs: Federation, tmp_path: Path) -> 
     out = tmp_path / "run"
     words: dict[str, Any] = {"algorithm": "fedavg", "rounds": 2, "epochs": 1, "out": out}
     run = flexcfl.run(dataset=blobs, model=partial(two_layers), **words)
-    with pytest.raises(SettingsError, match="has a model of its own, which only Python has"):
+    with pytest.raises(SettingsError, match="has a custom model, which is not in its files"):
         flexcfl.load(out)
     check_same(flexcfl.load(out, model=two_layers), run)
     with pytest.raises(ModelError, match="other names or shapes"):
@@ -229,7 +229,10 @@ def test_a_run_of_an_older_version_is_one_sentence(folder: Path) -> None:
     for name in ("shape", "classes", "own"):
         del summary[name]
     (folder / "summary.json").write_text(json.dumps(summary))
-    with pytest.raises(SettingsError, match=r"did not write down what loading it takes: run it"):
+    with pytest.raises(
+        SettingsError,
+        match=r"is of an earlier version of flexcfl, whose runs cannot be loaded: run it",
+    ):
         flexcfl.load(folder)
 
 
@@ -269,14 +272,14 @@ def test_founders_without_points_are_one_sentence(folder: Path) -> None:
     lines = (folder / "founders.csv").read_text().splitlines()
     shortened = (",".join(line.split(",")[:2]) for line in lines)
     (folder / "founders.csv").write_text("".join(f"{line}\n" for line in shortened))
-    with pytest.raises(SettingsError, match="cannot be loaded, for its files are damaged"):
+    with pytest.raises(SettingsError, match="cannot be loaded, because its files are damaged"):
         flexcfl.load(folder)
 
 
 @pytest.mark.parametrize("name", ["models/group-1.safetensors", "newcomer/round-3.json"])
 def test_what_is_missing_is_one_sentence(folder: Path, name: str) -> None:
     (folder / name).unlink()
-    with pytest.raises(SettingsError, match="cannot be loaded, for its files are damaged"):
+    with pytest.raises(SettingsError, match="cannot be loaded, because its files are damaged"):
         flexcfl.load(folder)
 
 

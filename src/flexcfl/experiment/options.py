@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DECLARED", "OPTIONS", "Option", "Options", "SharedOptions", "names_of", "with_options"]
 
-PLACE = "options: Those of the command, by the same names."  # in a docstring
+PLACE = "options: The options of the command, by the same names."  # in a docstring
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 

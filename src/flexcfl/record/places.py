@@ -46,8 +46,10 @@ def check_free(path: Path, but: Collection[str] = ()) -> None:
 def safe_name(parts: Iterable[str]) -> str:
     """Return a file name that every file system accepts, whatever the parts contain.
 
-    >>> safe_name(["package.module:entry", "digits"]), named(["aux.model:make"]), named(["..."])
-    ('package.module-entry-digits', '_aux.model-make', 'unnamed')
+    >>> safe_name(["package.module:entry", "digits"]), safe_name(["aux.model:make"])
+    ('package.module-entry-digits', '_aux.model-make')
+    >>> safe_name(["..."])
+    'unnamed'
     """
     whole = re.sub(r"[^\w.-]+", "-", "-".join(parts), flags=re.ASCII).strip(".-")
     free = f"_{whole}" if DEVICES.fullmatch(whole.partition(".")[0]) else whole

@@ -1,4 +1,4 @@
-"""``flexcfl.run`` and ``flexcfl.resume``: what the commands do, from Python."""
+"""``flexcfl.run`` and ``flexcfl.resume``: the commands of these names from Python."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -40,29 +40,42 @@ def run(
     callbacks: Iterable[Callback] = (),
     **options: Unpack[Options],
 ) -> Run:
-    """Train a federation and return the figures and models of the run.
+    """Train a federation and return the finished run with its metrics and models.
+
+    Settings come from the defaults of the dataset, then ``experiment``, then the options and
+    ``set``; later ones override earlier ones.
 
     Args:
-        experiment: A TOML file, or its tables as a mapping; without one, the defaults.
-        options: Those of the command, by the same names.
-        set: Any other setting, as ``{"local.prox": 0.1}`` or ``{"local": {"prox": 0.1}}``;
-            ``{"data.arrivals": [{"round": 100, "share": 0.2}]}`` lets clients appear later.
-        out: The run folder to write; without one, nothing is written.
+        experiment: A TOML file, its tables as a mapping, or the ``experiment`` of another run. By
+            default, only the options and ``set`` apply.
+        options: The options of the command, by the same names.
+        set: Any other setting, as ``{"local.prox": 0.1}`` or ``{"local": {"prox": 0.1}}``. For
+            example, ``{"data.arrivals": [{"round": 100, "share": 0.2}]}`` lets clients appear
+            later.
+        out: The folder to write; by default nothing is written.
         progress: Whether to show what the command shows: settings, rounds and results.
-        callbacks: Objects that follow the run, such as a ``flexcfl.Callback`` of your own or
+        callbacks: Objects that follow the run, such as a custom ``flexcfl.Callback`` or
             ``flexcfl.runner.tracking.MLflow(experiment="digits")``.
+
+    Returns:
+        The finished run: ``rounds`` has its metrics, ``model(group)`` returns a trained module.
+
+    Raises:
+        flexcfl.errors.FlexcflError: If a setting is wrong, the data or the model do not fit, the
+            training fails, or the folder cannot be written.
 
     Example:
         >>> import flexcfl
-        >>> run = flexcfl.run(dataset="digits", rounds=2)
+        >>> run = flexcfl.run(dataset="digits", algorithm="flexcfl", rounds=2)
         >>> run.rounds["accuracy"].shape
         (2,)
+        >>> module = run.model(0)  # the trained nn.Module of group 0
 
     """
     track = options.pop("track", None)
     own, given = user_objects(options)
     return conduct(
-        [_said(experiment, own_data=own.federation is not None), spoken(given, set)],
+        [_experiment_layer(experiment, own_data=own.federation is not None), spoken(given, set)],
         Console(quiet=not progress),
         folder=Path(out) if out is not None else None,
         file=Path(experiment) if isinstance(experiment, str | Path) else None,
@@ -86,21 +99,32 @@ def resume(
     progress: bool = False,
     callbacks: Iterable[Callback] = (),
 ) -> Run:
-    """Go on with a run from its last checkpoint, to the same end as if it had never stopped.
+    """Resume an interrupted run from its last checkpoint; the result is that of an unbroken run.
 
-    What could be written down with its name and options need not be given again; the rest of the
-    caller's own is, as it was given to ``flexcfl.run``.
+    Custom objects that are in the run's ``experiment.toml`` by name and options need not be passed
+    again. Pass all others as they were passed to ``flexcfl.run``.
 
     Args:
         folder: The folder of the run, the ``out`` of ``flexcfl.run``.
-        dataset: The federation, where the run has one of your own.
-        model: The function that returns the ``nn.Module``, where it has one of your own.
-        shift: The shifts, where they are your own.
-        drift: The detector, where it is your own.
-        data: The folder in which the dataset's files are now.
+        dataset: The federation, if the run has a custom one.
+        model: The function that returns the ``nn.Module``, if the run has a custom one.
+        shift: The shifts, if the run has custom ones.
+        drift: The detector, if the run has a custom one.
+        data: The folder with the files of the dataset, if they have moved.
         track: Names of trackers, as for ``flexcfl.run``.
         progress: Whether to show what the command shows: settings, rounds and results.
-        callbacks: Who is told of the run while it goes on, as for ``flexcfl.run``.
+        callbacks: Objects that follow the rest of the run, as for ``flexcfl.run``.
+
+    Returns:
+        The finished run.
+
+    Raises:
+        flexcfl.errors.FlexcflError: If the folder has no checkpoint to resume from, if settings,
+            data or custom objects differ from those of the run, or if the training fails.
+
+    Example:
+        >>> import flexcfl
+        >>> run = flexcfl.resume("runs/mine")  # doctest: +SKIP
 
     """
     path = Path(folder)
@@ -116,12 +140,12 @@ def resume(
     )
 
 
-def _said(
+def _experiment_layer(
     experiment: str | Path | Mapping[str, Any] | Experiment | None, own_data: bool
 ) -> SettingsLayer:
-    """Return what an experiment says; of its data what is true of the caller's, where those are."""
+    """Return the settings of an experiment; a custom federation only takes name and arrivals."""
     if isinstance(experiment, str | Path):
-        return _said(toml.read(Path(experiment)), own_data)
+        return _experiment_layer(toml.read(Path(experiment)), own_data)
     tables = experiment.tables() if isinstance(experiment, Experiment) else dict(experiment or {})
     data = tables.get("data")
     if own_data and isinstance(data, Mapping):

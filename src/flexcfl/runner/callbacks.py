@@ -1,4 +1,4 @@
-"""Who accompanies a run: told when it begins, of every round, and how it ends."""
+"""Callbacks, which follow a run: its beginning, every round, and its end."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -32,10 +32,14 @@ Tell: TypeAlias = Callable[[str], None]
 
 @dataclass(frozen=True, eq=False)
 class Beginning:
-    """What begins: the experiment, and the folder of the run, None where nothing is written.
+    """The beginning of a run, as ``Callback.begin`` gets it.
 
-    Where a run goes on, ``rounds`` and ``groups`` are the figures of the rounds that need not be
-    done again, as ``rounds.csv`` and ``groups.csv`` have them.
+    Attributes:
+        experiment: All settings of the run.
+        folder: The folder of the run, or None if nothing is written.
+        rounds: If the run is resumed, the rows of ``rounds.csv`` for the rounds that are done.
+        groups: If the run is resumed, the rows of ``groups.csv`` for these rounds.
+
     """
 
     experiment: Experiment
@@ -45,50 +49,63 @@ class Beginning:
 
     @property
     def before(self) -> int:
-        """How many rounds were done before."""
+        """The number of rounds that were done before."""
         return len(self.rounds)
 
 
 class Callback(Protocol):
-    """Accompanies a run: ``flexcfl.run(..., callbacks=[...])``.
+    """Follows a run: ``flexcfl.run(..., callbacks=[...])``.
 
-    Whoever inherits from it need only say what it does where it does anything. A run is the same,
-    byte for byte, with callbacks or without. As long as there is no first round nothing may be in
-    the folder of a run but what the run puts there.
+    A subclass overrides only the methods that it needs. A run is the same, byte for byte, with and
+    without callbacks. Before the first round, a callback must not write into the folder of the run.
 
     An exception raised by a callback ends the run. An ``optional`` callback, such as those of
     ``flexcfl.runner.tracking``, is instead reported once on stderr and not called again. A
     ``SettingsError`` raised by ``begin`` always refuses the run.
+
+    Example:
+        >>> import flexcfl
+        >>> class Accuracies(flexcfl.Callback):
+        ...     def __init__(self):
+        ...         self.values = []
+        ...
+        ...     def round(self, done):
+        ...         self.values.append(done.figures.accuracy)
+        >>> accuracies = Accuracies()
+        >>> run = flexcfl.run(dataset="digits", rounds=2, callbacks=[accuracies])
+        >>> len(accuracies.values)
+        2
+
     """
 
     optional: ClassVar[bool] = False
 
     def begin(self, beginning: Beginning) -> None:
-        """Hear that a run begins or goes on, when all is loaded and checked."""
+        """Handle the beginning or resumption of a run, after everything is loaded and checked."""
         return
 
     def round(self, done: Round) -> None:
-        """Hear of a finished round, which is written down where the run has a folder."""
+        """Handle a finished round; if the run has a folder, the round is already written."""
         return
 
     def end(self, run: Run) -> None:
-        """Hear that a run is finished, with all that is in its folder."""
+        """Handle the end of a finished run, whose folder is complete."""
         return
 
     def break_off(self, error: BaseException) -> None:
-        """Hear that a run has not come to its end: it was stopped, or has failed.
+        """Handle a run that is stopped or fails.
 
-        It may even be what this callback has raised itself, after which it hears no more.
+        The ``error`` may be one that this callback raised itself; it is not called again.
         """
         return
 
 
 def callback_list(callbacks: object) -> list[Callback]:
-    """Return callbacks as a list, and refuse what is none."""
+    """Return callbacks as a list, or raise ``SettingsError`` if one is not a callback."""
     given: list[Any] = list(callbacks) if isinstance(callbacks, Iterable) else [None]
     needed = ("begin", "round", "end", "break_off")
     for each in given:
-        # A class in the place of an object would have all of them, too.
+        # A class instead of an object would have these methods, too.
         if isinstance(each, type) or not all(hasattr(each, name) for name in needed):
             raise SettingsError(
                 "callbacks must be a list of objects such as "
@@ -98,7 +115,7 @@ def callback_list(callbacks: object) -> list[Callback]:
 
 
 def remark(sentence: str) -> None:
-    """Tell a person something, also where nothing else is to be shown; a bar makes room for it."""
+    """Print a sentence on stderr, above a progress bar, even if nothing else is shown."""
     lines.tell(sentence, Console(stderr=True))
 
 
@@ -106,9 +123,9 @@ def remark(sentence: str) -> None:
 def following(
     callbacks: Iterable[Callback], beginning: Beginning, tell: Tell = remark
 ) -> Iterator["Followers"]:
-    """Tell callbacks that a run begins, and that it was broken off if it does not come to its end.
+    """Call ``begin`` of all callbacks, and ``break_off`` if the run does not finish.
 
-    ``tell`` is told of those that fail where the run goes on without them.
+    ``tell`` gets a sentence about each optional callback that fails.
     """
     followers = Followers(beginning, tell)
     try:
@@ -128,14 +145,14 @@ class Followers:
     members: list[Callback] = field(default_factory=list)
 
     def begin(self, callbacks: Iterable[Callback]) -> None:
-        """Tell all callbacks that the run begins."""
+        """Call ``begin`` of all callbacks."""
         for each in callbacks:
             self.members.append(each)
             with self._unless_optional(each, SettingsError):
                 each.begin(self.beginning)
 
     def rounds(self, rounds: Iterator[Round]) -> Iterator[Round]:
-        """Hand on the rounds, each once all callbacks have heard of it."""
+        """Yield the rounds, each after ``round`` of all callbacks."""
         for done in rounds:
             for each in tuple(self.members):
                 with self._unless_optional(each):
@@ -143,27 +160,27 @@ class Followers:
             yield done
 
     def end(self, run: Run) -> None:
-        """Tell all callbacks that the run is finished."""
+        """Call ``end`` of all callbacks."""
         for each in tuple(self.members):
             with self._unless_optional(each):
                 each.end(run)
             self._leave(each)
 
     def break_off(self, error: BaseException) -> None:
-        """Tell all callbacks that the run did not come to its end."""
+        """Call ``break_off`` of all callbacks."""
         for each in self.members:
-            with suppress(Exception):  # it is the first trouble that is told
+            with suppress(Exception):  # the first error is the one to report
                 each.break_off(error)
 
     @contextmanager
     def _unless_optional(self, each: Callback, *refusals: type[Exception]) -> Iterator[None]:
-        """Spare a run what an optional callback raises, but for refusals."""
+        """Ignore what an optional callback raises, except refusals."""
         try:
             yield
         except refusals:
             raise
         except Exception as error:
-            if not getattr(each, "optional", False):  # which need not inherit from Callback
+            if not getattr(each, "optional", False):  # it may not inherit from Callback
                 raise
             self._leave(each)
             self.tell(self._without(each, error))
@@ -176,7 +193,7 @@ class Followers:
     def _without(self, each: Callback, error: Exception) -> str:
         folder = self.beginning.folder
         run = "This run" if folder is None else f"The run in '{folder}'"
-        return f"{run} goes on without {type(each).__name__}, which has failed: {_why(error)}."
+        return f"{run} continues without {type(each).__name__}, which failed: {_why(error)}."
 
 
 def _why(error: Exception) -> str:

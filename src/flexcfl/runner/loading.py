@@ -1,4 +1,4 @@
-"""``flexcfl.load``: a finished run read back from its folder, without the data behind it."""
+"""``flexcfl.load``: a finished run read back from its folder, without its data."""
 
 import csv
 import itertools
@@ -45,27 +45,34 @@ if TYPE_CHECKING:
 __all__ = ["load"]
 
 MOST_NUMBERS = 2**28  # in one example: a gigabyte
-# What reading damaged files ends with; nesting without end is the last.
+# What damaged files raise; RecursionError comes from endless nesting.
 TROUBLES = (*WRONG, OSError, csv.Error, SafetensorError, RecursionError)
-OBJECTS = {"shifts": "shift", "detector": "drift"}  # which no file has, and their tables
+OBJECTS = {"shifts": "shift", "detector": "drift"}  # objects that no file has, and their tables
 
 
 @keywords()
 def load(folder: str | Path, *, model: "str | Callable[[], nn.Module] | None" = None) -> Run:
-    """Return the run that is in a folder, as ``flexcfl.run`` or ``flexcfl.resume`` returned it.
+    """Load a finished run from its folder, as ``flexcfl.run`` returned it.
 
-    Its data are not needed. Shifts and a detector of your own are not in the files, so that
-    ``run.experiment`` does not have them.
+    The data of the run are not needed. ``run.experiment`` lacks custom shifts and a custom
+    detector, because the files do not contain them.
 
     Args:
         folder: The folder of a finished run, the ``out`` of ``flexcfl.run``.
-        model: The function that returns the ``nn.Module``, or its name as
-            ``"package.module:factory"``, where the run has one of your own.
+        model: If the run has a custom model, the function that returns the ``nn.Module``, or its
+            name as ``"package.module:factory"``.
+
+    Returns:
+        The run with its metrics and models.
+
+    Raises:
+        flexcfl.errors.SettingsError: If the folder has no finished run, if its files are damaged,
+            or if ``model`` is needed.
 
     Example:
         >>> import flexcfl
         >>> run = flexcfl.load("runs/mine")  # doctest: +SKIP
-        >>> run.model(0)  # doctest: +SKIP
+        >>> module = run.model(0)  # doctest: +SKIP
 
     """
     path = Path(folder)
@@ -79,7 +86,7 @@ def load(folder: str | Path, *, model: "str | Callable[[], nn.Module] | None" = 
         read = read_contents(path)
         _check(read, path, model)
         run = _run(read, path, model)
-        result_rows(run)  # what cannot be shown is no run
+        result_rows(run)  # a run that cannot be shown is damaged
         run.clustering  # noqa: B018
     return run
 
@@ -90,20 +97,20 @@ def _as_load_error(path: Path) -> Iterator[None]:
         yield
     except TROUBLES as error:
         raise SettingsError(
-            f"The run in '{path}' cannot be loaded, for its files are damaged or of another "
+            f"The run in '{path}' cannot be loaded, because its files are damaged or of another "
             f"version ({error!s:.200}): run it again."
         ) from None
 
 
 def _check(run: Record, path: Path, model: object) -> None:
-    """Refuse a run that is not whole, or of which only Python has the model."""
+    """Refuse a run that is incomplete, or whose custom model is missing."""
     summary = run.summary
     if summary is None or not (path / CLIENTS).is_file():
         raise ValueError(CLIENTS)
     if {"shape", "versions"} - summary.keys() == {"shape"}:
         raise SettingsError(
-            f"The run in '{path}' was made by a flexcfl that did not write down what loading it "
-            f"takes: run it again (its settings are in '{path / EXPERIMENT}')."
+            f"The run in '{path}' is of an earlier version of flexcfl, whose runs cannot be "
+            f"loaded: run it again (its settings are in '{path / EXPERIMENT}')."
         )
     check_whole(run)
     if run.clients < summary["clients"]:
@@ -112,7 +119,7 @@ def _check(run: Record, path: Path, model: object) -> None:
         raise ValueError(FOUNDERS)
     if "model" in summary["own"] and model is None:
         raise SettingsError(
-            f"The run in '{path}' has a model of its own, which only Python has: give the function "
+            f"The run in '{path}' has a custom model, which is not in its files: pass the function "
             f"that made it, as in flexcfl.load({str(path)!r}, model=make), or its name, as in "
             "--model package.module:make."
         )
@@ -167,7 +174,7 @@ def _models(path: Path, engine: "Engine") -> tuple[list[Vector], Vector | None]:
 
 
 def _newcomer(path: Path, prepared: Prepared, models: list[Vector]) -> tuple[Any, tuple[int, ...]]:
-    """Return the state that a newcomer finds, and which models are no groups."""
+    """Return the algorithm's state for newcomers, and the models that are not groups."""
     found = next(Store(path / NEWCOMER).found(), f"'{NEWCOMER}' is missing")
     if not isinstance(found, FoundCheckpoint):
         raise ValueError(found)

@@ -1,4 +1,4 @@
-"""Which group fits a newcomer, as its own device would find out, and how every group does there."""
+"""Placing a newcomer: its group, found as on its own device, and the accuracy of every model."""
 
 from dataclasses import dataclass
 
@@ -26,12 +26,27 @@ TRAIN, TEST = "x and y", "x_test and y_test"
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """Where a newcomer belongs, and how well each group's model does on its examples.
+    """The group for a new client, and how well each model does on its examples.
 
-    ``group`` is the one that it joins, None where none fits (its training diverges, say); ``how``
-    says by what it was found. ``accuracy`` and ``loss`` have one figure for each model of the run,
-    over so many ``examples``: those kept for tests where there are any (``tested``), else the same
-    by which it was placed. ``groups`` are the numbers of the models that are groups.
+    Attributes:
+        group: The group that the client joins, or None if none fits, for example because its
+            training diverges.
+        how: How the algorithm found the group, in words.
+        accuracy: The accuracy of each model of the run on the client's examples.
+        loss: The loss of each model on the same examples.
+        examples: The number of examples on which the models were evaluated.
+        tested: Whether these were separate test examples, and not those that placed the client.
+        groups: The numbers of the models that are groups.
+
+    Example:
+        >>> import flexcfl
+        >>> from sklearn.datasets import load_digits
+        >>> run = flexcfl.run(dataset="digits", rounds=2)
+        >>> x, y = load_digits(return_X_y=True)
+        >>> placement = run.place(x[y < 2] / 16, y[y < 2])
+        >>> placement.best in placement.groups
+        True
+
     """
 
     group: int | None
@@ -44,7 +59,7 @@ class Placement:
 
     @property
     def best(self) -> int:
-        """The group whose model is right most often here, of equals the one of the lowest loss."""
+        """The group whose model has the highest accuracy here; ties go to the lowest loss."""
         ranked = np.lexsort((self.loss[self.groups], -self.accuracy[self.groups]))
         return int(self.groups[ranked[0]])
 
@@ -62,12 +77,12 @@ def place(
     y_test: ArrayLike | None = None,
     seed: int | None = None,
 ) -> Placement:
-    """Let a newcomer with these examples come after the last round of a run, alone."""
+    """Place a newcomer with these examples alone, after the last round of a run."""
     name = run.experiment.algorithm.name
     if run.newcomer is None:
         raise SettingsError(
-            f"'{name}' cannot place one newcomer alone: give its class a method newcomer, as "
-            "flexcfl.protocol.Welcoming says, and run it again."
+            f"'{name}' cannot place one newcomer alone: give its class a method newcomer (see "
+            "flexcfl.protocol.Welcoming), and run it again."
         )
     if seed is not None:
         validated(RunSettings, {"seed": seed}, "The newcomer's")
@@ -75,10 +90,11 @@ def place(
     federation = _federation(run.experiment.data.name, train, test, run.summary["classes"])
     try:
         group, loss, hits = _placed(run, federation, seed)
-    except WRONG as error:  # whatever was read back can lead to
+    except WRONG as error:  # data that were read back can cause any of these
         raise SettingsError(
-            f"A newcomer of this run leads to an error ({type(error).__name__}: {error}): if "
-            "nobody has touched its folder, look for it in code of your own, or report it."
+            f"Placing a newcomer fails with an error ({type(error).__name__}: {error}): if "
+            "the folder of the run was not changed, look for the error in your own code, or "
+            "report it."
         ) from error
     examples = int(federation.test.sizes[0])
     return Placement(
@@ -95,11 +111,11 @@ def place(
 def _placed(
     run: Run, federation: Federation, seed: int | None
 ) -> tuple[int | None, NDArray[np.float64], Ids]:
-    """Hold the round after the last one with the newcomer, and let it measure all models."""
+    """Run the round after the last one with the newcomer only, which evaluates all models."""
     clients, number = run.summary["clients"], run.summary["rounds"] + 1
     prepared = single_client(run.experiment, federation, clients, run.engine.factory, seed)
     algorithm, seed = prepared.algorithm, prepared.experiment.run.seed
-    world = simulation(prepared, seed)  # of one client divergence is an answer, and no trouble
+    world = simulation(prepared, seed)  # if one client diverges, that is an answer, not an error
     executor, rng = world.at(number), seeds.generator(seed, "round", number)
     talk = algorithm.round(run.newcomer, np.array([0]), np.array([True]), rng)
     group = _group(algorithm.serving(hold(talk, executor, number, Guards()).result))
@@ -129,7 +145,7 @@ def _examples(run: Run, x: ArrayLike, y: ArrayLike, what: str) -> Pair:
         examples, tuple(run.summary["shape"]), run.summary["classes"], "the model"
     )
     if not len(pair[1]):
-        raise DataError(f"{examples.where} has no example: give at least one.")
+        raise DataError(f"{examples.where} has no examples: give at least one.")
     return pair
 
 

@@ -1,4 +1,4 @@
-"""What a run gives back: its figures and its models."""
+"""``flexcfl.Run``: the metrics and models of a finished run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,19 +31,33 @@ __all__ = ["Run", "figure"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Run(Record):
-    """A finished run: its record, and what came of it.
+    """A finished run: its metrics, its models and its settings.
 
-    ``rounds``, ``groups``, ``ledger``, ``membership``, ``timings``, ``missing`` (who did not
-    answer), ``messages`` (over a network), ``shifts`` (whose data changed), ``labels`` (what
-    clients had before) and ``founders`` (who was clustered to find the groups) hold one array per
-    column of the files of these names, NaN where there is no figure and empty where there is no
-    file; ``tables`` has the first eight by the names of their files. ``summary`` is
-    ``summary.json``. ``models`` are flat vectors, one per group, ``auxiliary`` the one for
-    everybody beside them, None where the algorithm has none, and ``group_of`` is every client's
-    group (-1: none). ``folder`` is None where nothing was written. ``waiting`` are the numbers of
-    models that are no groups: they serve clients that were away when a group was divided, and have
-    not followed yet. ``names`` are what clients are called, where they have names. ``newcomer`` is
-    what the algorithm knows when another client comes.
+    Each table is a dict with one NumPy array per column, as in the CSV file of the same name:
+    ``rounds``, ``groups``, ``ledger``, ``membership``, ``timings``, ``missing`` (clients that did
+    not answer), ``messages`` (over a network), ``shifts`` (clients whose data changed), ``labels``
+    (the clients' labels at the start) and ``founders`` (the clients that were clustered to find the
+    groups). A missing value is NaN, and a missing table has no rows. ``tables`` has the first eight
+    by file name.
+
+    Attributes:
+        summary: The main figures, as in ``summary.json``.
+        experiment: All settings.
+        models: One flat vector per group; ``model(group)`` returns a module.
+        auxiliary: The one model for everybody, if the algorithm has one next to the groups.
+        group_of: The group of every client (-1: none).
+        waiting: The numbers of models that are not groups: they serve clients that were away when
+            a group was divided and have not moved yet.
+        names: The names of the clients, if they have names.
+        folder: The folder of the run, or None if nothing was written.
+        newcomer: The algorithm's state for clients that come after the run.
+
+    Example:
+        >>> import flexcfl
+        >>> run = flexcfl.run(dataset="digits", rounds=2)
+        >>> run.rounds["round"].tolist(), len(run.models)
+        ([1, 2], 5)
+
     """
 
     summary: Summary
@@ -56,7 +70,7 @@ class Run(Record):
 
     @property
     def clustering(self) -> Clustering | None:
-        """How the groups were found, with the points to draw; None where the algorithm has none."""
+        """How the groups were found, with points to plot; None if nothing was clustered."""
         found = self.summary["clustering"]
         if found is None:
             return None
@@ -72,8 +86,25 @@ class Run(Record):
         return Accuracy(**self.summary["accuracy"])
 
     def model(self, group: int = 0) -> "nn.Module":
-        """Return a group's model as a module, ready for use."""
-        if group not in range(len(self.models)):  # also where it is no number
+        """Return the trained model of a group as a new ``nn.Module`` in eval mode.
+
+        Args:
+            group: The number of the group, from 0.
+
+        Returns:
+            The module, which maps a batch of examples to logits.
+
+        Raises:
+            flexcfl.errors.SettingsError: If there is no such group.
+
+        Example:
+            >>> import flexcfl
+            >>> run = flexcfl.run(dataset="digits", rounds=2)
+            >>> sum(each.numel() for each in run.model(0).parameters())
+            650
+
+        """
+        if group not in range(len(self.models)):  # also if it is not a number
             raise SettingsError(
                 f"There is no group {short_repr(group)}: this run has the groups 0 to "
                 f"{len(self.models) - 1}."
@@ -82,7 +113,7 @@ class Run(Record):
 
     @property
     def group_accuracy(self) -> NDArray[np.float64]:
-        """How well each model did on its own clients when they last measured it, else NaN."""
+        """The last measured accuracy of each model on its own clients, NaN if never measured."""
         found = np.full(len(self.models), np.nan)
         measured = np.asarray(self.groups["accuracy"], dtype=np.float64)
         for row in np.flatnonzero(~np.isnan(measured)):  # in the order of rounds
@@ -98,17 +129,24 @@ class Run(Record):
         *,
         seed: int | None = None,
     ) -> "Placement":
-        """Say which group fits a newcomer, and how well each group's model does there.
+        """Find the group for a new client, and evaluate all models on its examples.
 
-        It is placed by the algorithm itself, as a client that comes after the last round: with
-        FlexCFL by the direction of its first update. The run stays as it is.
+        The algorithm places the client as if it came after the last round: FlexCFL, for example, by
+        the direction of its first update. The run does not change.
 
         Args:
-            x: Its examples.
-            y: Their labels, as the run numbers them.
-            x_test: Examples on which the models are measured; without any, the same ones.
-            y_test: The labels of these.
-            seed: What its training derives from; by default the run's.
+            x: The examples of the client.
+            y: Their labels, numbered as in the run.
+            x_test: Examples on which the models are evaluated; by default ``x``.
+            y_test: The labels of ``x_test``.
+            seed: The random seed of the client's training; by default that of the run.
+
+        Returns:
+            The group, and the accuracy and loss of each model.
+
+        Raises:
+            flexcfl.errors.DataError: If the examples do not fit the model.
+            flexcfl.errors.SettingsError: If the algorithm cannot place a client alone.
 
         Example:
             >>> import flexcfl
@@ -125,11 +163,18 @@ class Run(Record):
         return place(self, x, y, x_test, y_test, seed)
 
     def export(self, folder: str | Path | None = None, *, force: bool = False) -> Path:
-        """Write the models with a card that says what they are, and return the folder.
+        """Write the models as safetensors files, with a model card and the settings.
 
         Args:
-            folder: Where to; by default ``export`` within the run's own folder.
-            force: Whether to write over what is there.
+            folder: The folder to write; by default ``export`` within the folder of the run.
+            force: Whether to overwrite what is there.
+
+        Returns:
+            The folder.
+
+        Raises:
+            flexcfl.errors.SettingsError: If the folder is not empty and ``force`` is false, or if
+                there is no folder.
 
         """
         from flexcfl.runner.exporting import export  # which needs this module
@@ -141,8 +186,14 @@ class Run(Record):
 
         Args:
             chart: ``"accuracy"``, ``"loss"`` or ``"discrepancy"`` over rounds, ``"traffic"``; of
-                the groups ``"group-accuracy"``, ``"group-size"``, ``"moves"`` (who was where when),
-                ``"changes"`` or ``"flows"``; ``"founders"`` or ``"labels"``.
+                the groups ``"group-accuracy"``, ``"group-size"``, ``"moves"`` (each client's group
+                over rounds), ``"changes"`` or ``"flows"``; ``"founders"`` or ``"labels"``.
+
+        Returns:
+            The figure.
+
+        Raises:
+            flexcfl.errors.SettingsError: If there is no such chart, or nothing to draw in it.
 
         Example:
             >>> import flexcfl
@@ -154,7 +205,7 @@ class Run(Record):
         return figure(drawn(chart, [self]))
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows of the run."""
+        """Return the HTML that a notebook shows."""
         from flexcfl.report.terminal.run_results import result_html  # which needs this module
 
         return result_html(self)
@@ -165,8 +216,8 @@ class Run(Record):
 
 
 def figure(chart: Chart) -> "Figure":
-    """Return a chart as Plotly's own figure, with its title in it."""
-    from plotly.graph_objects import Figure  # here, because it takes a while to import
+    """Return a chart as a Plotly figure that includes its title."""
+    from plotly.graph_objects import Figure  # imported here, because it is slow to import
 
     made = Figure(chart.figure)
     made.update_layout(title={"text": chart.title}, template="plotly_white", margin_t=90)

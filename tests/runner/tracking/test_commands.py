@@ -63,7 +63,7 @@ def test_compare(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.slow
 def test_compare_from_python_without_a_folder(store: Store) -> None:
-    with pytest.raises(flexcfl.errors.SettingsError, match="no place for its logs"):
+    with pytest.raises(flexcfl.errors.SettingsError, match="no folder for its logs"):
         flexcfl.compare(["fedavg"], seeds=1, rounds=1, track="tensorboard")
     with all_done_here():  # in processes it is done by the command above
         flexcfl.compare(["fedavg"], seeds=1, rounds=1, track="mlflow")

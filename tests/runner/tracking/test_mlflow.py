@@ -161,10 +161,10 @@ def test_without_a_store_that_goes_away_the_run_goes_on(
 
     there = os.environ["MLFLOW_TRACKING_URI"]
     run(MLflow(), Away(), out=tmp_path / "run")
-    told = re.findall(r"^The run in .* goes on without MLflow.*", capsys.readouterr().err, re.M)
+    told = re.findall(r"^The run in .* continues without MLflow.*", capsys.readouterr().err, re.M)
     (sentence,) = told
-    assert "which has failed: MLflow does not take what is logged (" in sentence
-    assert sentence.endswith("): see to its store (MLFLOW_TRACKING_URI).")
+    assert "which failed: MLflow does not accept what is logged (" in sentence
+    assert sentence.endswith("): check its store (MLFLOW_TRACKING_URI).")
     (tmp_path / "run" / "mlflow.txt").unlink()
     assert content(tmp_path / "run") == content(whole)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", there)

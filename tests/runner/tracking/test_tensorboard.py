@@ -103,7 +103,7 @@ def check_summary(reader: Any, done: Run) -> None:
 
 
 def test_a_run_without_a_folder_needs_a_place(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"no place for its logs: .*TensorBoard\('logs/mine'\)"):
+    with pytest.raises(SettingsError, match=r"no folder for its logs: .*TensorBoard\('logs/mine'\)"):
         run(TensorBoard(), out=None)
 
 
@@ -174,7 +174,7 @@ def test_a_folder_that_leads_elsewhere_is_not_written_to(
     (folder / "tensorboard").symlink_to(elsewhere)
     flexcfl.resume(folder, callbacks=[TensorBoard()])
     assert capsys.readouterr().err == (
-        f"The run in '{folder}' goes on without TensorBoard, which has failed: "
+        f"The run in '{folder}' continues without TensorBoard, which failed: "
         f"'{folder / 'tensorboard'}' cannot be written (Not a directory).\n"
     )
     assert not any(elsewhere.iterdir())

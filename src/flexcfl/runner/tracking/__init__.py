@@ -1,4 +1,4 @@
-"""Runs in the tools that people follow experiments with: TensorBoard and MLflow, by name."""
+"""Trackers, which log runs to TensorBoard or MLflow."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
@@ -12,18 +12,18 @@ __all__ = ["TRACKERS", "MLflow", "TensorBoard", "Tracker", "trackers"]
 
 
 class Tracker(Callback, Protocol):
-    """A callback that writes runs down for a tool."""
+    """A callback that logs runs to an experiment tracker."""
 
     def check(self) -> None:
-        """Find out, before any work is done, whether what it needs is there."""
+        """Raise ``SettingsError`` if the tracker cannot be used, before any work is done."""
 
 
 TRACKERS: Mapping[str, Callable[[], Tracker]] = {"tensorboard": TensorBoard, "mlflow": MLflow}
-"""Every tracker by its name."""
+"""The trackers by name."""
 
 
 def tracker_names(names: str | Iterable[str] | None) -> list[str]:
-    """Return the names of trackers, each once; a text may be several, with commas between them."""
+    """Return the names of trackers, each once; a text may hold several, separated by commas."""
     listed = [names] if isinstance(names, str) else names or ()
     if not isinstance(listed, Iterable) or not all(isinstance(each, str) for each in listed):
         raise SettingsError(
@@ -38,10 +38,21 @@ def tracker_names(names: str | Iterable[str] | None) -> list[str]:
 
 
 def trackers(names: str | Iterable[str] | None, tell: Tell | None = None) -> list[Tracker]:
-    """Return trackers by their names, when it is known that they can be used.
+    """Return trackers by name, after checking that they can be used.
 
-    Where all could be used before, ``tell`` is told of those that cannot any more, and they are
-    left out.
+    Args:
+        names: One or several of ``TRACKERS``; a text may hold several, separated by commas.
+        tell: A function that gets a sentence about each tracker that cannot be used; these are left
+            out. By default they raise an error.
+
+    Raises:
+        flexcfl.errors.SettingsError: If a name is unknown, or if a tracker cannot be used.
+
+    Example:
+        >>> from flexcfl.runner.tracking import trackers
+        >>> trackers("tensorboard")  # doctest: +SKIP
+        [TensorBoard(logdir=None)]
+
     """
     made = (TRACKERS[name]() for name in tracker_names(names))
     return [each for each in made if _usable(each, tell)]

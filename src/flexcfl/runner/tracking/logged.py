@@ -1,4 +1,4 @@
-"""What is logged of a run, by the names in its folder, and the packages that it takes."""
+"""The values that trackers log, named as in the run folder, and the packages that they need."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,13 +25,13 @@ __all__ = [
 Values: TypeAlias = dict[str, float]
 Setting: TypeAlias = bool | int | float | str
 
-KEYS = {"round", "group"}  # columns that say whose figures a line has
+KEYS = {"round", "group"}  # columns that identify a line
 
 
 def round_values(figures: RoundFigures, groups: Iterable[GroupFigures]) -> Values:
     """Return the figures of a round, by names such as ``rounds/loss`` and ``groups/0/clients``.
 
-    What there is no figure for is left out.
+    Missing figures are left out.
     """
     named = {f"groups/{each.group}": each for each in groups} | {"rounds": figures}
     return {
@@ -84,7 +84,7 @@ def _plain(value: Any) -> Setting:
 
 
 def needed(module: str, extra: str) -> Any:
-    """Return a module of a package that comes with an extra, or say how to install it."""
+    """Import a module of an extra, or raise an error that says how to install the extra."""
     try:
         return import_module(module)
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Runs in MLflow: in the store and the experiment that its own variables and calls choose."""
+"""Logging to MLflow, in the store and experiment that MLflow's own settings choose."""
 
 import os
 import re
@@ -23,19 +23,28 @@ from flexcfl.runner.tracking.logged import Values, missing, needed
 __all__ = ["FILE", "MLflow"]
 
 EXTRA = "mlflow"
-FILE = "mlflow.txt"  # within the folder of a run: the number of its run in MLflow
+FILE = "mlflow.txt"  # in the folder of a run: the ID of its MLflow run
 NUMBER = re.compile(rb"[0-9a-f]{32}")
-EVERY_ROUND = "rounds/transfers"  # a figure without which there is no round
-MOST_METRICS, MOST_PARAMETERS = 1000, 100  # that MLflow takes at once
+EVERY_ROUND = "rounds/transfers"  # a metric that every round has
+MOST_METRICS, MOST_PARAMETERS = 1000, 100  # MLflow's limits for one call
 GONE = "RESOURCE_DOES_NOT_EXIST"
 
 
 @dataclass(eq=False)
 class MLflow(Callback):
-    """Logs runs for MLflow, in an ``experiment`` of that name or else the one that MLflow chooses.
+    """Logs runs to MLflow.
 
-    Where a run goes on, so does its run in MLflow, in which rounds that are done again, to the same
-    figures, are not logged twice.
+    A resumed run continues its MLflow run. Rounds that are repeated, with the same values, are not
+    logged twice.
+
+    Args:
+        experiment: The name of the MLflow experiment; by default MLflow chooses it.
+
+    Example:
+        >>> import flexcfl
+        >>> from flexcfl.runner.tracking import MLflow
+        >>> run = flexcfl.run(callbacks=[MLflow(experiment="digits")])  # doctest: +SKIP
+
     """
 
     optional: ClassVar[bool] = True
@@ -46,25 +55,25 @@ class MLflow(Callback):
     _known: set[int] = field(default_factory=set, init=False, repr=False)
 
     def check(self) -> None:
-        """Find out whether MLflow is installed and its store can be reached."""
+        """Raise ``SettingsError`` if MLflow is not installed or its store cannot be reached."""
         with _as_user_error(SettingsError, ", then try again"):
             client = _mlflow().MlflowClient()
             client.search_experiments(max_results=1)
-            # Made here and now, so that runs side by side find it.
+            # Made here, so that parallel runs find it.
             _experiment(client, self.experiment or os.environ.get("MLFLOW_EXPERIMENT_NAME"))
 
     def begin(self, beginning: Beginning) -> None:
-        """Begin a run in MLflow, or go on with the one of this folder."""
+        """Start an MLflow run, or continue the one of this folder."""
         self.check()
         self._run, self._folder, self._known = None, beginning.folder, set()
         with _as_user_error():
-            if not self._go_on(_kept(beginning.folder)):
+            if not self._continue(_run_id_in(beginning.folder)):
                 self._start(beginning)
             for number, values in logged.past(beginning):
                 self._log(number, values)
 
     def round(self, done: Round) -> None:
-        """Log a round; before the first one nothing of ours is in the folder."""
+        """Log a round; the first one also writes the MLflow run's ID into the folder."""
         if self._folder is not None and self._run is not None:
             write(self._folder, FILE, f"{self._run}\n".encode())
             self._folder = None
@@ -78,13 +87,13 @@ class MLflow(Callback):
             self._end("FINISHED")
 
     def break_off(self, error: BaseException) -> None:
-        """End the run as killed, where somebody has stopped it, or else as failed."""
+        """End the MLflow run as killed if the run was stopped, else as failed."""
         killed = isinstance(error, StoppedError) or not isinstance(error, Exception)
         if self._run is not None:
             self._end("KILLED" if killed else "FAILED")
 
-    def _go_on(self, number: str | None) -> bool:
-        """Go on with a run, unless there is none of that number in this store any more."""
+    def _continue(self, number: str | None) -> bool:
+        """Continue an MLflow run; return False if the store no longer has it."""
         if number is None:
             return False
         mlflow = _mlflow()
@@ -107,7 +116,7 @@ class MLflow(Callback):
         name = folder.resolve().name if folder else lifecycle.run_name(experiment)
         tags = {"flexcfl.folder": str(folder.resolve())} if folder else {}
         chosen = {"experiment_id": _experiment(client, self.experiment), "run_name": name}
-        # Nested, where the caller has begun a run.
+        # Nested, in case the caller has an active run.
         self._run = mlflow.start_run(**chosen, nested=True, tags=tags).info.run_id
         settings = logged.settings(experiment).items()
         parameters = [mlflow.entities.Param(key, str(value)) for key, value in settings]
@@ -120,7 +129,7 @@ class MLflow(Callback):
 
     def _send(self, number: int, values: Values) -> None:
         mlflow, now = _mlflow(), int(time.time() * 1000)
-        pairs = sorted(values.items(), key=lambda each: each[0] == EVERY_ROUND)  # which comes last
+        pairs = sorted(values.items(), key=lambda each: each[0] == EVERY_ROUND)  # this one last
         metrics = [mlflow.entities.Metric(key, value, now, number) for key, value in pairs]
         for part in _parts(metrics, MOST_METRICS):
             mlflow.MlflowClient().log_batch(self._run, metrics=part)
@@ -131,7 +140,7 @@ class MLflow(Callback):
         active = mlflow.active_run()
         if active is not None and active.info.run_id == number:
             mlflow.end_run(status)
-        else:  # somebody has begun another one within it
+        else:  # another run was started within it
             mlflow.MlflowClient().set_terminated(number, status)
 
 
@@ -140,7 +149,7 @@ def _mlflow() -> Any:
 
 
 def _experiment(client: Any, name: str | None) -> str | None:
-    """Return the number of an experiment, made if need be, or None for MLflow's own choice."""
+    """Return the ID of an experiment, created if missing, or None for MLflow's own choice."""
     if not name:
         return None
     found = client.get_experiment_by_name(name)
@@ -148,8 +157,8 @@ def _experiment(client: Any, name: str | None) -> str | None:
     return number
 
 
-def _kept(folder: Path | None) -> str | None:
-    """Return the number of the run in MLflow that a folder tells, if it tells one."""
+def _run_id_in(folder: Path | None) -> str | None:
+    """Return the ID of the MLflow run in the file of a folder, if there is one."""
     if folder is None:
         return None
     try:
@@ -166,15 +175,15 @@ def _parts(items: list[Any], most: int) -> Iterator[list[Any]]:
 
 @contextmanager
 def _as_user_error(kind: type[FlexcflError] = TrainingError, then: str = "") -> Iterator[None]:
-    """Say in a sentence that MLflow cannot do its part."""
+    """Turn an error of MLflow into an error with one sentence."""
     mlflow = _mlflow()
     try:
         yield
-    except ImportError as error:  # what stores need is imported late
+    except ImportError as error:  # MLflow imports the packages of its stores late
         raise missing(EXTRA, error) from None
     except (mlflow.MlflowException, OSError) as error:
         why = " ".join(str(error).split())[:300].rstrip(".")
         raise kind(
-            f"MLflow does not take what is logged ({why}): see to its store (MLFLOW_TRACKING_URI)"
+            f"MLflow does not accept what is logged ({why}): check its store (MLFLOW_TRACKING_URI)"
             f"{then}."
         ) from None

@@ -1,4 +1,4 @@
-"""Runs in TensorBoard: its event files, written without TensorFlow and without torch."""
+"""Logging to TensorBoard: its event files, written without TensorFlow and without torch."""
 
 import time
 from dataclasses import dataclass, field
@@ -16,14 +16,23 @@ from flexcfl.runner.tracking.logged import Values, needed
 
 __all__ = ["FOLDER", "TensorBoard"]
 
-FOLDER = "tensorboard"  # within that of a run
+FOLDER = "tensorboard"  # in the folder of a run
 
 
 @dataclass(eq=False)
 class TensorBoard(Callback):
-    """Logs runs for TensorBoard, into ``logdir`` or the folder ``tensorboard`` within a run's own.
+    """Logs runs to TensorBoard.
 
-    Where a run goes on, rounds that are done again take the place of those that were logged.
+    In a resumed run, repeated rounds replace those that were logged before.
+
+    Args:
+        logdir: The folder for event files; by default ``tensorboard`` in the folder of the run.
+
+    Example:
+        >>> import flexcfl
+        >>> from flexcfl.runner.tracking import TensorBoard
+        >>> run = flexcfl.run(callbacks=[TensorBoard("logs/mine")])  # doctest: +SKIP
+
     """
 
     optional: ClassVar[bool] = True
@@ -33,15 +42,15 @@ class TensorBoard(Callback):
     _events: "_Events | None" = field(default=None, init=False, repr=False)
 
     def check(self) -> None:
-        """Find out whether TensorBoard is installed."""
+        """Raise ``SettingsError`` if TensorBoard is not installed."""
         _proto("event_pb2")
 
     def begin(self, beginning: Beginning) -> None:
-        """Find out whether there is a place for logs; there is nothing in it before a round."""
+        """Check that there is a folder for logs; nothing is written before the first round."""
         self.check()
         if self.logdir is None and beginning.folder is None:
             raise SettingsError(
-                "TensorBoard has no place for its logs: give the run a folder (out='runs/mine'), "
+                "TensorBoard has no folder for its logs: give the run a folder (out='runs/mine'), "
                 "or name one, as in flexcfl.runner.tracking.TensorBoard('logs/mine')."
             )
         self._beginning, self._events = beginning, None
@@ -61,7 +70,7 @@ class TensorBoard(Callback):
         self._close()
 
     def _opened(self) -> "_Events":
-        """Return the file, which begins with all that was before."""
+        """Return the file, which begins with all earlier rounds."""
         beginning = self._beginning
         assert beginning is not None  # a run begins before its rounds
         if self._events is None:
@@ -73,13 +82,13 @@ class TensorBoard(Callback):
         return self._events
 
     def _made(self, folder: Path | None) -> Path:
-        """Make the folder for the logs; one within a run's own may not lead elsewhere."""
+        """Make the folder for the logs; one in the folder of a run must not be a link."""
         if self.logdir is not None:
             path = Path(self.logdir)
             with as_disk_error(path):
                 path.mkdir(parents=True, exist_ok=True)
             return path
-        assert folder is not None  # or the run would not have begun
+        assert folder is not None  # checked when the run began
         with as_disk_error(folder / FOLDER) as path:
             disk.make_folder(path)
         return path
@@ -91,11 +100,11 @@ class TensorBoard(Callback):
 
 
 class _Events:
-    """One event file, which a reader sees grow by whole rounds."""
+    """One event file, which grows by whole rounds."""
 
     def __init__(self, folder: Path) -> None:
         writer = needed("tensorboard.summary.writer.record_writer", FOLDER)
-        # Readers take files in the order of their names.
+        # Readers read files in the order of their names.
         seconds, rest = divmod(time.time_ns(), 10**9)
         self._path = folder / f"events.out.tfevents.{seconds:010}.{rest:09}.flexcfl"
         with as_disk_error(self._path):
@@ -104,7 +113,7 @@ class _Events:
         self._add(file_version="brain.Event:2")
 
     def restart(self) -> None:
-        """Have readers forget the rounds of earlier files."""
+        """Make readers discard the rounds of earlier files."""
         log = _proto("event_pb2").SessionLog
         self._add(step=1, session_log=log(status=log.START))
 
@@ -115,7 +124,7 @@ class _Events:
 
     def scalars(self, number: int, values: Values) -> None:
         """Add figures of a round."""
-        # Simple values and no tensors: not all readers forget those.
+        # Simple values instead of tensors, which not all readers discard.
         summary = _proto("summary_pb2").Summary
         named = [summary.Value(tag=tag, simple_value=value) for tag, value in values.items()]
         self._add(step=number, summary=summary(value=named))
