@@ -1,7 +1,7 @@
-"""The options that the command and Python share: each is declared once.
+"""The options that the command and Python share, each declared once.
 
-The command makes its options of these declarations, ``flexcfl.run`` and ``flexcfl.compare`` their
-keywords with what they say of them.
+The command-line options, and the keywords of ``flexcfl.run`` and ``flexcfl.compare`` with their
+descriptions, are made from these declarations.
 """
 
 import inspect
@@ -29,11 +29,10 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Option:
-    """An option: the setting that it stands for, if it does, and its descriptions.
+    """An option: the setting that it sets, if any, and its descriptions.
 
-    ``help`` is that of the command, ``python`` that of a docstring where Python takes more than a
-    name.
-    ``kind`` is the type of a value on the command line.
+    ``help`` is the description on the command line. ``python`` is the one in docstrings, if Python
+    takes more than a name. ``kind`` is the type of a value on the command line.
     """
 
     setting: str
@@ -44,7 +43,7 @@ class Option:
 
     @property
     def meaning(self) -> str:
-        """What Python says of it."""
+        """The description in docstrings."""
         return self.python or self.help.partition(" [default")[0]
 
 
@@ -57,8 +56,8 @@ class SharedOptions(TypedDict, total=False):
             "data.name",
             "A name from 'flexcfl data list', or your own as package.module:function. "
             "[default: digits]",
-            'A name such as ``"mnist"``, a federation of your own, or what makes one: a function, '
-            "a class, or an object with options.",
+            'A name such as ``"mnist"``, a custom federation, or a function, a class or an object '
+            "with options that makes one.",
         ),
     ]
     model: Annotated[
@@ -66,7 +65,7 @@ class SharedOptions(TypedDict, total=False):
         Option(
             "model.name",
             "mclr, mlp, cnn, or your own as package.module:factory.",
-            '``"mclr"``, ``"mlp"``, ``"cnn"``, ``"package.module:factory"``, or a function or a '
+            '``"mclr"``, ``"mlp"``, ``"cnn"``, ``"package.module:factory"``, or a function or '
             "class that makes an ``nn.Module``.",
         ),
     ]
@@ -75,7 +74,7 @@ class SharedOptions(TypedDict, total=False):
         Option(
             "algorithm.groups",
             "Number of groups, or auto if the algorithm can choose it.",
-            'The number of groups, or ``"auto"`` if the algorithm can choose it.',
+            'Number of groups, or ``"auto"`` if the algorithm can choose it.',
             "N|auto",
         ),
     ]
@@ -102,8 +101,8 @@ class SharedOptions(TypedDict, total=False):
             "How clients' data change ('flexcfl settings shift'), or none; may be repeated. "
             "[default: swap-all for digits, else none]",
             'How clients\' data change: a name such as ``"swap-all"``, a class, an object such as '
-            "``flexcfl.shifts.SwapAll(0.1)``, or a list of them, which act together; "
-            '``"none"`` keeps the data as they are. ``{"name": shift}`` calls a shift by a name.',
+            "``flexcfl.shifts.SwapAll(0.1)``, or a list of these, which act together. "
+            '``"none"`` keeps the data unchanged. ``{"name": shift}`` gives a shift a name.',
             kind=list[str],
         ),
     ]
@@ -112,7 +111,7 @@ class SharedOptions(TypedDict, total=False):
         Option(
             "drift.name",
             "How clients detect drift ('flexcfl settings drift'). [default: label-share]",
-            "How clients notice that their data have drifted: a name such as "
+            "How clients detect drift of their data: a name such as "
             '``"label-share"``, a class, or an object such as '
             "``flexcfl.shifts.detection.LabelShare(fraction=0.2)``.",
         ),
@@ -127,8 +126,8 @@ class SharedOptions(TypedDict, total=False):
         Option(
             "",
             "Log to tensorboard or mlflow (extras of these names); may be repeated.",
-            'Log the rounds for ``"tensorboard"`` (which needs ``out``), ``"mlflow"`` or both, '
-            "each with the extra of its name.",
+            'Log the rounds to ``"tensorboard"`` (which needs ``out``), ``"mlflow"`` or both; '
+            "each needs the extra of its name.",
             kind=list[str],
         ),
     ]
@@ -143,7 +142,7 @@ class Options(SharedOptions, total=False):
             "algorithm.name",
             "A name from 'flexcfl algorithms', or your own as package.module:Class. "
             "[default: flexcfl]",
-            'A name such as ``"fedavg"``, a class of your own, or an object such as '
+            'A name such as ``"fedavg"``, a custom class, or an object such as '
             "``flexcfl.algorithms.FlexCFL(groups=4)``.",
         ),
     ]
@@ -152,7 +151,7 @@ class Options(SharedOptions, total=False):
         Option(
             "run.seed",
             "Random seed; the same seed gives the same run, bit for bit. [default: 0]",
-            "What all randomness derives from.",
+            "Random seed; the same seed gives the same run, bit for bit.",
             "N",
             int,
         ),
@@ -164,20 +163,20 @@ DECLARED: Mapping[str, Option] = {
     name: hint.__metadata__[0] for name, hint in Options.__annotations__.items()
 }
 OPTIONS: Mapping[str, Option] = {name: each for name, each in DECLARED.items() if each.setting}
-"""Those that stand for a setting."""
+"""The options that set a setting."""
 
 
 def names_of(kinds: type[Any]) -> list[str]:
-    """Return the names of the options of a class, in the order in which they are shown."""
+    """Return the names of the options of a class in display order."""
     names = list(kinds.__annotations__)
     known = {name: place for place, name in enumerate(FIRST)} | {"track": len(FIRST) + 1}
     return sorted(names, key=lambda name: known.get(name, len(FIRST)))
 
 
 def with_options(kinds: type[Any]) -> Callable[[FunctionT], FunctionT]:
-    """Let a function that takes ``**options`` show each of them, with what it means.
+    """Add the options of a class to the signature and docstring of a function with ``**options``.
 
-    ``kinds`` is the class of the options that it takes.
+    ``kinds`` is the class of the options that the function takes.
     """
 
     def shown(function: FunctionT) -> FunctionT:
@@ -199,12 +198,12 @@ def with_options(kinds: type[Any]) -> Callable[[FunctionT], FunctionT]:
 
 
 def _kind(kinds: type[Any], name: str) -> Any:
-    """Return the type of an option, as it is written where it is not imported."""
+    """Return the type of an option, as a string if it is not imported."""
     kind = kinds.__annotations__[name].__origin__
     return getattr(kind, "__forward_arg__", kind)
 
 
 def _descriptions(kinds: type[Any]) -> str:
-    """Return what a docstring says of options, one after the other."""
+    """Return the lines of a docstring that describe the options."""
     lines = (f"{name}: {DECLARED[name].meaning}" for name in names_of(kinds))
     return "\n        ".join(lines)

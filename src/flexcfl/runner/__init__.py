@@ -1,4 +1,4 @@
-"""From an experiment to its results: settings, loop, run folder."""
+"""Running an experiment: preparation, rounds, checkpoints, results."""
 
 from flexcfl.runner.api import resume, run
 from flexcfl.runner.callbacks import Beginning, Callback

@@ -143,7 +143,7 @@ def test_a_store_that_cannot_be_used_is_told_in_a_sentence(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "nowhere://at-all")
-    with pytest.raises(SettingsError, match=r"MLflow does not take .*MLFLOW_TRACKING_URI.*again"):
+    with pytest.raises(SettingsError, match=r"MLflow does not accept .*MLFLOW_TRACKING_URI.*again"):
         run(MLflow(), out=None)
 
 

@@ -103,7 +103,7 @@ def check_summary(reader: Any, done: Run) -> None:
 
 
 def test_a_run_without_a_folder_needs_a_place(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"no folder for its logs: .*TensorBoard\('logs/mine'\)"):
+    with pytest.raises(SettingsError, match=r"no folder for its logs: .*'logs/mine'"):
         run(TensorBoard(), out=None)
 
 
