@@ -86,7 +86,7 @@ def round_of(**changes: Any) -> tuple[list[Any], Any, Ids]:
     return orders, drive(algorithm.round(state, cohort, present, rng), noted), new
 
 
-def test_newcomers_who_train_no_epoch_less_end_as_ours_though_asked_apart() -> None:
+def test_newcomers_that_train_all_epochs_end_as_ours_though_asked_apart() -> None:
     (ours, one, _), (theirs, other, _) = round_of(), round_of(fewer=0)
     assert (len(ours), len(theirs)) == (2, 3)
     np.testing.assert_array_equal(one.models, other.models)

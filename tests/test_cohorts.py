@@ -117,7 +117,7 @@ def test_rounds_and_seeds_differ(policy: Policy) -> None:
     assert len(cohorts) == 16
 
 
-def test_uniform_is_uniform_over_those_who_are_there() -> None:
+def test_uniform_is_uniform_over_present_clients() -> None:
     counts = np.zeros(12)
     for number in range(1, 2001):
         counts[cohort("uniform", number, np.array([0] * 10 + [5000] * 2), 3)] += 1

@@ -132,7 +132,7 @@ def lay_package(folder: Path) -> None:
 
 @pytest.mark.usefixtures("_here")
 @pytest.mark.parametrize("noun", NAMES)
-def test_one_of_ones_own_is_found_where_it_is_imported_from(noun: str) -> None:
+def test_a_custom_entry_is_found_by_its_import_path(noun: str) -> None:
     name, registry = f"{MODULE}:{NAMES[noun]}", REGISTRIES[noun]
     assert name in registry
     assert registry[name] == registry[name] or noun == "dataset"
@@ -200,7 +200,7 @@ def test_a_function_that_makes_data_is_a_dataset() -> None:
 
 
 @pytest.mark.usefixtures("_here")
-def test_a_run_on_a_dataset_of_ones_own_by_its_name(tmp_path: Path) -> None:
+def test_a_run_on_a_custom_dataset_by_its_name(tmp_path: Path) -> None:
     words = ["run", "--dataset", f"{MODULE}:dataset", "--algorithm", "fedavg", "--cohort", "2"]
     assert main([*words, "--rounds", "2", "--out", "one", "--quiet"]) == 0
     assert main(["run", "one/experiment.toml", "--out", "two", "--quiet"]) == 0

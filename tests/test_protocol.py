@@ -71,7 +71,7 @@ def test_a_conversation_may_ask_for_nothing() -> None:
     assert drive(conversation(), executor) == "done"
 
 
-def test_an_error_of_the_executor_reaches_whoever_drives() -> None:
+def test_an_error_of_the_executor_reaches_the_driver() -> None:
     def conversation() -> Conversation[None]:
         yield from ask(an_order(1, 1))
 

@@ -64,7 +64,7 @@ def test_a_mistake_is_one_sentence(table: dict[str, object], sentence: str) -> N
     assert refusal(table) == sentence
 
 
-def test_a_misspelt_name_is_told_before_the_setting_it_leaves_missing() -> None:
+def test_a_misspelled_name_is_reported_before_the_setting_that_is_then_missing() -> None:
     with pytest.raises(SettingsError, match="did you mean 'folder'"):
         validated(Sample, {"fodler": "here"}, "[data]")
 
@@ -83,7 +83,7 @@ def test_a_long_value_is_cut_short() -> None:
     assert len(refusal({"clients": "x" * 10_000})) < 200
 
 
-def test_the_settings_of_local_training_are_told_the_same_way() -> None:
+def test_the_settings_of_local_training_are_reported_the_same_way() -> None:
     with pytest.raises(SettingsError, match=r"^\[local\] rate must be greater than 0, not -1\.$"):
         validated(Local, {"rate": -1}, "[local]")
 

@@ -364,9 +364,7 @@ def test_a_verdict_is_on_what_changed_since_the_last_placement_and_stands_until_
         assert moving.at(number)(everybody).drifted.tolist() == [False, False, True, False]
 
 
-def test_a_detector_is_told_how_much_there_was_at_the_start(
-    engine: Engine, federation: Federation
-) -> None:
+def test_a_detector_receives_the_initial_sizes(engine: Engine, federation: Federation) -> None:
     told = []
 
     @dataclass(frozen=True)
@@ -414,7 +412,7 @@ def test_who_has_lost_everything_asks_to_be_placed_like_a_newcomer(
     assert not moving.at(1)(CheckDrift(everybody)).drifted.any()
 
 
-def test_where_nobody_watches_nobody_can_be_asked(simulation: Simulation) -> None:
+def test_without_a_watch_no_client_can_be_asked(simulation: Simulation) -> None:
     with pytest.raises(RuntimeError, match="Watch"):
         simulation.at(1)(CheckDrift(np.arange(2)))
 

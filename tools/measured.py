@@ -81,7 +81,7 @@ def _label(method: str) -> str:
 
 
 def front() -> Iterator[str]:
-    """Yield accuracies beside the paper's, and client steps beside those of other simulators."""
+    """Yield accuracies and the paper's, and client steps and those of other simulators."""
     lines = []
     for name in FRONT:
         paper = published.accuracy(MNIST, name, "swap-all")
@@ -94,7 +94,7 @@ def front() -> Iterator[str]:
         others = ", ".join(f"{label} {steps[name][column]}" for name, label in PEERS.items())
         ours = steps["flexcfl 0.1.0, all cores"][column]
         lines += [[f"microseconds a step: {model}", ours, others]]
-    yield from _table(["", "flexcfl", "beside"], lines)
+    yield from _table(["", "flexcfl", "compared with"], lines)
 
 
 def _steps() -> Mapping[str, Sequence[str]]:

@@ -157,7 +157,7 @@ def test_it_goes_down_as_many_levels_as_were_divided() -> None:
     assert state.node_of.tolist() == [4, 2, 3, 3, 2]
 
 
-def test_who_is_silent_on_the_way_waits_where_it_came_to() -> None:
+def test_a_client_silent_on_the_way_waits_at_its_node() -> None:
     script = Script({("placement", 0, 0): [1, 0.1], ("training", 2, 2): [1, 1]})
     state = after(tree([0, 0, 2]), [0, 1, 2], script)
     assert script.asked == [
@@ -315,7 +315,7 @@ def test_every_client_has_one_valid_node_whatever_happens(
 
 
 @pytest.mark.parametrize("option", ["eps1", "eps2", "gamma", "rounds_before"])
-def test_options_out_of_range_are_told(option: str) -> None:
+def test_options_out_of_range_are_reported(option: str) -> None:
     with pytest.raises(SettingsError, match=rf"^\[algorithm\] {option} must be "):
         validated(CflOptions, {option: -1}, "[algorithm]")
 

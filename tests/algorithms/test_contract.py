@@ -118,7 +118,7 @@ def test_groups_must_be_at_least_one(name: str) -> None:
         made(name, groups=0)
 
 
-def test_more_groups_than_clients_are_told(name: str) -> None:
+def test_more_groups_than_clients_are_reported(name: str) -> None:
     options = {item.name for item in dataclasses.fields(ALGORITHMS[name].options)}
     if "groups" not in options or name.split("-")[0] in ("ifca", "fesem"):
         pytest.skip("its groups are there whichever clients join them")

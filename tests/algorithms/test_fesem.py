@@ -135,7 +135,7 @@ def test_the_first_of_equally_near_groups_is_taken() -> None:
     assert assigned(state, [4, 1]) == [1, 1]
 
 
-def test_distances_are_told_apart_that_float32_would_confuse() -> None:
+def test_distances_that_float32_would_confuse_are_distinguished() -> None:
     state = state_of([[8192, 0.51], [8192, 0.5]], [0] * 5, [[0, 0]] * 5)
     in_float32 = (state.models**2).sum(axis=1)
     assert in_float32[0] == in_float32[1]
@@ -257,6 +257,6 @@ def test_more_groups_than_clients_leave_some_models_as_they_began(parabolas: Mak
         ({"start": "random"}, r"start must be 'common' or 'distinct', not 'random'\.$"),
     ],
 )
-def test_options_out_of_range_are_told(table: dict[str, object], sentence: str) -> None:
+def test_options_out_of_range_are_reported(table: dict[str, object], sentence: str) -> None:
     with pytest.raises(SettingsError, match=sentence):
         validated(FesemOptions, table, "[algorithm]")

@@ -177,7 +177,7 @@ def test_a_founder_that_did_not_move_is_no_founder() -> None:
     assert founders.clients.tolist() == sorted(founders.clients.tolist())
 
 
-def test_founders_that_never_move_are_told() -> None:
+def test_founders_that_never_move_are_reported() -> None:
     talk = FlexCFL(LOCAL, THREE).start(
         lambda rng: np.zeros(2, np.float32), np.ones(6, np.bool_), np.random.default_rng(0)
     )
@@ -188,7 +188,7 @@ def test_founders_that_never_move_are_told() -> None:
         talk.send(Trained(order.clients, still, zeros + 1, np.zeros(len(still)), zeros))
 
 
-def test_newcomers_who_are_silent_while_placed_sit_the_round_out(parabolas: Make) -> None:
+def test_newcomers_that_are_silent_while_placed_sit_the_round_out(parabolas: Make) -> None:
     method, start = FlexCFL(LOCAL, THREE), parabolas(12)
     state = started(method, start)
     newcomers = np.flatnonzero(state.group_of == NO_GROUP)

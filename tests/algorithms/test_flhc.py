@@ -313,7 +313,7 @@ def test_one_group_of_everybody_is_fedavg(parabolas: Make) -> None:
     assert np.array_equal(*models)
 
 
-def test_more_groups_than_clients_are_told(parabolas: Make) -> None:
+def test_more_groups_than_clients_are_reported(parabolas: Make) -> None:
     federation = parabolas(4)
     with pytest.raises(SettingsError, match=r"^5 groups need at least .* there are 4: lower .*\.$"):
         drive(FLHC(LOCAL).start(federation.initial, federation.present, rng()), federation)
@@ -334,7 +334,7 @@ def test_more_groups_than_clients_are_told(parabolas: Make) -> None:
         ({"metric": "l1"}, "metric must be 'manhattan', 'euclidean' or 'cosine', not 'l1'."),
     ],
 )
-def test_options_that_make_no_sense_are_told(table: dict[str, object], sentence: str) -> None:
+def test_options_that_make_no_sense_are_reported(table: dict[str, object], sentence: str) -> None:
     with pytest.raises(SettingsError, match=rf"^\[algorithm\] {sentence}$"):
         validated(FlhcOptions, table, "[algorithm]")
     assert FlhcOptions(metric="euclidean", linkage="ward").linkage == "ward"

@@ -188,7 +188,7 @@ def test_more_groups_than_clients_leave_some_models_as_they_began(parabolas: Mak
         ({"averaging": "mean"}, r"averaging must be 'simple' or 'examples', not 'mean'\.$"),
     ],
 )
-def test_options_out_of_range_are_told(table: dict[str, object], sentence: str) -> None:
+def test_options_out_of_range_are_reported(table: dict[str, object], sentence: str) -> None:
     with pytest.raises(SettingsError, match=sentence):
         validated(IfcaOptions, table, "[algorithm]")
 

@@ -105,7 +105,7 @@ def test_a_client_moves_to_the_group_of_those_like_it(name: str, parabolas: Make
     assert np.array_equal(after[others], before[others])
 
 
-def test_migration_is_local_and_whoever_migrates_trains_in_its_new_group(parabolas: Make) -> None:
+def test_migration_is_local_and_a_migrated_client_trains_in_its_new_group(parabolas: Make) -> None:
     algorithm, state, federation = everybody_placed("flexcfl", parabolas)
     federation.kinds[5] = 0
     after = advanced(algorithm, state, federation, COHORT, first=9)
@@ -229,7 +229,7 @@ def test_fesem_mig_joins_the_group_nearest_to_the_stored_model_and_sends_no_mode
     assert {type(order) for order, _ in federation.exchanges} == {CheckDrift, Settle, Train}
 
 
-def test_random_placement_redoes_the_draw_for_who_has_drifted(parabolas: Make) -> None:
+def test_random_placement_redoes_the_draw_for_drifted_clients(parabolas: Make) -> None:
     algorithm, state, federation = everybody_placed("flexcfl-rac", parabolas)
     moved = set()
     for number in range(20):

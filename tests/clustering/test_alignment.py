@@ -48,7 +48,7 @@ def test_a_zero_vector_has_cosine_zero() -> None:
     assert group_of.tolist() == [1, 0]
 
 
-def test_small_numbers_count_beside_large_ones() -> None:
+def test_small_numbers_count_next_to_large_ones() -> None:
     # In float32 the ones would vanish next to 2**26, and the first direction would win.
     update = np.array([[2.0**13, 1, 1, 1]], np.float32)
     directions = np.array([[2.0**13, 1, 0, 0], [2.0**13, 1, 1, 0]], np.float32)

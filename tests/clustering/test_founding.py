@@ -113,24 +113,24 @@ def test_the_updates_are_left_alone(federation: Constructed) -> None:
     np.testing.assert_array_equal(federation.updates, before)
 
 
-def test_more_groups_than_clients_are_told() -> None:
+def test_more_groups_than_clients_are_reported() -> None:
     told = "The updates of 3 clients cannot be divided into 4 groups: ask for fewer groups"
     assert told in refused(np.eye(3, dtype=np.float32), 4)
     assert "The updates of 0 clients" in refused(np.empty((0, 3), np.float32), 1)
 
 
-def test_updates_without_any_direction_are_told() -> None:
+def test_updates_without_any_direction_are_reported() -> None:
     assert "too few for 2 groups" in refused(np.zeros((4, 3), np.float32))
 
 
 @pytest.mark.parametrize("strange", [np.nan, np.inf])
-def test_an_update_that_is_not_finite_is_told_with_its_client(strange: float) -> None:
+def test_an_update_that_is_not_finite_is_reported_with_its_client(strange: float) -> None:
     updates = np.eye(4, dtype=np.float32)
     updates[2, 1] = strange
     assert "The update of client 72 is not finite" in refused(updates)
 
 
-def test_an_unknown_measure_is_told() -> None:
+def test_an_unknown_measure_is_reported() -> None:
     with pytest.raises(SettingsError, match="no measure 'mdac': did you mean 'madc'"):
         cluster(np.arange(2), np.eye(2, dtype=np.float32), 2, "mdac", np.random.default_rng(0))
 

@@ -48,7 +48,7 @@ def test_scalar_products_do_not_depend_on_the_blocks(seed: int, block: int) -> N
         np.testing.assert_allclose(gram(updates), expected, rtol=1e-12, atol=1e-12)
 
 
-def test_scalar_products_do_not_lose_small_numbers_beside_large_ones() -> None:
+def test_scalar_products_do_not_lose_small_numbers_next_to_large_ones() -> None:
     # In float32 the ones would vanish next to 2**24.
     update = np.array([[4096.0, *[1.0] * 5]], dtype=np.float32)
     assert gram(update).item() == 2.0**24 + 5

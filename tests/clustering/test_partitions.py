@@ -60,7 +60,7 @@ def test_k_means_draws_from_the_generator_alone() -> None:
 
 
 @pytest.mark.parametrize("apart", [0.0, 1e-9])
-def test_too_few_different_points_are_told(apart: float) -> None:
+def test_too_few_different_points_are_reported(apart: float) -> None:
     points = np.array([[0.5, 0.1], [0.5, 0.1 + apart], [0.2, 0.1], [0.2, 0.1]])
     with pytest.raises(TrainingError, match="updates is 2, too few for 3 groups: ask for fewer"):
         k_means(points, 3, generator())

@@ -109,7 +109,7 @@ def block(text: str, language: str = "console", page: str = "docs/x.md") -> Bloc
     return Block(page, 1, language, None, text)
 
 
-def test_commands_are_told_from_remarks_and_output() -> None:
+def test_commands_are_distinguished_from_remarks_and_output() -> None:
     said = commands(block("flexcfl run   # a remark\n\n# another\nflexcfl run \\\n  --seed 1\n"))
     assert said == ["flexcfl run", "flexcfl run    --seed 1"]
     assert commands(block("$ flexcfl algorithms\nfedavg\n")) == ["flexcfl algorithms"]

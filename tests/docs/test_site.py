@@ -65,7 +65,7 @@ def test_links_out_of_docs_are_turned_and_those_to_the_source_keep_their_words(s
     assert '.py"' not in page
 
 
-def test_a_link_is_told_from_code() -> None:
+def test_links_are_distinguished_from_code() -> None:
     found = LINK.search("see [`detection/`](../src/flexcfl/shifts/detection#x), and")
     assert found
     assert found.groupdict() == {

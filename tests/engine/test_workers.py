@@ -59,7 +59,7 @@ def test_operators_have_one_core_each() -> None:
 
 
 @pytest.mark.parametrize("tasks", [1, 5])
-def test_what_goes_wrong_is_told_as_it_is(tasks: int) -> None:
+def test_an_error_is_raised_unchanged(tasks: int) -> None:
     def broken(*_: object) -> None:
         raise LookupError("broken")
 
@@ -69,7 +69,7 @@ def test_what_goes_wrong_is_told_as_it_is(tasks: int) -> None:
         run_in_threads(broken, range(tasks), ResourcePool(object))
 
 
-def test_whoever_interrupts_need_not_wait() -> None:
+def test_an_interrupt_need_not_wait() -> None:
     leave, left = threading.Event(), list[bool]()
 
     def work(_: object, task: int) -> None:
@@ -110,7 +110,7 @@ def test_whether_anybody_is_at_work_is_known() -> None:
     assert not busy()
 
 
-def test_what_goes_wrong_is_told_when_nobody_is_at_work_any_more() -> None:
+def test_an_error_is_raised_when_all_workers_have_stopped() -> None:
     ended: list[int] = []
 
     def work(_: object, task: int) -> None:

@@ -60,17 +60,17 @@ def test_a_layer_may_be_given_by_dotted_names_or_as_tables() -> None:
         (".x", ""),
     ],
 )
-def test_a_name_without_a_table_is_told_where_it_belongs(name: str, hint: str) -> None:
+def test_a_name_without_a_table_is_reported_where_it_belongs(name: str, hint: str) -> None:
     with pytest.raises(SettingsError, match=rf"'{name}' does not say which table.*{hint}"):
         flattened({name: 1})
 
 
-def test_an_unknown_table_is_told_with_the_nearest() -> None:
+def test_an_unknown_table_is_reported_with_the_nearest() -> None:
     with pytest.raises(SettingsError, match="no table 'locl': did you mean 'local'"):
         SettingsLayer("file", {"locl": {"rate": 1}})
 
 
-def test_a_setting_outside_a_table_is_told_where_it_belongs() -> None:
+def test_a_setting_outside_a_table_is_reported_where_it_belongs() -> None:
     with pytest.raises(SettingsError, match=r"'rounds' does not say which table.*run\.rounds\."):
         SettingsLayer("file", {"rounds": 5})
 

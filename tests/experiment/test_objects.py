@@ -236,7 +236,7 @@ def test_an_object_runs_as_its_name_does(blobs: Federation) -> None:
     assert np.array_equal(np.stack(given.models), np.stack(named.models))
 
 
-def test_a_class_of_ones_own_runs_with_its_fields_as_options(blobs: Federation) -> None:
+def test_a_custom_class_runs_with_its_fields_as_options(blobs: Federation) -> None:
     run = flexcfl.run(dataset=blobs, algorithm=Mine, set={"algorithm.patience": 5}, **SHORT)
     assert run.experiment.algorithm.name == f"{HERE}:Mine"
     assert run.experiment.algorithm.options.patience == 5

@@ -133,7 +133,7 @@ def test_algorithms_with_one_model_have_one_group(algorithm: str) -> None:
         resolved(algorithm={"name": algorithm, "groups": 3})
 
 
-def test_an_algorithm_that_finds_its_groups_is_not_told_their_number() -> None:
+def test_an_algorithm_that_finds_its_groups_is_not_given_their_number() -> None:
     with pytest.raises(SettingsError, match="'cfl' finds the number of its groups by itself"):
         resolved(algorithm={"name": "cfl", "groups": 3})
 
@@ -196,7 +196,7 @@ def test_where_nobody_arrives_later_nothing_is_written() -> None:
         assert "arrivals" not in toml.written(resolved(data=data))
 
 
-def test_the_default_cohort_fits_a_federation_of_ones_own_as_it_is_at_the_start(
+def test_the_default_cohort_fits_a_custom_federation_at_its_start(
     blobs: Federation,
 ) -> None:
     data = {"name": "mine", "arrivals": [{"round": 2, "share": 0.5}]}
@@ -237,7 +237,7 @@ def test_paths_are_absolute_so_that_the_file_can_be_run_from_any_folder(
     assert experiment.tables()["run"]["data"] == str(tmp_path / folder)
 
 
-def test_data_of_ones_own_need_only_a_name(blobs: Federation) -> None:
+def test_custom_data_need_only_a_name(blobs: Federation) -> None:
     mine = SettingsLayer("given", {"data": {"name": "mine"}})
     assert resolve([mine], UserObjects(blobs)).experiment.data.name == "mine"
     with pytest.raises(SettingsError, match="no dataset 'mine'"):

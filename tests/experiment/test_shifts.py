@@ -69,7 +69,7 @@ def test_what_is_written_reads_back_as_the_same(shift: str, detector: str, tmp_p
     assert set(written["shift"]) == {"name", *(f.name for f in fields(SHIFTS[shift].shift))}  # type: ignore[arg-type]
 
 
-def test_who_does_not_migrate_is_told_nothing_of_detectors_and_takes_none() -> None:
+def test_an_algorithm_without_migration_shows_and_takes_no_detector() -> None:
     for name, entry in ALGORITHMS.items():
         told = "drift" in resolved_rows(resolve([spoken({"algorithm": name}, {})]), None)
         assert told == entry.migrates
@@ -123,7 +123,7 @@ def test_a_schedule_out_of_order_is_one_sentence(schedule: list[dict[str, Any]])
         resolved(shift="incremental", set={"shift.schedule": schedule})
 
 
-def test_data_that_a_shift_cannot_work_on_are_told(blobs: Federation) -> None:
+def test_data_that_a_shift_cannot_work_on_are_reported(blobs: Federation) -> None:
     with pytest.raises(SettingsError, match=r"^[^.]*images[^.]*\.$"):
         flexcfl.run(dataset=blobs, shift="rotation", rounds=1)
     one = Federation("one", blobs.x, blobs.y, [np.arange(9)], [np.arange(9)], 3)  # type: ignore[arg-type]
@@ -226,7 +226,7 @@ class Jumpy:
         return np.asarray((kept != now).any(axis=1))
 
 
-def test_a_detector_of_ones_own(tmp_path: Path) -> None:
+def test_a_custom_detector(tmp_path: Path) -> None:
     run = flexcfl.run(drift=Jumpy(), set=OFTEN, out=tmp_path / "run", **SHORT)
     assert run.experiment.drift.name.endswith(":Jumpy")
     settled: Any = run.summary["shifted"]
@@ -282,7 +282,7 @@ class Carousel:
         return holdings.owned((holdings.owner + 1) % moment.clients)
 
 
-def test_a_shift_of_ones_own(tmp_path: Path) -> None:
+def test_a_custom_shift(tmp_path: Path) -> None:
     run = flexcfl.run(shift={"carousel": Carousel()}, out=tmp_path / "run", **SHORT)
     assert run.rounds["shifted"].tolist() == [0, 100, 0, 100, 0, 100]
     assert run.shifts["clients"].tolist() == ["0-99"] * 3
@@ -310,7 +310,7 @@ def test_the_world_of_a_run_is_that_of_its_seed_its_cohorts_and_its_arrivals() -
     assert shifted[3] != shifted[4]
 
 
-def test_no_shifts_of_ones_own_are_none_at_all(tmp_path: Path) -> None:
+def test_an_empty_list_of_custom_shifts_is_no_shift(tmp_path: Path) -> None:
     run = flexcfl.run(shift={}, out=tmp_path / "run", **SHORT)
     assert run.summary["shifted"] == 0
     assert "To run it again" in (tmp_path / "run" / "experiment.toml").read_text()

@@ -48,7 +48,7 @@ def test_another_dataset_or_algorithm_brings_all_that_it_would_bring_by_itself(
         {"data.arrivals": ARRIVALS},
     ],
 )
-def test_what_somebody_chose_outlives_the_dataset_and_the_algorithm(chosen: dict[str, Any]) -> None:
+def test_settings_of_the_user_outlive_the_dataset_and_the_algorithm(chosen: dict[str, Any]) -> None:
     then = {"data.name": "femnist", "algorithm.name": "fedprox"}
     assert varied({"data.name": "mnist", **chosen}, then) == resolved({**chosen, **then})
 

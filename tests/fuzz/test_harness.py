@@ -45,7 +45,7 @@ def test_an_error_that_is_no_sentence_goes_through(tmp_path: Path) -> None:
         judged(made(lambda path: int(path.read_text())), tmp_path, b"abc")
 
 
-def test_what_a_parser_returns_or_says_is_told(tmp_path: Path) -> None:
+def test_what_a_parser_returns_or_says_is_reported(tmp_path: Path) -> None:
     assert judged(made(Path.read_bytes), tmp_path, b"abc") is None
     assert judged(made(lambda path: refuse("It is so.")), tmp_path, b"") == "It is so."
 

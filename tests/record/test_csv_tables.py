@@ -159,12 +159,12 @@ def test_without_extents_there_are_no_rows_whatever_is_there(tmp_path: Path) -> 
     ],
     ids=range(15),
 )
-def test_what_is_no_table_is_told(text: bytes, tmp_path: Path) -> None:
+def test_what_is_no_table_is_reported(text: bytes, tmp_path: Path) -> None:
     with pytest.raises(UnfitError, match=r"'rounds\.csv' (is not a table|does not have)"):
         found(tmp_path, text, 1)
 
 
-def test_what_has_changed_or_is_gone_is_told(tmp_path: Path) -> None:
+def test_what_has_changed_or_is_gone_is_reported(tmp_path: Path) -> None:
     text = rounds_of(1, 2)
     extents = laid(tmp_path, rounds=text)
     for changed in (text[:-1], text.replace(b"2,", b"3,"), b""):
@@ -177,7 +177,7 @@ def test_what_has_changed_or_is_gone_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("length", [-5, -1, 2**60, 2**80])
-def test_extents_beyond_all_measure_are_told(length: int, tmp_path: Path) -> None:
+def test_extents_beyond_all_measure_are_reported(length: int, tmp_path: Path) -> None:
     laid(tmp_path, rounds=rounds_of(1))
     with pytest.raises(UnfitError):
         rows_at_checkpoint(tmp_path, {"rounds.csv": Extent(length, 0)}, 1)

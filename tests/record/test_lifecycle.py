@@ -48,7 +48,7 @@ def test_by_default_each_run_gets_a_new_folder(
 @pytest.mark.parametrize(
     "model", ["package.module:factory", "../../etc", "/root", "a b\n", "ü" * 300, 'a<>:"/\\|?*. ']
 )
-def test_names_of_ones_own_cannot_leave_the_folder(
+def test_custom_names_cannot_leave_the_folder(
     model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

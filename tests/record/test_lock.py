@@ -117,7 +117,7 @@ def test_a_link_in_its_place_leads_nowhere(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [LOCK]
 
 
-def test_a_folder_that_is_not_there_is_told_in_a_sentence(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_there_is_reported_in_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"cannot be used \(No such file or directory"):
         locked(tmp_path / "nowhere").__enter__()
 
@@ -145,7 +145,7 @@ def test_a_file_system_without_locks_is_no_obstacle(
 
 
 @unix
-def test_whoever_looks_sees_whether_it_is_held_and_leaves_it_as_it_is(tmp_path: Path) -> None:
+def test_looking_shows_whether_a_lock_is_held_and_does_not_change_it(tmp_path: Path) -> None:
     assert not is_held(tmp_path)
     with locked(tmp_path):
         assert is_held(tmp_path)
@@ -157,7 +157,7 @@ def test_whoever_looks_sees_whether_it_is_held_and_leaves_it_as_it_is(tmp_path: 
 
 
 @unix
-def test_whoever_only_looks_keeps_nobody_out(tmp_path: Path) -> None:
+def test_looking_at_a_lock_does_not_take_it(tmp_path: Path) -> None:
     (tmp_path / LOCK).touch()
     stop = Event()
 

@@ -86,7 +86,7 @@ def edited(change: Callable[[dict[str, Any]], object]) -> Callable[[bytes], byte
         ("experiment.toml", lambda _: b"="),
     ],
 )
-def test_damage_is_told_in_a_sentence(
+def test_damage_is_reported_in_a_sentence(
     name: str, edit: Callable[[bytes], bytes], run: Run, path: Path
 ) -> None:
     before = (path / name).read_bytes()

@@ -129,7 +129,7 @@ GARBAGE = {
 
 @pytest.mark.parametrize("kind", GARBAGE)
 @pytest.mark.parametrize("name", sorted(set(FILES)))
-def test_garbage_in_the_place_of_a_file_is_told_in_a_sentence(
+def test_garbage_in_the_place_of_a_file_is_reported_in_a_sentence(
     name: str, kind: str, folder: Path, tmp_path: Path
 ) -> None:
     path = copied(folder, tmp_path)
@@ -138,7 +138,7 @@ def test_garbage_in_the_place_of_a_file_is_told_in_a_sentence(
 
 
 @pytest.mark.parametrize("name", sorted(set(FILES) - {"experiment.toml"}))
-def test_a_pipe_a_link_or_a_folder_in_the_place_of_a_file_is_told(
+def test_a_pipe_a_link_or_a_folder_in_the_place_of_a_file_is_reported(
     name: str, folder: Path, tmp_path: Path
 ) -> None:
     path = copied(folder, tmp_path)
@@ -180,7 +180,7 @@ HOSTILE = {
 @pytest.mark.parametrize(
     ("name", "line"), [(name, line) for name, lines in HOSTILE.items() for line in lines]
 )
-def test_numbers_out_of_all_proportion_are_told_before_room_is_made_for_them(
+def test_numbers_out_of_all_proportion_are_reported_before_room_is_made_for_them(
     name: str, line: str, folder: Path, tmp_path: Path
 ) -> None:
     path = copied(folder, tmp_path)
@@ -196,7 +196,7 @@ def test_numbers_out_of_all_proportion_are_told_before_room_is_made_for_them(
 
 @pytest.mark.parametrize("column", ["round", "accuracy", "down_bytes", "loss", "migrated"])
 @pytest.mark.parametrize("value", ["-1e301", "9007199254740993000", "nan", "7" * 30])
-def test_figures_that_cannot_be_are_told(
+def test_figures_that_cannot_be_are_reported(
     column: str, value: str, folder: Path, tmp_path: Path
 ) -> None:
     path = copied(folder, tmp_path)
@@ -234,7 +234,7 @@ def test_a_file_beyond_all_measure_is_not_read(folder: Path, tmp_path: Path) -> 
         ("cohort = 5", f"# {'x' * 70_000}", "longer than"),
     ],
 )
-def test_settings_that_are_none_are_told(
+def test_settings_that_are_none_are_reported(
     old: str, new: str, word: str, folder: Path, tmp_path: Path
 ) -> None:
     path = copied(folder, tmp_path)
@@ -272,7 +272,7 @@ def test_a_summary_that_says_little_is_taken_as_it_is(
 @pytest.mark.parametrize(
     "summary", [{"versions": 5}, {"parameters": "x"}, {"versions": {"a": [[1]]}}, {"accuracy": {}}]
 )
-def test_a_summary_of_other_kinds_of_values_is_told(
+def test_a_summary_of_other_kinds_of_values_is_reported(
     summary: dict[str, Any], folder: Path, tmp_path: Path
 ) -> None:
     path = copied(folder, tmp_path)
@@ -315,7 +315,7 @@ def test_a_run_that_is_named_twice_or_by_a_link_is_one(folder: Path, tmp_path: P
     assert find_runs([tmp_path / "all", path, roundabout]) == [path]
 
 
-def test_folders_without_a_run_are_told(folder: Path, tmp_path: Path) -> None:
+def test_folders_without_a_run_are_reported(folder: Path, tmp_path: Path) -> None:
     assert "is not a folder" in refusal(tmp_path / "nowhere")
     assert "is not a folder" in refusal(folder / "rounds.csv")
     assert "There is no run in" in refusal(tmp_path)
@@ -337,7 +337,7 @@ def test_a_run_that_has_only_begun_is_there_without_charts(folder: Path, tmp_pat
     assert report.runs[0].clients == CLIENTS
 
 
-def test_files_of_another_version_are_told(folder: Path, tmp_path: Path) -> None:
+def test_files_of_another_version_are_reported(folder: Path, tmp_path: Path) -> None:
     path = copied(folder, tmp_path)
     text = (path / "rounds.csv").read_text()
     (path / "rounds.csv").write_text(text.replace("placed_again", "moved_again"))

@@ -184,7 +184,7 @@ def test_a_table_that_was_edited_is_noticed(
     assert f"round-{NEWEST}.json' cannot be used: {noticed}" in said
 
 
-def test_rows_that_somebody_added_are_taken_back(
+def test_added_rows_are_removed(
     interrupted: Path, references: References, tmp_path: Path, capsys: Output
 ) -> None:
     folder = copied(interrupted, tmp_path / "run")
@@ -194,7 +194,7 @@ def test_rows_that_somebody_added_are_taken_back(
     assert differences(folder, references[FESEM]) == []
 
 
-def test_a_checkpoint_of_a_later_version_is_told_so(
+def test_a_checkpoint_of_a_later_version_is_reported(
     interrupted: Path, references: References, tmp_path: Path, capsys: Output
 ) -> None:
     def later(path: Path) -> None:

@@ -116,7 +116,7 @@ def _in_the_midst(kind: Kind, root: Path) -> Left:
     return left_over(disk.done[:end], YES, YES)
 
 
-def test_what_nobody_waited_for_is_lost(tmp_path: Path) -> None:
+def test_what_was_not_flushed_is_lost(tmp_path: Path) -> None:
     file, other = Path("a"), Path("b")
     calls = [Call("open", file, True), Call("write", file, b"12"), Call("fsync", file)]
     assert left_over(calls, NO, NO) == {}

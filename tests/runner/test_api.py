@@ -279,7 +279,7 @@ def test_newcomers_are_summed_up_by_themselves(blobs: Federation) -> None:
     assert run.rounds["placed"].tolist() == [3, 6, 6]
 
 
-def test_who_comes_later_can_be_told_in_a_file_with_data_of_ones_own(blobs: Federation) -> None:
+def test_later_arrivals_can_be_set_in_a_file_with_custom_data(blobs: Federation) -> None:
     later = [{"round": 2, "share": 0.5}]
     run = flexcfl.run({"data": {"name": "digits", "arrivals": later}}, dataset=blobs, **FEDAVG)
     assert run.experiment.tables()["data"] == {"name": "blobs", "arrivals": later}
@@ -321,7 +321,7 @@ def test_an_experiment_may_be_tables_or_an_experiment_of_an_earlier_run() -> Non
     assert flexcfl.run(tables, seed=5).experiment.run.seed == 5
 
 
-def test_a_model_of_ones_own(blobs: Federation, tmp_path: Path) -> None:
+def test_a_custom_model(blobs: Federation, tmp_path: Path) -> None:
     run = flexcfl.run(dataset=blobs, model=linear, out=tmp_path / "run", **FEDAVG)
     assert run.summary["model"].endswith(":linear")
     settings = (tmp_path / "run" / "experiment.toml").read_text()
@@ -333,7 +333,7 @@ def test_a_model_of_ones_own(blobs: Federation, tmp_path: Path) -> None:
     assert "from Python, which alone has its data and model.\n" in settings
 
 
-def test_data_of_ones_own_take_the_place_of_what_the_experiment_says_on_data(
+def test_custom_data_replace_the_data_of_the_experiment(
     blobs: Federation,
 ) -> None:
     tables = {"data": {"name": "blobs", "clients": 3}, "local": {"rate": 0.5}}
@@ -344,7 +344,7 @@ def test_data_of_ones_own_take_the_place_of_what_the_experiment_says_on_data(
         flexcfl.run(dataset=blobs, set={"data.clients": 3}, **FEDAVG)
 
 
-def test_data_of_ones_own_set_aside_the_settings_that_came_with_the_replaced_dataset(
+def test_custom_data_remove_the_settings_of_the_replaced_dataset(
     blobs: Federation,
 ) -> None:
     digits = flexcfl.run(rounds=1).experiment
@@ -471,7 +471,7 @@ def broken() -> nn.Module:
         (broken, r"could not be made \(KeyError"),
     ],
 )
-def test_what_makes_no_model_is_told_as_the_command_tells_it(
+def test_what_makes_no_model_is_reported_as_by_the_command(
     blobs: Federation, model: Any, sentence: str
 ) -> None:
     with pytest.raises(ModelError, match=sentence):

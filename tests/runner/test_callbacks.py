@@ -61,7 +61,7 @@ def run(blobs: Federation, callbacks: Iterable[flexcfl.Callback], **words: Any) 
     return flexcfl.run(dataset=blobs, set=options, callbacks=callbacks, **words)
 
 
-def test_everything_is_told_in_order(blobs: Federation, tmp_path: Path) -> None:
+def test_callbacks_are_called_in_order(blobs: Federation, tmp_path: Path) -> None:
     diary = Diary()
     found = run(blobs, [diary, Silent()], out=tmp_path / "run")
     rounds = [f"round {number}" for number in range(1, ROUNDS + 1)]
@@ -71,7 +71,7 @@ def test_everything_is_told_in_order(blobs: Federation, tmp_path: Path) -> None:
     assert diary.beginning.experiment == found.experiment
 
 
-def test_a_run_without_a_folder_is_told_of_as_well(blobs: Federation) -> None:
+def test_a_run_without_a_folder_has_callbacks_as_well(blobs: Federation) -> None:
     diary = Diary()
     run(blobs, iter([diary]))
     assert diary.beginning is not None
@@ -154,7 +154,7 @@ def test_a_run_of_which_only_the_end_is_missing(blobs: Federation, tmp_path: Pat
     assert diary.heard == ["begin after 3", "end of 3"]
 
 
-def test_who_is_told_of_the_end_first_may_fail(blobs: Federation, tmp_path: Path) -> None:
+def test_a_callback_may_fail_at_the_end(blobs: Federation, tmp_path: Path) -> None:
     calm, failing, last = Diary(), Diary(fails_at_end=True), Diary()
     with pytest.raises(OSError, match="no more paper"):
         run(blobs, [calm, failing, last], out=tmp_path / "run")
@@ -163,7 +163,7 @@ def test_who_is_told_of_the_end_first_may_fail(blobs: Federation, tmp_path: Path
     assert (tmp_path / "run" / "summary.json").is_file()
 
 
-def test_the_first_trouble_is_told(blobs: Federation) -> None:
+def test_the_first_error_is_reported(blobs: Federation) -> None:
     class Worse(Diary):
         def break_off(self, error: BaseException) -> None:
             raise ValueError("even worse")

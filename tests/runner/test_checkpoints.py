@@ -61,11 +61,11 @@ def test_by_time_after_every_round_where_seconds_are_few(tmp_path: Path) -> None
 def test_who_asks_to_stop_gets_a_checkpoint_and_the_command(asked: int, tmp_path: Path) -> None:
     folder, stop = tmp_path / "my run", Stop(asked)
     folder.mkdir()
-    with pytest.raises(StoppedError, match=r"Stopped after round 1 of 6\. To go on: ") as told:
+    with pytest.raises(StoppedError, match=r"Stopped after round 1 of 6\. To go on: ") as caught:
         execute(prepared(**NEVER), iter, RunFolder(folder), stop)
-    assert f"flexcfl resume '{folder}'" in str(told.value)
-    assert told.value.code == 128 + asked
-    assert isinstance(told.value, FlexcflError)
+    assert f"flexcfl resume '{folder}'" in str(caught.value)
+    assert caught.value.code == 128 + asked
+    assert isinstance(caught.value, FlexcflError)
     assert rounds_of(folder) == [0, 1]
     assert not (folder / "summary.json").exists()
 
@@ -115,7 +115,7 @@ def test_a_checkpoint_that_cannot_be_written_ends_the_run_in_a_sentence(tmp_path
         execute(prepared(), iter, RunFolder(folder))
 
 
-def test_an_error_of_the_run_is_told_before_one_of_its_checkpoint(tmp_path: Path) -> None:
+def test_an_error_of_the_run_is_reported_before_one_of_its_checkpoint(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
 

@@ -120,7 +120,7 @@ def test_migrations_are_counted_and_memberships_can_be_followed() -> None:
     assert sum(each.figures.migrated for each in done) > 20
 
 
-def test_the_ledger_of_a_round_is_its_figures_and_evaluation_beside_them() -> None:
+def test_the_ledger_of_a_round_is_its_figures_plus_evaluation() -> None:
     for each in course("flexcfl", Moving(60), 3, groups=3):
         counted = [entry for entry in each.rows[LEDGER] if entry.purpose != "evaluation"]
         assert sum(entry.transfers for entry in counted) == each.figures.transfers

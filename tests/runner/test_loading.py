@@ -137,7 +137,7 @@ def test_the_data_are_not_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert again.model()(torch.zeros(2, 4)).shape == (2, again.summary["classes"])
 
 
-def test_data_and_names_of_ones_own_are_read_back(blobs: Federation, tmp_path: Path) -> None:
+def test_custom_data_and_names_are_read_back(blobs: Federation, tmp_path: Path) -> None:
     names = ("Ann, the first", '"B"', "C\nD", "ü", "-", "6")
     own = dataclasses.replace(blobs, names=names)
     out = tmp_path / "run"
@@ -147,7 +147,7 @@ def test_data_and_names_of_ones_own_are_read_back(blobs: Federation, tmp_path: P
     assert again.names == names
 
 
-def test_a_run_of_attackers_faults_and_latecomers_is_read_back_and_places_who_is_none(
+def test_a_run_with_attackers_faults_and_latecomers_is_read_back_and_places_the_others(
     tmp_path: Path,
 ) -> None:
     more = {
@@ -169,7 +169,7 @@ def two_layers() -> nn.Module:
     return nn.Sequential(nn.Flatten(), nn.Linear(2, 5), nn.Tanh(), nn.Linear(5, 3))
 
 
-def test_a_model_of_ones_own_is_asked_for(blobs: Federation, tmp_path: Path) -> None:
+def test_a_custom_model_has_to_be_given_again(blobs: Federation, tmp_path: Path) -> None:
     out = tmp_path / "run"
     words: dict[str, Any] = {"algorithm": "fedavg", "rounds": 2, "epochs": 1, "out": out}
     run = flexcfl.run(dataset=blobs, model=partial(two_layers), **words)
@@ -186,7 +186,7 @@ def test_a_model_of_ones_own_is_asked_for(blobs: Federation, tmp_path: Path) -> 
     check_same(flexcfl.load(tmp_path / "named"), known)
 
 
-def test_shifts_of_ones_own_are_left_out(blobs: Federation, tmp_path: Path) -> None:
+def test_custom_shifts_are_left_out(blobs: Federation, tmp_path: Path) -> None:
     kind: Any = SHIFTS["swap-all"].shift
     out, shift = tmp_path / "run", kind(probability=0.5)
     run = flexcfl.run(
@@ -300,9 +300,7 @@ def test_what_is_missing_is_one_sentence(folder: Path, name: str) -> None:
         ("clustering", {}),
     ],
 )
-def test_a_summary_that_somebody_has_changed_is_one_sentence(
-    folder: Path, key: str, value: Any
-) -> None:
+def test_a_changed_summary_is_one_sentence(folder: Path, key: str, value: Any) -> None:
     summary = json.loads((folder / "summary.json").read_text())
     (folder / "summary.json").write_text(json.dumps({**summary, key: value}))
     with pytest.raises(FlexcflError) as caught:
@@ -313,7 +311,7 @@ def test_a_summary_that_somebody_has_changed_is_one_sentence(
 @pytest.mark.slow
 @given(st.data())
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_whatever_is_in_a_file_a_run_is_loaded_or_a_sentence_is_told(
+def test_a_file_with_any_content_is_loaded_or_refused_in_a_sentence(
     finished: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     folder = shutil.copytree(finished, tmp_path_factory.mktemp("any") / "run")

@@ -101,7 +101,7 @@ def test_the_experiments_cohorts_are_asked(arrival: Ids) -> None:
     assert asked == expected
 
 
-def test_an_algorithm_is_told_who_is_there() -> None:
+def test_an_algorithm_receives_the_present_clients() -> None:
     told: list[list[int]] = []
 
     class Curious(Parity):
@@ -176,7 +176,7 @@ def test_newcomers_have_an_accuracy_from_their_arrival_on() -> None:
     )
 
 
-def test_the_auxiliary_model_is_tested_by_all_who_are_there() -> None:
+def test_the_auxiliary_model_is_tested_by_all_present_clients() -> None:
     done = rounds(Ones(), Parity(), LATER, rounds=4, cohort=3, evaluate_every=2)
     found = [each.figures.auxiliary_accuracy for each in done]
     assert found[0] is found[2] is None
@@ -288,7 +288,7 @@ class Forgetful(FedAvg):
         return Serving(state.models, state.model_of)
 
 
-def test_a_state_that_no_checkpoint_gives_back_is_told_at_once() -> None:
+def test_a_state_that_no_checkpoint_gives_back_is_reported_at_once() -> None:
     """Before the first round, not after the crash."""
     for algorithm, sentence in (
         (Untyped(Local()), r"^Untyped does not name the type of its state: annotate it, as in"),
@@ -341,7 +341,7 @@ def test_a_loss_that_is_no_number_costs_its_client_that_round(spoilt: tuple[int,
     assert np.isfinite(run[-1].serving.models).all()
 
 
-def test_the_loop_waits_for_whoever_iterates() -> None:
+def test_the_loop_waits_for_its_consumer() -> None:
     world = Ones()
     run = train(FEDAVG, world, zeros, Cohorts(0, THERE, 2), RunSettings(rounds=100))
     next(run)
@@ -372,7 +372,7 @@ def test_a_sample_of_the_clients_tests_the_models_as_far_as_it_is_there_and_plac
     assert np.array_equal(whole[-1].serving.models, part[-1].serving.models)
 
 
-def test_rounds_without_evaluation_have_nobody_who_tests() -> None:
+def test_rounds_without_evaluation_have_no_testers() -> None:
     done = rounds(Ones(), rounds=3, cohort=2, evaluate_every=2)
     assert [each.figures.tested for each in done] == [0, CLIENTS, CLIENTS]
 

@@ -63,9 +63,9 @@ def test_it_can_be_written_down(origin: Origin) -> None:
     ],
 )
 def test_another_setting_is_named(name: str, settings: dict[str, Any], origin: Origin) -> None:
-    with pytest.raises(SettingsError, match="is not what it was when this run began") as told:
+    with pytest.raises(SettingsError, match="is not what it was when this run began") as caught:
         origin.check(of(**settings))
-    assert name in str(told.value) or name.split("]")[0] in "[drift"
+    assert name in str(caught.value) or name.split("]")[0] in "[drift"
 
 
 @pytest.mark.parametrize(
@@ -120,14 +120,14 @@ def test_what_only_python_has_must_be_given_again(origin: Origin) -> None:
     replace(origin, own=()).check(origin)  # the data are checked as well
 
 
-def test_other_versions_are_told_and_nothing_more(origin: Origin) -> None:
+def test_other_versions_are_reported_and_nothing_more(origin: Origin) -> None:
     older = replace(origin, versions=(("torch", "1.0"), ("python", versions()["python"])))
     older.check(origin)
-    told = older.changed_versions(origin)
-    assert f"torch {versions()['torch']} (was 1.0)" in told
-    assert "numpy" in told
-    assert "not there" in told
-    assert "python" not in told
+    caught = older.changed_versions(origin)
+    assert f"torch {versions()['torch']} (was 1.0)" in caught
+    assert "numpy" in caught
+    assert "not there" in caught
+    assert "python" not in caught
 
 
 def test_own_data_are_what_they_are() -> None:

@@ -36,13 +36,13 @@ def test_every_chart_is_a_figure_and_the_same_as_that_of_the_folder(
     assert Figure(charts[name]["data"]).to_dict()["data"] == figure.to_dict()["data"]
 
 
-def test_accuracy_is_what_is_drawn_unless_told_otherwise(run: flexcfl.Run) -> None:
+def test_accuracy_is_drawn_by_default(run: flexcfl.Run) -> None:
     (line,) = run.plot().data
     known = run.rounds["accuracy"][~np.isnan(run.rounds["accuracy"])]
     np.testing.assert_allclose(line.y, 100 * known, rtol=1e-5)
 
 
-def test_a_chart_that_there_is_not_is_told_in_a_sentence(run: flexcfl.Run) -> None:
+def test_an_unknown_chart_is_refused_in_a_sentence(run: flexcfl.Run) -> None:
     with pytest.raises(SettingsError, match="no chart 'move': did you mean 'moves'"):
         run.plot("move")
     plain = flexcfl.run(dataset="digits", algorithm="fedavg", rounds=1)

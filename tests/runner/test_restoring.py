@@ -117,7 +117,7 @@ DAMAGES = [
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_the_one_before_is_used_and_the_reason_told(
+def test_the_one_before_is_used_and_the_reason_reported(
     damage: Callable[[Path], str], run: Path, ready: Prepared
 ) -> None:
     reason = damage(run)
@@ -134,13 +134,15 @@ def test_where_there_is_no_other_the_sentence_says_what_to_do(
 ) -> None:
     (run / "checkpoints" / "round-0.json").unlink()
     reason = damage(run)
-    with pytest.raises(SettingsError, match=r"There is no checkpoint in .* to go on with") as told:
+    with pytest.raises(
+        SettingsError, match=r"There is no checkpoint in .* to go on with"
+    ) as caught:
         found(run, ready)
-    assert reason in str(told.value)
-    assert "begin anew with flexcfl.run, or give it the same data" in str(told.value)
+    assert reason in str(caught.value)
+    assert "begin anew with flexcfl.run, or give it the same data" in str(caught.value)
 
 
-def test_a_folder_without_checkpoints_is_told(run: Path, ready: Prepared) -> None:
+def test_a_folder_without_checkpoints_is_reported(run: Path, ready: Prepared) -> None:
     shutil.rmtree(run / "checkpoints")
     with pytest.raises(SettingsError, match=r"There is no checkpoint in '.*' to go on with: begin"):
         found(run, ready)
@@ -161,7 +163,7 @@ def test_other_versions_are_a_remark(run: Path, ready: Prepared) -> None:
     assert "(was 0.1) the rest may differ" in remark
 
 
-def test_what_makes_no_sense_later_is_told_as_such(run: Path, ready: Prepared) -> None:
+def test_what_makes_no_sense_later_is_reported_as_such(run: Path, ready: Prepared) -> None:
     again = found(run, ready)
     assert isinstance(again.found, FoundCheckpoint)
     for error in (IndexError("x"), ValueError("x"), KeyError("x"), TypeError("x")):

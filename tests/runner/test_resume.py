@@ -74,7 +74,7 @@ def test_every_detector(detector: str, tmp_path: Path) -> None:
     ],
     ids=["shift", "detector"],
 )
-def test_objects_of_ones_own_that_have_options(own: UserObjects, tmp_path: Path) -> None:
+def test_custom_objects_with_options(own: UserObjects, tmp_path: Path) -> None:
     """The options are written down with the run, but are theirs when it goes on."""
     names = {"shift": "mine"} if own.shifts else {"drift": "mine", "shift": "swap-all"}
     check_resumes(tmp_path, 3, own=own, **names)

@@ -110,7 +110,7 @@ def test_a_round_makes_as_many_calls_however_many_clients_there_are() -> None:
     assert calls(MANY) < 1.15 * calls(FEW)
 
 
-def test_only_the_data_of_who_has_something_to_do_are_looked_at() -> None:
+def test_only_the_data_of_clients_with_work_are_looked_at() -> None:
     asked: list[int] = []
     watch, rounds = course(federation(MANY, asked))
     asked.clear()

@@ -30,7 +30,9 @@ def _listeners() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_the_first_is_a_wish_and_the_second_goes_to_who_listened_before(number: int) -> None:
+def test_the_first_signal_is_a_request_and_the_second_reaches_the_earlier_handler(
+    number: int,
+) -> None:
     with listening(tell=False) as stop:
         assert vars(stop) == {"asked": None}
         signal.raise_signal(number)

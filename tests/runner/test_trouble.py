@@ -284,7 +284,9 @@ def test_with_cfl_attackers_end_in_a_cluster_of_their_own(attack: str) -> None:
         ("[drift]\nthreshold = 0.2", "has no setting 'threshold'"),
     ],
 )
-def test_a_file_is_told_what_it_left_out(file: str, sentence: str, tmp_path: Path) -> None:
+def test_a_file_without_a_needed_setting_is_refused(
+    file: str, sentence: str, tmp_path: Path
+) -> None:
     """An option without the name of what it belongs to is not dropped without a word."""
     (tmp_path / "experiment.toml").write_text(file, "utf-8")
     with pytest.raises(SettingsError, match=sentence):

@@ -74,7 +74,7 @@ def test_what_comes_back_is_let_pass(kind: Any, value: Any) -> None:
         (Any, MODELS, "annotate it as NDArray[np.float32]"),
     ],
 )
-def test_what_does_not_is_told_with_what_works(kind: Any, value: Any, sentence: str) -> None:
+def test_what_does_not_is_reported_with_what_works(kind: Any, value: Any, sentence: str) -> None:
     one = state(kind)
     why = unreadable_part(one, one(value))
     assert why is not None
@@ -89,7 +89,7 @@ def test_a_field_is_named_by_its_path() -> None:
     )
 
 
-def test_a_state_that_is_another_or_cannot_be_made_is_told() -> None:
+def test_a_state_that_is_another_or_cannot_be_made_is_reported() -> None:
     assert unreadable_part(Inner, Made(MODELS)) == (
         "it is annotated as Inner and holds a Made: annotate it as Made"
     )

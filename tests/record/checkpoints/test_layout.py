@@ -70,7 +70,7 @@ def test_every_bit_of_a_file_of_arrays_counts() -> None:
 
 
 @given(st.integers(0, 200))
-def test_a_file_of_arrays_that_was_cut_is_told(length: int) -> None:
+def test_a_file_of_arrays_that_was_cut_is_reported(length: int) -> None:
     content = b"".join(file_parts([np.arange(30.0)]))
     with pytest.raises(UnreadableError, match=f"it has {length} bytes, not {len(content)}"):
         arrays_in(content[:length], file_of(content))
@@ -142,7 +142,7 @@ def test_names_that_lead_elsewhere_are_refused(name: str) -> None:
         (sealed(arrays=[[0]]), "a list has 1 items, not 2"),
     ],
 )
-def test_what_is_no_manifest_is_told(text: bytes, reason: str) -> None:
+def test_what_is_no_manifest_is_reported(text: bytes, reason: str) -> None:
     with pytest.raises(UnreadableError, match=reason):
         parse_manifest(text)
 
@@ -164,7 +164,7 @@ def test_anything_in_the_place_of_anything(name: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize("depth", [100, 500, 900, 960, 980, 990, 1000, 2000, 50_000])
-def test_any_depth_is_read_or_told(depth: int) -> None:
+def test_any_depth_is_read_or_refused(depth: int) -> None:
     deep = "[" * depth + "]" * depth
     text = sealed(content="deep").decode().replace('"deep"', deep)
     with pytest.raises(UnreadableError, match=r"not JSON|checksum"):
@@ -202,7 +202,7 @@ def entry(dtype: str, shape: list[int], start: int, end: int) -> dict[str, objec
     ],
     ids=range(16),
 )
-def test_hostile_files_of_arrays_are_told(content: bytes) -> None:
+def test_hostile_files_of_arrays_are_reported(content: bytes) -> None:
     with pytest.raises(UnreadableError, match="not a safetensors file"):
         arrays_in(content, file_of(content))
 
@@ -225,7 +225,7 @@ DTYPE_NAMES = ["F16", "BF16", "F32", "F64", "BOOL", "U8", "U64", "I8", "I64", "F
     ),
     st.binary(max_size=40),
 )
-def test_any_header_is_read_or_told(header: dict[str, Any], data: bytes) -> None:
+def test_any_header_is_read_or_refused(header: dict[str, Any], data: bytes) -> None:
     content = headed(header, data)
     try:
         found = arrays_in(content, file_of(content))

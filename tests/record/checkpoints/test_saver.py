@@ -196,7 +196,7 @@ def test_what_goes_wrong_is_raised_at_the_next_occasion(disk: Disk, way: str) ->
             saver.save_now(1, not_taken)
 
 
-def test_the_first_trouble_is_the_one_that_is_told(disk: Disk) -> None:
+def test_the_first_error_is_the_reported_one(disk: Disk) -> None:
     disk.error = OSError(28, "No space left on device")
     with pytest.raises(KeyError, match="first"), Saver(disk.save, 1, 0) as saver:  # noqa: PT012
         saver.save_if_due(1, taken(1))

@@ -52,7 +52,7 @@ def test_the_last_two_are_found_newest_first(tmp_path: Path) -> None:
     check_checkpoints(usable(store.folder), [made[3], made[2]])
 
 
-def test_as_many_are_kept_as_one_wants_also_by_who_goes_on_from_one(tmp_path: Path) -> None:
+def test_as_many_are_kept_as_requested_also_after_a_resume(tmp_path: Path) -> None:
     store = Store(tmp_path, keep=3)
     made = [saved(store, number, drawn(1, number)) for number in range(1, 6)]
     check_checkpoints(usable(tmp_path), made[:1:-1])

@@ -79,7 +79,7 @@ def test_arrays_are_handed_on_as_they_are(value: Outer) -> None:
 @pytest.mark.parametrize(
     "value", [[1], {"a": 1}, {1}, np.float32(1), np.int64(1), b"", object(), 1j, (1, [2])]
 )
-def test_a_state_of_something_else_is_told(value: object) -> None:
+def test_a_state_of_something_else_is_reported(value: object) -> None:
     with pytest.raises(TypeError, match=r"a state may not hold .*arrays, numbers and tuples"):
         flattened(value, [])
 
@@ -149,14 +149,14 @@ def test_a_whole_number_may_be_a_float(value: int, fits: bool) -> None:
             rebuilt(float, wrong, [])
 
 
-def test_what_is_deep_or_long_is_not_told_at_length() -> None:
+def test_deep_or_long_values_are_shortened_in_the_message() -> None:
     deep: Any = []
     for _ in range(100_000):
         deep = [deep]
     for wrong in (deep, {"x": deep}, "x" * 10_000):
-        with pytest.raises(UnfitError) as told:
+        with pytest.raises(UnfitError) as caught:
             rebuilt(int, wrong, [])
-        assert len(str(told.value)) < 100
+        assert len(str(caught.value)) < 100
 
 
 @pytest.mark.parametrize("shape", [(), (3, 2)])

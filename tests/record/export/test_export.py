@@ -118,7 +118,7 @@ def test_the_config_says_who_is_in_which_group(run: flexcfl.Run, exported: Path)
     assert placed == np.count_nonzero(run.group_of >= 0)
 
 
-def test_where_the_data_were_is_not_told(tmp_path: Path) -> None:
+def test_the_folder_of_the_data_is_not_exported(tmp_path: Path) -> None:
     place = tmp_path / "secret place"
     place.mkdir()
     run = flexcfl.run(**small("fedavg"), data=place, out=tmp_path / "run")
@@ -260,7 +260,7 @@ def test_words_of_torch_are_quoted() -> None:
     assert repr(eval(text, {"nn": nn})) == repr(module)
 
 
-def test_a_model_of_ones_own_is_told_of(tmp_path: Path) -> None:
+def test_a_custom_model_is_described(tmp_path: Path) -> None:
     def mine() -> nn.Module:
         return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
 

@@ -92,7 +92,7 @@ def test_a_newcomers_origin_goes_with_the_cold_start() -> None:
     assert costs["directions"].down_bytes == 4 * GROUPS * MODEL
 
 
-def test_ledgers_add_up_by_purpose_and_evaluation_stands_beside_the_total() -> None:
+def test_ledgers_add_up_by_purpose_and_evaluation_is_outside_the_total() -> None:
     both = Ledger.of(EXCHANGES["train"]) + Ledger.of(EXCHANGES["evaluate"], measuring=True)
     twice = both + Ledger.of(EXCHANGES["train"]) + Ledger.between_groups(5)
     assert twice.costs["training"] == Cost(14, 2 * 4 * MODEL, 2 * 3 * (MODEL + 24))

@@ -56,7 +56,7 @@ def test_names_of_groups_do_not_matter() -> None:
     assert adjusted_rand_index(TRUE, np.array([5, 5, 0, 0, 1, 1])) == 1
 
 
-def test_only_those_who_are_placed_count() -> None:
+def test_only_placed_clients_count() -> None:
     group_of = np.array([1, NO_GROUP, 0, 2, 2, NO_GROUP])
     expected = adjusted_rand_score([0, 1, 1, 2], [1, 0, 2, 2])
     assert expected < 1

@@ -73,7 +73,7 @@ def test_runs_are_summed_up_over_the_rounds_that_all_of_them_have(
         ([], 1, "over no round, because there is none in which it is measured"),
     ],
 )
-def test_rounds_are_told_in_words(rounds: list[int], methods: int, words: str) -> None:
+def test_rounds_are_described_in_words(rounds: list[int], methods: int, words: str) -> None:
     assert rounds_text(np.array(rounds, dtype=np.bool_), methods) == words
 
 

@@ -60,7 +60,7 @@ def test_a_followed_run_is_the_same(store: Store, whole: Path, tmp_path: Path) -
     assert files == content(whole)
 
 
-def test_the_experiment_is_the_one_that_mlflow_is_told_of(
+def test_the_experiment_is_the_one_set_for_mlflow(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MLFLOW_EXPERIMENT_NAME", "theirs")
@@ -97,7 +97,7 @@ def test_one_that_was_broken_off_goes_on_as_the_same_run(
     [KeyboardInterrupt(), StoppedError("after round 5 of 5", Path("run"), Stop(15))],
     ids=lambda error: type(error).__name__,
 )
-def test_one_that_somebody_has_stopped_is_killed(
+def test_a_stopped_run_is_marked_as_killed(
     error: BaseException, store: Store, tmp_path: Path
 ) -> None:
     broken_off(tmp_path / "run", MLflow(), error=error)
@@ -139,7 +139,7 @@ def test_a_run_that_never_began_leaves_no_folder(store: Store, tmp_path: Path) -
     assert only(store).info.status == "FAILED"
 
 
-def test_a_store_that_cannot_be_used_is_told_in_a_sentence(
+def test_an_unusable_store_is_reported_in_a_sentence(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "nowhere://at-all")
