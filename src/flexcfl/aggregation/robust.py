@@ -57,8 +57,8 @@ class TrimmedMean:
     """The mean of each coordinate without its lowest and highest values.
 
     ``trim`` is the share cut off at each end, rounded up to whole rows: 0.2 of 4 rows cuts one at
-    each end and leaves two. At least one or two rows are left: two rows give their mean, and three
-    rows, unless ``trim`` is 0, their median.
+    each end and leaves two. At least one row is left, or two if their number is even, so two rows
+    give their mean, and three rows, unless ``trim`` is 0, their median.
     """
 
     trim: Share = 0.3

@@ -65,7 +65,7 @@ class Roles:
         """Draw the roles of all clients.
 
         The clients are shuffled once. The first ones attack, the next ones have the kinds of faults
-        in turn.
+        in turn, so that a larger share of attackers includes those of a smaller one.
         """
         shares = [of_share(getattr(faults, kind), clients) for kind in KINDS]
         attackers = 0 if attack is None else attack.number(clients)
