@@ -134,7 +134,7 @@ def test_a_file_that_is_no_file_is_damage(name: str, run: Run, path: Path) -> No
 def test_the_run_of_another_experiment_is_refused(run: Run, path: Path) -> None:
     file = path / "experiment.toml"
     file.write_text(file.read_text().replace("batch = 10", "batch = 20"))
-    with pytest.raises(SettingsError, match=r"is another one \(\[local\] batch is not the same\)"):
+    with pytest.raises(SettingsError, match=r"is another one \(\[local\] batch differs\)"):
         read_back(path, run.experiment)
 
 
