@@ -16,7 +16,7 @@ some_lists = st.lists(st.lists(st.integers(0, POOL - 1), max_size=5), min_size=1
 
 
 class Made:
-    """Makes what is stored elsewhere, and remembers who was asked for."""
+    """Makes lists that are stored elsewhere, and remembers the requested clients."""
 
     def __init__(self, stored: IndexLists) -> None:
         self.stored = stored
@@ -85,7 +85,7 @@ def test_what_stands_in_a_place_is_as_if_stored(
     total = len(stored.indices)
     places = st.lists(st.integers(0, total - 1)) if total else st.just([])
     slots = np.array(data.draw(places), dtype=np.int64)
-    assert np.array_equal(made.taken(slots), stored.taken(slots))
+    assert np.array_equal(made.take(slots), stored.take(slots))
     homes = np.repeat(np.arange(len(lists)), stored.sizes)[slots]
     assert set(make.asked) <= set(homes.tolist())
 

@@ -1,4 +1,4 @@
-"""The page on data of one's own: what it shows runs as it stands there, and says what it says."""
+"""The page on your own data: its examples run as printed and give the printed output."""
 
 import re
 import shlex

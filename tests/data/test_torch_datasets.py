@@ -15,7 +15,7 @@ from tests.data.own import CLASSES, Clients, Pair, clients, pool, same
 
 
 class Transformed(Dataset[tuple[Any, Any]]):
-    """A dataset of one's own, as people write them."""
+    """A typical custom dataset."""
 
     def __init__(self, pairs: Dataset[Any], transform: Callable[[Any], Any]) -> None:
         self.pairs, self.transform = pairs, transform

@@ -1,4 +1,4 @@
-"""Every mistake in data of one's own is one sentence that names the client and says what to do."""
+"""Every mistake in custom data gives one sentence that names the client and says what to do."""
 
 import re
 from collections.abc import Callable

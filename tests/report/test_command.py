@@ -102,7 +102,7 @@ def test_a_mistake_in_watching_is_one_sentence(
 
 def test_watching_says_where_and_ends_with_ctrl_c(here: Path, folder: Path) -> None:
     words = [sys.executable, "-u", "-m", "flexcfl", "watch", str(folder), "--port", "0"]
-    # Whoever runs tests in the background may have it ignored, which a process hands down.
+    # A shell may ignore this signal for background jobs, and child processes inherit that.
     program = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
     words[2:4] = ["-c", f"{program}from flexcfl.cli import main; sys.exit(main(sys.argv[1:]))"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:

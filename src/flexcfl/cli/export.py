@@ -93,7 +93,7 @@ def place(
 
     if not data.is_file():
         raise DataError(f"There is no file '{data}': name the newcomer's .npz file with --data.")
-    held = read_npz(data, f"'{data}'", whole=True)
+    held = read_npz(data, f"'{data}'", allow_unsplit=True)
     test = (None, None) if held.test is None else (held.test.x, held.test.y)
     with loading(Console(stderr=True), "Reading the run and placing the newcomer"):
         run = load(folder, model=model)

@@ -168,7 +168,7 @@ def _files(
     described = json.dumps(_described(runs, comparison), indent=2, allow_nan=False)
     yield CSV, table.csv(summaries).encode()
     report = Report.of(folder / run.folder for run in runs)
-    yield REPORT, html(report, beside=folder).encode()
+    yield REPORT, html(report, relative_to=folder).encode()
     yield JSON, f"{described}\n".encode()
 
 

@@ -93,7 +93,7 @@ class Owners:
         """Return the subject of a sentence about an example's owner."""
         return f"Client {short_repr(self.clients[self.client_of[index]])} of '{self.name}'"
 
-    def demand(self, number: int, what: str) -> None:
+    def require_length(self, number: int, what: str) -> None:
         """Raise an error unless ``number`` equals the number of owners."""
         if number != len(self.client_of):
             raise DataError(
@@ -139,7 +139,7 @@ def _numbers(x: ArrayLike, owners: Owners) -> NDArray[Any]:
             f"The examples of '{owners.name}' are of type {array.dtype} and shape {array.shape}: "
             "give an array of numbers, the examples along its first axis."
         )
-    owners.demand(len(array), "examples")
+    owners.require_length(len(array), "examples")
     if array.dtype.kind in NUMERIC:
         return array
     return stack_examples(_given(x, array), len(array), owners.subject)
@@ -150,7 +150,7 @@ def _labels(y: ArrayLike, owners: Owners) -> NDArray[Any]:
     array = _array(y)
     if array.ndim < 1 or (array.ndim > 1 and array.dtype.kind in "iu"):
         return array  # Federation refuses this shape
-    owners.demand(len(array), "labels")
+    owners.require_length(len(array), "labels")
     if array.dtype.kind in "iu":
         return array
     given = enumerate(_given(y, array))
@@ -178,7 +178,7 @@ def _flags(test: ArrayLike, owners: Owners) -> NDArray[np.bool_]:
             f"test of '{owners.name}' is of type {flags.dtype} and shape {flags.shape}: give True "
             "for each test example and False for each training example."
         )
-    owners.demand(len(flags), "flags in test")
+    owners.require_length(len(flags), "flags in test")
     return flags
 
 

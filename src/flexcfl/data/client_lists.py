@@ -76,7 +76,7 @@ class IndexLists:
         places, offsets = ranges(self.offsets[clients], self.sizes_of(clients))
         return IndexLists(self.indices[places], offsets)
 
-    def taken(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
+    def take(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the indices at these positions of all lists, one after the other."""
         return self.indices[slots]
 
@@ -172,7 +172,7 @@ class MadeLists(DerivedLists):
         sizes: NDArray[np.int64] = self.offsets[clients + 1] - self.offsets[clients]
         return sizes
 
-    def taken(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
+    def take(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the indices at these positions of all lists, one after the other."""
         homes = np.searchsorted(self.offsets, slots, side="right") - 1
         # Neighbouring slots mostly belong to the same client: compute its list once.

@@ -77,7 +77,7 @@ def from_dataset(
     """
     if owner is not None:
         owners = Owners(name, owner)
-        owners.demand(_length(dataset, f"'{name}'"), "examples")
+        owners.require_length(_length(dataset, f"'{name}'"), "examples")
         x, y = _read(dataset, owners.subject)
         drawing: dict[str, Any] = {"test": test, "test_share": test_share, "seed": seed}
         return from_arrays(x, y, owner, name=name, classes=classes, **drawing)
@@ -185,16 +185,16 @@ def _client_data(
     for client, dataset in train.items():
         own = _examples(f"Client {short_repr(client)} of '{name}'", dataset)
         if tests is None:
-            yield client, ClientData(own, whole=True)
+            yield client, ClientData(own, unsplit=True)
         elif client not in tests:
             yield client, ClientData(own)
         else:
-            where = f"The test set of client {short_repr(client)} of '{name}'"
-            yield client, ClientData(own, _examples(where, tests[client]))
+            subject = f"The test set of client {short_repr(client)} of '{name}'"
+            yield client, ClientData(own, _examples(subject, tests[client]))
 
 
-def _examples(where: str, dataset: Any) -> RawExamples:
-    return RawExamples(where, *_read(dataset, lambda index: where))
+def _examples(subject: str, dataset: Any) -> RawExamples:
+    return RawExamples(subject, *_read(dataset, lambda index: subject))
 
 
 def _read(dataset: Any, subject: Subject) -> tuple[NDArray[np.float32], NDArray[np.int64]]:

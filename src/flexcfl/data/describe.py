@@ -98,7 +98,7 @@ def _shares(labels: NDArray[np.int64]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, eq=False)
 class LabelSkew:
-    """How many training and test examples of a label a client has, where it has any.
+    """How many training and test examples each client has of each label that it has.
 
     Rows are sorted by client, then by label. Every client has examples, so there are no rows only
     if nothing is known.

@@ -170,5 +170,5 @@ def _divided(
     as_published: Callable[..., tuple[IndexLists, IndexLists]],
 ) -> tuple[IndexLists, IndexLists]:
     if options.partition == "published":
-        return as_published(options.seed, **options.taken())
+        return as_published(options.seed, **options.partition_settings())
     return repartition(y, options)

@@ -84,11 +84,13 @@ def load_leaf(options: LeafOptions, folder: Path | None = None) -> Federation:
     test = _read_users(root / "test", options.shape)
     for name, user in test.items():
         if name not in train:
-            raise _refused(user.where, "is in no training file")
+            raise _refused(user.subject, "is in no training file")
     clients = {name: client for client, name in enumerate(train)}
     # All training data come before all test data, both in the order of the clients.
     parts = [
-        ClientPart(clients[name], folder == "test", users[name].where, users[name].x, users[name].y)
+        ClientPart(
+            clients[name], folder == "test", users[name].subject, users[name].x, users[name].y
+        )
         for folder, users in (("train", train), ("test", test))
         for name in train
         if name in users
@@ -109,14 +111,14 @@ def _read_users(folder: Path, shape: Shape | None) -> dict[str, RawExamples]:
     for file in files:
         for name, user in _users_of(file, shape).items():
             if name in users:
-                raise _refused(user.where, f"is in '{file_of[name]}' as well")
+                raise _refused(user.subject, f"is in '{file_of[name]}' as well")
             users[name], file_of[name] = user, file
     return users
 
 
-def _refused(where: str, problem: str) -> DataError:
+def _refused(subject: str, problem: str) -> DataError:
     """Return the error about a user of a file."""
-    return DataError(f"{where} {problem}: correct the file, or leave the user out.")
+    return DataError(f"{subject} {problem}: correct the file, or leave the user out.")
 
 
 def _users_of(file: Path, shape: Shape | None) -> dict[str, RawExamples]:
@@ -129,11 +131,11 @@ def _users_of(file: Path, shape: Shape | None) -> dict[str, RawExamples]:
     if not all(isinstance(name, str | int) for name in names):
         raise DataError(f"'{file}' has in 'users' something other than names: correct the file.")
     times = Counter(map(str, names))
-    where = {name: f"User {short_repr(name)} in '{file}'" for name in [*times, *data]}
-    for name in where:
+    subject = {name: f"User {short_repr(name)} in '{file}'" for name in [*times, *data]}
+    for name in subject:
         if times[name] != 1 or name not in data:
-            raise _refused(where[name], "is not exactly once in both 'users' and 'user_data'")
-    users = {name: _user(where[name], data[name], shape) for name in times}
+            raise _refused(subject[name], "is not exactly once in both 'users' and 'user_data'")
+    users = {name: _user(subject[name], data[name], shape) for name in times}
     _check_counts(list(users.values()), file, content.get("num_samples"))
     return users
 
@@ -159,44 +161,44 @@ def _check_counts(users: list[RawExamples], file: Path, counts: object) -> None:
     for user, count in zip(users, counts, strict=True):
         if count != len(user.y):
             raise _refused(
-                user.where, f"has {len(user.y)} labels but {short_repr(count)} 'num_samples'"
+                user.subject, f"has {len(user.y)} labels but {short_repr(count)} 'num_samples'"
             )
 
 
-def _user(where: str, data: object, shape: Shape | None) -> RawExamples:
+def _user(subject: str, data: object, shape: Shape | None) -> RawExamples:
     if not (isinstance(data, dict) and {"x", "y"} <= set(data)):
-        raise _refused(where, "has no 'x' and 'y'")
+        raise _refused(subject, "has no 'x' and 'y'")
     for key in ("x", "y"):
-        _demand_no_text(where, key, data[key])
-    y, numbers = _labels(where, data["y"]), _numbers(data["x"])
+        _demand_no_text(subject, key, data[key])
+    y, numbers = _labels(subject, data["y"]), _numbers(data["x"])
     if numbers is None or (len(numbers) and numbers.ndim < 2):
-        raise _refused(where, "has in 'x' something other than equally long lists of numbers")
-    x, y = checked_arrays(RawExamples(where, numbers, y))
+        raise _refused(subject, "has in 'x' something other than equally long lists of numbers")
+    x, y = checked_arrays(RawExamples(subject, numbers, y))
     if 0 in x.shape[1:]:
-        raise _refused(where, "has an example without any number")
+        raise _refused(subject, "has an example without any number")
     if shape is not None and len(x):
         if x[0].size != math.prod(shape):
-            raise _refused(where, f"has examples of {x[0].size} numbers, which is not {shape}")
+            raise _refused(subject, f"has examples of {x[0].size} numbers, which is not {shape}")
         x = x.reshape(len(x), *shape)
-    return RawExamples(where, x, y)
+    return RawExamples(subject, x, y)
 
 
-def _demand_no_text(where: str, key: str, values: object) -> None:
+def _demand_no_text(subject: str, key: str, values: object) -> None:
     """Raise an error if the first value is text: the files are correct, but not supported."""
     while isinstance(values, list) and values:
         values = values[0]
     if isinstance(values, str):
         raise DataError(
-            f"{where} has text in '{key}', and only numbers are supported: encode the text as "
+            f"{subject} has text in '{key}', and only numbers are supported: encode the text as "
             "numbers first, such as each character or word as its index."
         )
 
 
-def _labels(where: str, values: object) -> NDArray[np.int64]:
+def _labels(subject: str, values: object) -> NDArray[np.int64]:
     y = _numbers(values)
     if y is None or y.ndim != 1 or not ((y == np.floor(y)) & (y >= 0) & (y < MOST_CLASSES)).all():
         wanted = f"whole numbers from 0 to {MOST_CLASSES - 1}"
-        raise _refused(where, f"has in 'y' something other than {wanted}")
+        raise _refused(subject, f"has in 'y' something other than {wanted}")
     return y.astype(np.int64)
 
 

@@ -72,7 +72,7 @@ def from_folder(
     """
     division = validated(SplitOptions, {"test_share": test_share, "seed": seed}, "from_folder")
     data = {
-        file.stem: read_npz(file, f"Client {short_repr(file.stem)} ('{file}')", whole=True)
+        file.stem: read_npz(file, f"Client {short_repr(file.stem)} ('{file}')", allow_unsplit=True)
         for file in _files(Path(folder))
     }
     return federation_of_clients(name, data, division, classes)
@@ -109,38 +109,38 @@ def _files(folder: Path) -> list[Path]:
     return sorted(found, key=lambda path: (int(path.stem) if numbered else 0, path.stem))
 
 
-def read_npz(path: Path, where: str, *, whole: bool) -> ClientData:
+def read_npz(path: Path, subject: str, *, allow_unsplit: bool) -> ClientData:
     """Read one client: ``x_train`` and ``y_train``, and optionally ``x_test`` and ``y_test``.
 
-    With ``whole``, a file may have only ``x`` and ``y`` instead, which are split later. ``where``
-    is the subject of sentences about the file.
+    With ``allow_unsplit``, a file may have only ``x`` and ``y`` instead, which are split later.
+    ``subject`` begins the sentences about the file.
     """
-    arrays = _arrays(path, where)
-    names = [name for name in arrays if whole or name not in WHOLE]
+    arrays = _arrays(path, subject)
+    names = [name for name in arrays if allow_unsplit or name not in WHOLE]
     if names == [*WHOLE]:
-        return ClientData(RawExamples(where, arrays["x"], arrays["y"]), whole=True)
+        return ClientData(RawExamples(subject, arrays["x"], arrays["y"]), unsplit=True)
     # One array without its partner is a mistake.
     if names not in ([*TRAIN], [*TRAIN, *TEST]):
-        raise _lacking(where, arrays, whole)
-    train = RawExamples(where, arrays["x_train"], arrays["y_train"])
-    test = RawExamples(where, arrays["x_test"], arrays["y_test"]) if "x_test" in names else None
+        raise _lacking(subject, arrays, allow_unsplit)
+    train = RawExamples(subject, arrays["x_train"], arrays["y_train"])
+    test = RawExamples(subject, arrays["x_test"], arrays["y_test"]) if "x_test" in names else None
     return ClientData(train, test)
 
 
-def _lacking(where: str, arrays: dict[str, NDArray[Any]], whole: bool) -> DataError:
+def _lacking(subject: str, arrays: dict[str, NDArray[Any]], allow_unsplit: bool) -> DataError:
     has = ", ".join(arrays) or "none of them"
-    instead = " (or only x and y, which are split at random)" if whole else ""
+    instead = " (or only x and y, which are split at random)" if allow_unsplit else ""
     return DataError(
-        f"{where} needs the arrays x_train and y_train, and optionally both x_test and "
+        f"{subject} needs the arrays x_train and y_train, and optionally both x_test and "
         f"y_test{instead}, but has {has}: write it with numpy.savez(file, x_train=..., "
         "y_train=...)."
     )
 
 
-def _arrays(path: Path, where: str) -> dict[str, NDArray[Any]]:
+def _arrays(path: Path, subject: str) -> dict[str, NDArray[Any]]:
     """Return the known arrays of a file, always in the same order."""
     if not is_file(path):
-        raise DataError(f"{where} is not a regular file: replace it with one, or remove it.")
+        raise DataError(f"{subject} is not a regular file: replace it with one, or remove it.")
     try:
         with path.open("rb") as stream:
             stored = np.load(stream, allow_pickle=False)
@@ -152,6 +152,6 @@ def _arrays(path: Path, where: str) -> dict[str, NDArray[Any]]:
         raise permission_error(path) from None
     except Exception as error:  # zipfile and NumPy may raise anything on damaged files
         raise DataError(
-            f"{where} cannot be read as .npz ({reason(error)}): write it again with numpy.savez "
+            f"{subject} cannot be read as .npz ({reason(error)}): write it again with numpy.savez "
             "and only arrays of numbers."
         ) from None

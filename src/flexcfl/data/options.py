@@ -193,18 +193,20 @@ class PoolOptions:
             elif name not in takes:
                 raise ValueError(_does_not_apply(name, self.partition, self.defaults))
         if self.options is not None:
-            self.made()  # refuses unknown options now
+            self.build_partition()  # refuses unknown options now
 
-    def taken(self) -> dict[str, Any]:
+    def partition_settings(self) -> dict[str, Any]:
         """Return the settings that the chosen partition takes, apart from the seed."""
         return {name: getattr(self, name) for name in self.takes(self.partition)}
 
-    def made(self) -> Partition:
+    def build_partition(self) -> Partition:
         """Build the chosen partition, which is not the published one."""
         kind = PARTITIONS[self.partition].partition
         if self.options is not None:
             return validated(kind, self.options, "[data] options")
-        return kind(**{name: value for name, value in self.taken().items() if name in OPTIONS})
+        return kind(
+            **{name: value for name, value in self.partition_settings().items() if name in OPTIONS}
+        )
 
     @classmethod
     def takes(cls, partition: str) -> Mapping[str, Any]:
@@ -221,9 +223,9 @@ def _does_not_apply(name: str, partition: str, defaults: Defaults) -> str:
 def repartition(labels: Indices, options: PoolOptions) -> tuple[IndexLists, IndexLists]:
     """Divide a pool with an unpublished partition, then split each part into train and test."""
     rng = generator(options.seed, "partition")
-    taken = options.taken()
-    lists = apply_partition(options.made(), labels, taken["clients"], rng)
-    return split(lists, taken["test_share"], rng)
+    chosen = options.partition_settings()
+    lists = apply_partition(options.build_partition(), labels, chosen["clients"], rng)
+    return split(lists, chosen["test_share"], rng)
 
 
 def apply_partition(

@@ -47,10 +47,10 @@ FEW_EXAMPLES, MOST_SHARE = 20, 0.5
 class RawExamples:
     """Examples and labels that are not checked yet.
 
-    ``where`` is the subject of a sentence about them, such as a file name in quotation marks.
+    ``subject`` begins the sentences about them, such as a file name in quotation marks.
     """
 
-    where: str
+    subject: str
     x: NDArray[Any]
     y: NDArray[Any]
 
@@ -59,31 +59,31 @@ class RawExamples:
 class ClientData:
     """The data of one client; it may have no test data.
 
-    If ``whole`` is true, the data are not split yet: the test examples are still in ``train``.
+    If ``unsplit`` is true, the data are not split yet: the test examples are still in ``train``.
     """
 
     train: RawExamples
     test: RawExamples | None = None
-    whole: bool = False
+    unsplit: bool = False
 
 
 def checked_arrays(examples: RawExamples) -> Pair:
     """Return examples and labels in the types of a federation, or raise an error."""
-    where, x, y = examples.where, examples.x, examples.y
+    subject, x, y = examples.subject, examples.x, examples.y
     if x.dtype.kind not in NUMERIC or y.dtype.kind not in "iu" or y.ndim != 1 or x.ndim < 1:
         raise DataError(
-            f"{where} has examples of type {x.dtype} and labels of type {y.dtype} in {y.ndim} "
+            f"{subject} has examples of type {x.dtype} and labels of type {y.dtype} in {y.ndim} "
             "dimensions: give numbers, and one whole number as the label of each example, with the "
             "same classes from 0 for all clients; flexcfl has no regression."
         )
     if len(x) != len(y):
         raise DataError(
-            f"{where} has {len(x)} examples but {len(y)} labels: give every example one label."
+            f"{subject} has {len(x)} examples but {len(y)} labels: give every example one label."
         )
     with np.errstate(over="ignore"):  # an overflow gives infinity, which is checked below
         numbers = np.ascontiguousarray(x, dtype=np.float32)
     if numbers.size and not np.isfinite([numbers.min(), numbers.max()]).all():
-        raise DataError(f"{where} has NaN or infinity in its examples: fill in missing values.")
+        raise DataError(f"{subject} has NaN or infinity in its examples: fill in missing values.")
     return numbers, y.astype(np.int64, copy=False)
 
 
@@ -96,16 +96,16 @@ def arrays_that_fit(
     experiment's ``table`` that requires this.
     """
     said = {name: f" ({table} {name})" if table else "" for name in ("shape", "classes")}
-    where, (x, y) = examples.where, checked_arrays(examples)
+    subject, (x, y) = examples.subject, checked_arrays(examples)
     if not _alike(x.shape[1:], shape):
         raise DataError(
-            f"The data do not fit {wanting}: {where} has examples of shape {x.shape[1:]} instead "
+            f"The data do not fit {wanting}: {subject} has examples of shape {x.shape[1:]} instead "
             f"of {shape}{said['shape']}; convert them like those of the other clients."
         )
     if len(y) and not 0 <= y.min() <= y.max() < classes:
         # The message does not reveal the label: a node sends this message to the server.
         raise DataError(
-            f"The data do not fit {wanting}: {where} has a label outside of 0 to {classes - 1}"
+            f"The data do not fit {wanting}: {subject} has a label outside of 0 to {classes - 1}"
             f"{said['classes']}; number the labels like the other clients."
         )
     return x.reshape(len(x), *shape), y
@@ -191,7 +191,7 @@ class ClientPart(NamedTuple):
 
     client: int
     test: bool | None
-    where: str
+    subject: str
     x: NDArray[np.float32]
     y: NDArray[np.int64]
 
@@ -206,10 +206,10 @@ def federation_of_clients(
 
 def _parts(client: int, own: ClientData) -> Iterator[ClientPart]:
     yield ClientPart(
-        client, None if own.whole else False, own.train.where, *checked_arrays(own.train)
+        client, None if own.unsplit else False, own.train.subject, *checked_arrays(own.train)
     )
     if own.test is not None:
-        yield ClientPart(client, True, own.test.where, *checked_arrays(own.test))
+        yield ClientPart(client, True, own.test.subject, *checked_arrays(own.test))
 
 
 def federation_of_parts(
@@ -237,15 +237,15 @@ def federation_of_parts(
 def _demand_training(parts: Sequence[ClientPart]) -> None:
     for part in parts:
         if not (part.test or len(part.y)):
-            raise DataError(f"{part.where} has no training example: a client needs one.")
+            raise DataError(f"{part.subject} has no training example: a client needs one.")
 
 
 def _demand_one_shape(parts: Sequence[ClientPart]) -> None:
-    first, shape = parts[0].where, parts[0].x.shape[1:]
+    first, shape = parts[0].subject, parts[0].x.shape[1:]
     for part in parts:
         if part.x.shape[1:] != shape:
             raise DataError(
-                f"{part.where} has examples of shape {part.x.shape[1:]}, but those of "
+                f"{part.subject} has examples of shape {part.x.shape[1:]}, but those of "
                 f"{first[:1].lower()}{first[1:]} have shape {shape}: bring all examples to one "
                 "shape."
             )
@@ -256,4 +256,4 @@ def _demand_known_labels(parts: Sequence[ClientPart], classes: int | None) -> No
     for part in parts:
         odd = part.y[(part.y < 0) | (part.y >= known)]
         if len(odd):
-            raise unknown_label_error(part.where, odd[0], known)
+            raise unknown_label_error(part.subject, odd[0], known)

@@ -73,7 +73,7 @@ def own_federation(path: Path, clients: Ids, like: Federation) -> Federation:
     train = [_fitting(each.train, like) for each in holdings]
     for own, (_, y) in zip(holdings, train, strict=True):
         if not len(y):
-            raise DataError(f"{own.train.where} has no training example: a client needs one.")
+            raise DataError(f"{own.train.subject} has no training example: a client needs one.")
     test = [_nothing(like) if own.test is None else _fitting(own.test, like) for own in holdings]
     return _assembled(clients, train, test, like)
 
@@ -137,7 +137,7 @@ def _read_npz(path: Path) -> ClientData:
             f"There is no file '{path}': put the data of that client there, or correct "
             "--node-config files."
         )
-    return npz.read_npz(path, f"'{path}'", whole=False)
+    return npz.read_npz(path, f"'{path}'", allow_unsplit=False)
 
 
 def _is_idx(folder: Path) -> bool:

@@ -54,9 +54,9 @@ def _page(
     """Return a page with the table, and with charts of all runs."""
     report = Report.of(runs)
     if not ours:
-        return html(report, title, beside=folder)
+        return html(report, title, relative_to=folder)
     table = PageTable(ours.title, ["", "", *ours.columns], [*ours.lines()], [*ours.notes, *by])
-    return html(report, ours.title, table=table, beside=folder)
+    return html(report, ours.title, table=table, relative_to=folder)
 
 
 def _pictures(draw: "Callable[[], Figure]", title: str, by: str) -> Iterator[tuple[str, bytes]]:

@@ -145,7 +145,7 @@ def _examples(run: Run, x: ArrayLike, y: ArrayLike, what: str) -> Pair:
         examples, tuple(run.summary["shape"]), run.summary["classes"], "the model"
     )
     if not len(pair[1]):
-        raise DataError(f"{examples.where} has no examples: give at least one.")
+        raise DataError(f"{examples.subject} has no examples: give at least one.")
     return pair
 
 

@@ -86,8 +86,8 @@ class Holdings:
         """Return the examples in some slots, as indices of the pool."""
         train, test = self._halves(slots)
         found = np.empty_like(slots)
-        found[train] = self.train.home.taken(slots[train])
-        found[test] = self.test.home.taken(slots[test] - len(self.train))
+        found[train] = self.train.home.take(slots[train])
+        found[test] = self.test.home.take(slots[test] - len(self.train))
         return found
 
     def moved(self, slots: Ids, giver: Ids, taker: Ids, **changes: Any) -> "Holdings":

@@ -32,7 +32,7 @@ class HeldExamples(DerivedLists):
         """Return the examples of some clients, in the given order, each in the order of slots."""
         holdings, slots = self.holdings, self._slots(clients)
         home = (holdings.train if self.half == "train" else holdings.test).home
-        rows = home.taken(slots.indices)
+        rows = home.take(slots.indices)
         if self.variants is not None:
             owner = np.repeat(clients, slots.sizes)
             rows = self.variants.rows(rows, holdings.labelling[owner], holdings.turns[owner])

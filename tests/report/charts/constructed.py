@@ -45,6 +45,6 @@ def record(
 
 
 def members(*rows: tuple[int, int, int]) -> dict[str, Any]:
-    """Return the table of who came into which group when."""
+    """Return the table of group changes."""
     number, client, group = zip(*rows, strict=True)
     return table(round=number, client=client, group=group)

@@ -80,7 +80,7 @@ def html(
     *,
     live: bool = False,
     table: PageTable | None = None,
-    beside: Path | None = None,
+    relative_to: Path | None = None,
 ) -> str:
     """Return the HTML of a page.
 
@@ -89,7 +89,7 @@ def html(
         name: The title; by default, it names the methods and the data.
         live: Whether the page repeatedly asks its server for new rounds.
         table: An additional table at the top.
-        beside: The folder in which the page will be saved next to its runs. Commands then use
+        relative_to: The folder in which the page will be saved next to its runs. Commands then use
             relative paths, so that the folder can be moved or sent to others.
 
     Returns:
@@ -115,7 +115,7 @@ def html(
         state=json.dumps(page_state(report, live=live), allow_nan=False).replace("<", "\\u003c"),
         chapters={} if live else _chapters(report),
         words=_rendered("results.html.jinja", report),
-        commands=_rendered("again.html.jinja", report, beside),
+        commands=_rendered("again.html.jinja", report, relative_to),
     )
     return made
 
@@ -151,7 +151,7 @@ def _shown_first(setting: Setting, shown: Sequence[int]) -> int:
     return max(grouped or [0], key=lambda place: runs[place].scored(measured).final or 0.0)
 
 
-def _rendered(template: str, report: Report, beside: Path | None = None) -> str:
+def _rendered(template: str, report: Report, relative_to: Path | None = None) -> str:
     """Return the HTML of a section with text and tables."""
     settings = [
         {
@@ -159,12 +159,14 @@ def _rendered(template: str, report: Report, beside: Path | None = None) -> str:
             "facts": text.facts(setting),
             "over": rounds_text(setting.measured, len(setting.methods)),
             "lines": text.result_lines(setting),
-            "again": text.reruns(setting, beside),
+            "again": text.reruns(setting, relative_to),
         }
         for setting in report.settings
     ]
     return str(
-        _template(template).render(settings=settings, left_out=report.left_out, beside=beside)
+        _template(template).render(
+            settings=settings, left_out=report.left_out, relative_to=relative_to
+        )
     )
 
 

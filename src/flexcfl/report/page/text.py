@@ -100,12 +100,12 @@ def result_lines(setting: Setting) -> list[Line]:
     return [replace(line, is_first=not unknown and line.rank == made[0].rank) for line in made]
 
 
-def reruns(setting: Setting, beside: Path | None = None) -> list[Rerun]:
-    """Return how to run each method again, from the current folder or from ``beside``."""
+def reruns(setting: Setting, relative_to: Path | None = None) -> list[Rerun]:
+    """Return how to run each method again, from the current folder or from ``relative_to``."""
     return [
         Rerun(
             method,
-            f"flexcfl run {shlex.quote(str(_file(runs[0].path, beside)))}",
+            f"flexcfl run {shlex.quote(str(_file(runs[0].path, relative_to)))}",
             _seeds(runs),
             runs[0].text,
         )
@@ -113,8 +113,8 @@ def reruns(setting: Setting, beside: Path | None = None) -> list[Rerun]:
     ]
 
 
-def _file(path: Path, beside: Path | None) -> Path:
-    return (path if beside is None else path.relative_to(beside)) / EXPERIMENT
+def _file(path: Path, relative_to: Path | None) -> Path:
+    return (path if relative_to is None else path.relative_to(relative_to)) / EXPERIMENT
 
 
 def _seeds(runs: Iterable[Record]) -> str:
