@@ -1,4 +1,4 @@
-"""What checkpoints cost: the same runs with and without them, in turns, on MNIST.
+"""Measure the cost of checkpoints: the same runs with and without them, in turns, on MNIST.
 
 A run without checkpoints writes its tables all the same. FeSEM keeps a model for every client, the
 largest memory of all methods. Example: python benchmarks/checkpoints.py --data DIR
@@ -29,7 +29,7 @@ WITHOUT = {"run.checkpoint_rounds": 0, "run.checkpoint_seconds": 0}
 
 @dataclass(frozen=True)
 class Cost:
-    """What checkpoints cost a run: seconds without and with them, in turns, and bytes written."""
+    """The cost of checkpoints in a run: seconds without and with them, and bytes written."""
 
     name: str
     without: list[float]
@@ -38,7 +38,7 @@ class Cost:
 
     @property
     def share(self) -> float:
-        """The median of what they added, as a share of the run without them."""
+        """The median of the added time, as a fraction of the run without checkpoints."""
         pairs = zip(self.without, self.with_, strict=True)
         return statistics.median(with_ / without - 1 for without, with_ in pairs)
 
@@ -46,11 +46,11 @@ class Cost:
 def main() -> None:
     """Measure and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--data", type=Path, help="the folder that has MNIST's")
+    parser.add_argument("--data", type=Path, help="the folder of MNIST's files")
     parser.add_argument("--dataset", default="mnist")
     parser.add_argument("--model", nargs="+", default=["mclr"])
     parser.add_argument("--rounds", type=int, default=300)
-    parser.add_argument("--times", type=int, default=7, help="how many runs of each kind")
+    parser.add_argument("--times", type=int, default=7, help="number of runs of each kind")
     words = parser.parse_args()
     given = {"dataset": words.dataset, "data": words.data, "rounds": words.rounds}
     table = Table("run", "without", "with", "added", "written", title="the cost of checkpoints")
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def measured(given: dict[str, object], times: int) -> Cost:
-    """Return what checkpoints cost in a run with these settings; the first one alternates."""
+    """Return the cost of checkpoints in a run with these settings; the order alternates."""
     kinds = {name: _prepared(given, more) for name, more in (("without", WITHOUT), ("with", {}))}
     seconds: dict[str, list[float]] = {name: [] for name in kinds}
     name = f"{given['algorithm']} {given['model']}"
@@ -71,7 +71,7 @@ def measured(given: dict[str, object], times: int) -> Cost:
         for turn in track(range(times + 1), name, transient=True):
             for kind in sorted(kinds, reverse=bool(turn % 2)):
                 taken = _run(kinds[kind], Path(root) / f"{kind}-{turn}")
-                if turn:  # the first is to warm up
+                if turn:  # the first is a warm-up
                     seconds[kind].append(taken)
         written = _written(kinds["with"], Path(root) / "counted")
     return Cost(name, seconds["without"], seconds["with"], written)
@@ -89,7 +89,7 @@ def _run(prepared: Prepared, folder: Path) -> float:
 
 
 def _written(prepared: Prepared, folder: Path) -> int:
-    """Return how many bytes the checkpoints of a run take, those that were removed included."""
+    """Return the bytes of all checkpoints of a run, including those that were removed."""
     write, total = disk.write_in_order, 0
 
     def counted(files: Mapping[Path, list[disk.Bytes]]) -> None:

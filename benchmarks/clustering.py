@@ -1,4 +1,4 @@
-"""What it costs to compare founders: EDC by a truncated SVD, as the paper has it, or all pairs.
+"""Measure the cost of comparing founders: EDC by a truncated SVD, as in the paper, or all pairs.
 
 The updates of n founders of d parameters come from as many clear directions as there are groups,
 which is the best case for a truncated SVD. All that is compared has one thread, as in the library,
@@ -26,13 +26,13 @@ GROUPS = 5
 FOUNDERS = (20, 60, 100, 300, 1000, 3000)
 PARAMETERS = (7_850, 101_770, 407_050, 3_274_634)  # MCLR, MLP of MNIST, of FEMNIST, the largest CNN
 LARGEST = 410_000_000  # numbers, of 4 bytes each
-QUICK = 10**9  # n n d up to which a step is timed more than once
-EXACT = 5 * QUICK  # and up to which all singular vectors are computed
-STRENGTH = 0.7  # of a group's direction beside noise: a cosine of a third within a group
+QUICK = 10**9  # up to this n n d a step is timed more than once
+EXACT = 5 * QUICK  # up to this n n d all singular vectors are computed
+STRENGTH = 0.7  # of a group's direction relative to noise: a cosine of a third within a group
 
 
 def drawn(founders: int, parameters: int) -> Vectors:
-    """Return the updates of founders, who are of the groups in turn."""
+    """Return the updates of founders, which belong to the groups in turn."""
     rng = np.random.default_rng(0)
     updates = rng.standard_normal((founders, parameters), dtype=np.float32)
     for group in range(GROUPS):
@@ -45,7 +45,7 @@ def _divided(points: Matrix) -> Ids:
     return k_means(points, GROUPS, np.random.default_rng(0))
 
 
-# From the updates, and what the steps before have found.
+# From the updates, and the results of earlier steps.
 STEPS: Mapping[str, Callable[[Vectors, Mapping[str, Any]], object]] = {
     "all pairs": lambda updates, found: gram(updates),
     "EDC of them": lambda updates, found: edc(found["all pairs"], GROUPS),
@@ -65,10 +65,10 @@ def work(n: int, d: int) -> dict[str, int]:
     are to the leading order, where n is no more than d.
     """
     wide = min(n, GROUPS + OVERSAMPLES)
-    powers = 7 if 0.1 * n > GROUPS else 4  # what scikit-learn takes
+    powers = 7 if 0.1 * n > GROUPS else 4  # as in scikit-learn
     points = n * d * (GROUPS + 1)
     return {
-        "all pairs": n * (n + 1) // 2 * d,  # BLAS knows that they are symmetric
+        "all pairs": n * (n + 1) // 2 * d,  # BLAS uses the symmetry
         "EDC of them": 3 * n**3 + n * n * GROUPS,
         "MADC of them": n * n * (n + 1) // 2,
         "randomized": (2 * powers + 2) * n * d * wide + (powers + 6) * d * wide**2 // 2 + points,
@@ -78,20 +78,20 @@ def work(n: int, d: int) -> dict[str, int]:
 
 
 def measured(n: int, d: int, rounds: int) -> dict[str, float]:
-    """Return the median milliseconds that each step computes."""
+    """Return the median milliseconds of each step."""
     updates, found = drawn(n, d), dict[str, Any]()
     steps = [name for name in STEPS if name != "exact" or n * n * d <= EXACT]
     times: dict[str, list[float]] = {name: [] for name in steps}
     for _ in range(rounds if n * n * d <= QUICK else 1):
         for name in steps:
-            start = time.process_time()  # of one thread, so other load does not count
+            start = time.process_time()  # of one thread, so other processes do not count
             found[name] = STEPS[name](updates, found)
             times[name].append(1000 * (time.process_time() - start))
     return {name: statistics.median(each) for name, each in times.items()}
 
 
 def sizes(largest: int) -> Iterator[tuple[int, int]]:
-    """Yield numbers of founders and of parameters whose updates fit."""
+    """Yield numbers of founders and of parameters whose updates fit into memory."""
     return ((n, d) for d in PARAMETERS for n in FOUNDERS if n * d <= largest)
 
 
@@ -104,7 +104,7 @@ def main() -> None:
     options = parser.parse_args()
     print(common.line("founders", "parameters", *STEPS))
     print(f"|{'---:|' * (2 + len(STEPS))}")
-    measured(20, 100, rounds=1)  # so that libraries are there
+    measured(20, 100, rounds=1)  # imports libraries first
     for n, d in sizes(options.largest):
         found: Mapping[str, float] = (
             {name: each / 1e6 for name, each in work(n, d).items()}

@@ -1,4 +1,4 @@
-"""What several benchmarks share: options, Markdown tables, and files with a line for each run."""
+"""Helpers of several benchmarks: options, Markdown tables, and files with a line for each run."""
 
 import argparse
 import csv
@@ -11,18 +11,18 @@ from pydantic import TypeAdapter
 
 __all__ = ["arguments", "line", "parser", "read", "write"]
 
-DoneT = TypeVar("DoneT")  # a dataclass of figures; what may be empty has a default
+DoneT = TypeVar("DoneT")  # a dataclass of figures; fields that may be empty have a default
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
-    """Return a parser that shows the description of a script as it is written."""
+    """Return a parser that shows a script's description without wrapping it."""
     return argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
 
 
 def arguments(description: str | None, file: Path) -> argparse.ArgumentParser:
-    """Return the parser of a script that fills a file of runs: where the data are, and the file."""
+    """Return the parser of a script that fills a file of runs, with the folder of the data."""
     options = parser(description)
     options.add_argument("--data", type=Path, help="folder of the data (or FLEXCFL_DATA)")
     options.add_argument("--runs", type=Path, default=file, help="the file of all runs")
@@ -35,7 +35,7 @@ def line(*cells: object) -> str:
 
 
 def read(file: Path, kind: type[DoneT]) -> list[DoneT]:
-    """Return the runs of a file, in its order, and none where there is no file."""
+    """Return the runs of a file, in its order; none if there is no file."""
     if not file.exists():
         return []
     line_of = TypeAdapter(kind)

@@ -1,4 +1,4 @@
-"""The points of EDC by a singular value decomposition of the updates, as the paper has it (Eq. 7).
+"""The points of EDC by a singular value decomposition of the updates, as in the paper (Eq. 7).
 
 Each is on one thread, and in float32, as the updates are. SciPy and scikit-learn are imported in
 the functions, as in the library.

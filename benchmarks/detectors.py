@@ -1,4 +1,4 @@
-"""What the drift detectors catch, miss and raise for nothing, shift by shift, without training.
+"""Count hits, misses and false alarms of the drift detectors under each shift, without training.
 
 Clients are visited 20 a round and keep a profile when they are first visited. In every round all
 who were visited are checked, and who has a verdict keeps a new profile at once.
@@ -33,13 +33,13 @@ from flexcfl.shifts import SHIFTS, DataView, Timeline
 from flexcfl.shifts.detection import DETECTORS, Detector, Samples, Watch
 
 COHORT = 20
-SHIFTED = 0.2  # share of the data that are of another kind in a shift
-HARMLESS = 0.1  # and at most by how much a harmless change moves the shares of the kinds
+SHIFTED = 0.2  # fraction of the data that has another kind after a shift
+HARMLESS = 0.1  # a harmless change moves the fractions of the kinds by at most this much
 
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """One round: what the clients have, and of which kinds."""
+    """One round: the clients' data and their kinds."""
 
     federation: Federation
     view: DataView
@@ -48,7 +48,7 @@ class World:
 
     @classmethod
     def of(cls, federation: Federation, view: DataView, first_sizes: Ids) -> "World":
-        """Count the kinds of each client's training data, as shares."""
+        """Return the fractions of the kinds in each client's training data."""
         rows, variants = view.train.indices, view.variants
         indices, labelling, turns = (
             variants.parts(rows) if variants else (rows, np.zeros_like(rows), np.zeros_like(rows))
@@ -62,7 +62,7 @@ class World:
         return cls(federation, view, first_sizes, shares)
 
     def samples(self, clients: Ids) -> Samples:
-        """Return what a detector may look at."""
+        """Return the data that a detector may see."""
 
         def examples(position: int) -> tuple[NDArray[np.float32], Ids]:
             rows, pool = self.view.train[int(clients[position])], self.federation
@@ -75,7 +75,7 @@ class World:
 
 @dataclass(eq=False)
 class Score:
-    """What one detector makes of one shift; ``rows`` and ``kinds`` are those of the profiles."""
+    """The results of one detector under one shift; ``rows`` and ``kinds`` are the profiles'."""
 
     watch: Watch
     kinds: NDArray[np.float64]
@@ -91,14 +91,14 @@ class Score:
         self.open = np.zeros(self.watch.clients, dtype=np.bool_)
 
     def settle(self, clients: Ids, world: World) -> None:
-        """Let clients keep a profile of what they have."""
+        """Let clients store a profile of their data."""
         self.watch.settle(clients, world.samples(clients))
         self.kinds[clients] = world.kinds[clients]
         self.rows.update((client, set(world.view.train[client])) for client in clients.tolist())
         self.open[clients] = False
 
     def step(self, known: Ids, world: World) -> None:
-        """Check everybody who is known, count, and let those with a verdict settle again."""
+        """Check all known clients, count, and renew the profiles of those with a verdict."""
         changed = np.intersect1d(world.view.shifted, known)
         self.watch.stir(changed)
         verdicts = self.watch.check(known, world.samples)
@@ -137,7 +137,7 @@ class Score:
 def run(
     federation: Federation, shift: str, detectors: Mapping[str, Detector], seed: int, rounds: int
 ) -> dict[str, Score]:
-    """Let one shift act for some rounds and return what each detector made of it."""
+    """Apply one shift for some rounds, and return the results of each detector."""
     arrival = np.zeros(federation.clients, dtype=np.int64)
     before = Cohorts(seed, arrival, min(COHORT, federation.clients)).visited
     timeline = Timeline(federation, {shift: SHIFTS[shift].shift()}, seed, before)
@@ -157,7 +157,7 @@ def run(
 
 
 def same_labels(federation: Federation, detector: Detector, seed: int) -> tuple[int, int]:
-    """Return how many clients see drift in the data of another with the same labels, of how many.
+    """Return how many clients see drift in another client's data with the same labels, of how many.
 
     Their proportions may differ, which is drift for who looks at labels, and their examples are of
     other people.
@@ -205,7 +205,7 @@ def main() -> None:
     """Read the options and print the tables."""
     parser = common.parser(__doc__)
     parser.add_argument("--data", type=Path, help="folder of the data (or FLEXCFL_DATA)")
-    parser.add_argument("--dataset", default="mnist", help="which federation (mnist)")
+    parser.add_argument("--dataset", default="mnist", help="the federation (mnist)")
     parser.add_argument("--seed", type=int, default=0, help="of visits and shifts (0)")
     parser.add_argument("--rounds", type=int, default=300, help="rounds of each shift (300)")
     parser.add_argument("--shifts", nargs="+", choices=SHIFTS, default=list(SHIFTS), metavar="S")

@@ -1,4 +1,4 @@
-"""Where the loss under drop-out comes from: clients that are away from a part of a round only.
+"""Find the cause of the loss under drop-out: clients miss only a part of a round.
 
 Nothing of this is in the library. 30 % of the clients are away in every round, by the same draws in
 all rows, but miss only some of what is asked; and in the last ten rounds it is seen who is tested
@@ -35,7 +35,7 @@ SETTINGS: Mapping[str, Any] = {
 }
 AWAY = {"faults.dropout": 0.3}
 NOBODY = "nobody is away"
-# For each row its settings, and what those who are away miss.
+# For each row its settings, and the parts of a round that absent clients miss.
 ROWS: Mapping[str, tuple[Mapping[str, Any], frozenset[str]]] = MappingProxyType(
     {
         NOBODY: ({}, frozenset()),
@@ -55,7 +55,7 @@ HEADS = (
 
 @dataclass(frozen=True)
 class Done:
-    """One run, a line of the file: accuracies and the part that is outdated are shares of 1.
+    """One run, a line of the file: accuracies and the outdated part are fractions.
 
     ``current`` is the final accuracy of clients whose group fits their data, as far as they could
     tell, ``outdated`` the part of the test examples that is with all others, ``outdated_there``
@@ -79,7 +79,7 @@ def run(row: str, seed: int, more: Mapping[str, Any]) -> Done:
     prepared = prepare(resolve([SettingsLayer("given", told)]).experiment)
     tally = Tally(prepared.experiment.run.rounds)
     hosting: Any = Partial(missed, tally)
-    # Its last rounds are measured, so that there is an accuracy.
+    # The last rounds are evaluated for the final accuracy.
     accuracy: Any = execute(prepared, hosting=hosting).summary["accuracy"]
     (current, old), (examples, outdated) = tally.hits, tally.examples
     return Done(
@@ -119,7 +119,7 @@ def _figures(own: Mapping[int, Done], nobody: Mapping[int, Done]) -> Iterator[st
 
 
 def main() -> None:
-    """Run all, two at once, keep a line for each, and print the table."""
+    """Do all runs, two at once, save a line for each, and print the table."""
     given = common.arguments(__doc__, FILE).parse_args()
     more = {} if given.data is None else {"run.data": given.data}
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:

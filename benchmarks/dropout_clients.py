@@ -1,4 +1,4 @@
-"""Clients that are away from some parts of a round only, put in from outside of the library."""
+"""Clients that miss only some parts of a round, implemented outside of the library."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,11 +25,11 @@ from flexcfl.trust.faults import Behaviour
 __all__ = ["EVERYTHING", "Partial", "Tally"]
 
 EVERYTHING = frozenset({"training", "migration", "placement"})
-LAST = 10  # rounds whose tests are looked at
+LAST = 10  # rounds whose evaluations count
 
 
 def part(order: Order[Any]) -> str:
-    """Return what an order is about; to found groups and to place newcomers are one."""
+    """Return the part of the round that an order belongs to; founding and placing are one part."""
     if isinstance(order, CheckDrift | Migrate):
         return "migration"
     return "training" if isinstance(order, Train) and not order.founding else "placement"
@@ -37,7 +37,7 @@ def part(order: Order[Any]) -> str:
 
 @dataclass
 class Tally:
-    """Hits and examples of the last rounds, of clients that are up to date and of outdated ones."""
+    """Hits and examples of the last rounds, for up-to-date and for outdated clients."""
 
     rounds: int
     hits: list[int] = field(default_factory=lambda: [0, 0])
@@ -45,7 +45,7 @@ class Tally:
     outdated_there: int = 0
 
     def count(self, evaluated: Evaluated, own: Flags, outdated: Flags, away: Flags) -> None:
-        """Add what clients found on the models of their ``own`` groups."""
+        """Add the clients' results on the models of their ``own`` groups."""
         for kind, rows in enumerate((own & ~outdated, own & outdated)):
             self.hits[kind] += int(evaluated.hits[rows].sum())
             self.examples[kind] += int(evaluated.examples[rows].sum())
@@ -54,7 +54,7 @@ class Tally:
 
 @dataclass(eq=False)
 class Partly(Behaviour):
-    """Clients that are away from the ``missed`` parts of a round, and from no other."""
+    """Clients that miss only the ``missed`` parts of a round."""
 
     missed: frozenset[str]
     tally: Tally
@@ -82,7 +82,7 @@ class Partly(Behaviour):
         return evaluated
 
     def _outdated(self, executor: Executor) -> Flags:
-        """Return who would notice a drift now, and let nobody remember that it was asked."""
+        """Return the clients that would notice a drift now, without changing their state."""
         known = self.watch.memory()
         drifted = executor(CheckDrift(np.arange(self.watch.clients))).drifted
         self.watch.recall(known)

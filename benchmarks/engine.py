@@ -1,4 +1,4 @@
-"""How fast cohorts are trained, beside the plain PyTorch loop and the machine's own limit.
+"""Measure how fast cohorts are trained, compared with a plain PyTorch loop and the machine's limit.
 
 W1 to W3 are the real MNIST federation with the paper's settings (FedAvg, K=20, E=10, B=10), W5 is
 Fashion-MNIST, W6 Synthetic(1,1). W4 is a whole run of FlexCFL on W1 under swap-all.
@@ -24,7 +24,7 @@ MEGABYTE = 1e6
 
 
 def measured(name: str, data: Path | None, rounds: int, console: Console) -> StepTimes:
-    """Measure one work, with a bar that says how far it is."""
+    """Measure one workload, with a progress bar."""
     federation = WORKS[name].federation(data)
     with Progress(console=console, transient=True) as progress:
         task = progress.add_task(f"{name}, {WORKS[name].title}", total=2 * (rounds + 1))
@@ -32,14 +32,14 @@ def measured(name: str, data: Path | None, rounds: int, console: Console) -> Ste
 
 
 def whole(data: Path | None, rounds: int, console: Console) -> FullRun:
-    """Measure a whole run, with a bar that says how far it is."""
+    """Measure a whole run, with a progress bar."""
     with Progress(console=console, transient=True) as progress:
         task = progress.add_task(f"{WHOLE}, a whole run of FlexCFL", total=rounds)
         return full_run(data, rounds, lambda: progress.advance(task))
 
 
 def sentence(run: FullRun) -> str:
-    """Say what a whole run took."""
+    """Print the times of a whole run."""
     return (
         f"{WHOLE}: {run.rounds} rounds of FlexCFL in {run.seconds:.1f} s, of which client steps "
         f"{run.training:.1f} s and evaluation {run.evaluation:.1f} s: {run.ratio:.2f} times the "
@@ -49,11 +49,11 @@ def sentence(run: FullRun) -> str:
 
 
 def main() -> None:
-    """Read the options and print what was measured."""
+    """Read the options, measure, and print the results."""
     parser = common.parser(__doc__)
     parser.add_argument("--data", type=Path, help="folder of the data (or FLEXCFL_DATA)")
     parser.add_argument("--works", nargs="+", choices=ROUNDS, default=list(ROUNDS), metavar="W")
-    parser.add_argument("--rounds", type=int, help="instead of each work's own number")
+    parser.add_argument("--rounds", type=int, help="rounds, instead of the workload's own number")
     options = parser.parse_args()
     console = Console(stderr=True)
     print(machine())

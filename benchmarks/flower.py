@@ -1,4 +1,4 @@
-"""Flower beside the simulator: seconds and messages of a round, and what an empty message takes.
+"""Compare Flower with the simulator: seconds and messages of a round, and of an empty message.
 
     python benchmarks/flower.py [--data DIR] [--rounds 6]
 
@@ -27,7 +27,7 @@ from flexcfl.flower.local import FederationPlan, LocalFederation
 
 NODES = 4
 EMPTY = Path(__file__).parent / "flower_empty"
-# And whether programs are forks, where they can be.
+# And whether programs are forks, if the system can fork.
 WAYS = {"`flexcfl federate`": FederationPlan.forked, "each program by itself": False}
 HEAD = (
     *("", "a round, s", "its evaluation, s", "messages to a node", "so many empty ones, s"),
@@ -38,7 +38,7 @@ CASES = {"4 nodes x 1 client": 4, "4 nodes x 250 clients": 1000}
 
 @dataclass(frozen=True)
 class Measured:
-    """The rounds of a run: seconds and messages of each, those of the evaluation by themselves."""
+    """The rounds of a run: seconds and messages of each, with those of the evaluation apart."""
 
     training: list[float]
     evaluation: list[float]
@@ -47,7 +47,7 @@ class Measured:
 
 
 def settings(clients: int, rounds: int) -> dict[str, Any]:
-    """Return an experiment in which everybody is placed before the first round."""
+    """Return an experiment in which all clients are placed before the first round."""
     groups = 2 if clients == NODES else 4
     return {
         "data.name": "mnist",
@@ -64,7 +64,7 @@ def settings(clients: int, rounds: int) -> dict[str, Any]:
 
 
 def held(plan: FederationPlan) -> None:
-    """Hold the run of a plan on nodes of this machine."""
+    """Do the run of a plan on nodes of this machine."""
     with LocalFederation(plan, _complain) as federation:
         federation.run()
 
@@ -79,13 +79,13 @@ def on_flower(given: Mapping[str, Any], folder: Path, data: str | None, forked: 
 
 
 def at_home(given: Mapping[str, Any], folder: Path, data: str | None) -> Measured:
-    """Run the same in the simulator."""
+    """Run the same experiment in the simulator."""
     flexcfl.run(set=dict(given), data=data, out=folder)
     return read(folder)
 
 
 def read(folder: Path) -> Measured:
-    """Return what the folder of a run says, in which the simulator has no messages."""
+    """Return the figures from the folder of a run; the simulator has no messages."""
     timings = table(folder / "timings.csv")
     messages = [0] * (len(timings) + 1)  # from the start on, whose seconds are in the first round
     for row in table(folder / "messages.csv"):
@@ -101,7 +101,7 @@ def read(folder: Path) -> Measured:
 
 
 def empty(folder: Path, forked: bool) -> float:
-    """Return the seconds of a message to all nodes without anything in it."""
+    """Return the seconds of an empty message to all nodes."""
     held(FederationPlan(folder, {"out": str(folder)}, NODES, app=EMPTY, forked=forked))
     seconds: list[float] = json.loads((folder / "seconds.json").read_text())
     return statistics.median(seconds[1:])
@@ -114,7 +114,7 @@ def _complain(text: str) -> None:
 def main() -> None:
     """Measure, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", type=os.path.abspath, help="where MNIST's files are looked for")
+    parser.add_argument("--data", type=os.path.abspath, help="the folder of MNIST's files")
     parser.add_argument("--rounds", type=int, default=6)
     asked = parser.parse_args()
     print("| " + " | ".join(HEAD) + " |\n" + "|---" * len(HEAD) + "|", flush=True)
@@ -130,7 +130,7 @@ def main() -> None:
 
 
 def _tell(name: str, measured: Measured, nothing: float) -> None:
-    """Print a line: the medians of all rounds but the first, and that one."""
+    """Print a line: the medians of all rounds except the first, and the first round."""
     training, evaluation, messages = (
         statistics.median(each[1:])
         for each in (measured.training, measured.evaluation, measured.messages)

@@ -1,4 +1,4 @@
-"""Faults of a federation of real Flower processes, each alone: what the run's figures say of it.
+"""Measure the effect of single faults on a federation of real Flower processes.
 
     python benchmarks/flower_faults.py [NAME ...]
 
@@ -102,7 +102,7 @@ def misbehaving(folder: Path, behaviour: Mapping[int, str]) -> Path:
 
 
 def processes() -> dict[int, tuple[int, str]]:
-    """Return of each process that runs its group and what it is."""
+    """Return the process group and the command line of each running process."""
     words = ["ps", "-ww", "-eo", "pid=,pgid=,stat=,args="]
     lines = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
     parts = [line.split(None, 3) for line in lines]
@@ -118,19 +118,19 @@ def table(path: Path) -> list[dict[str, str]]:
 
 
 def done(run: Path) -> int:
-    """Return how many rounds are written down."""
+    """Return the number of rounds in the file."""
     return len(table(run / ROUNDS))
 
 
 def silent(run: Path, number: int) -> set[int]:
-    """Return the clients that did not answer when they were to train in a round."""
+    """Return the clients that did not answer an order to train in a round."""
     rows = [row for row in table(run / "missing.csv") if row["order"] == "train"]
     lines = [row["clients"] for row in rows if int(row["round"]) == number]
     return {client for line in lines for client in numbers(line).tolist()}
 
 
 def turned_away(row: Mapping[str, str]) -> int:
-    """Return how many answers of a round were not accepted, beside those that were too late."""
+    """Return the number of rejected answers of a round, without those that were too late."""
     reasons = [name for name in row if name.startswith("rejected_") and name != "rejected_late"]
     return sum(int(row[name]) for name in reasons)
 
@@ -149,20 +149,20 @@ def at_work(federation: LocalFederation, node: int) -> int | None:
 
 
 def killed(pid: int) -> int:
-    """Kill a process as nobody can prevent, and return its number."""
+    """Kill a process with SIGKILL, and return its id."""
     os.kill(pid, signal.SIGKILL)
     return pid
 
 
 @dataclass(eq=False)
 class Trouble:
-    """Makes each trouble once: ``moments`` return None until their time has come."""
+    """Causes each fault once: ``moments`` return None until their time has come."""
 
     moments: Mapping[str, Moment]
     made: dict[str, int] = field(default_factory=dict)
 
     def __call__(self, federation: LocalFederation) -> None:
-        """Make those whose time has come."""
+        """Cause the faults whose time has come."""
         for name, moment in self.moments.items():
             if name not in self.made and (made := moment(federation)):
                 self.made[name] = made
@@ -180,12 +180,12 @@ def kill_client_app(federation: LocalFederation) -> int | None:
 
 
 def kill_superlink(federation: LocalFederation) -> int | None:
-    """Kill the SuperLink while the second round goes on."""
+    """Kill the SuperLink during the second round."""
     return _kill_service(federation, SUPERLINK)
 
 
 def kill_warm(federation: LocalFederation) -> int | None:
-    """Kill the process of which all but the SuperLink are forks while the second round goes on."""
+    """Kill the process that forks all others except the SuperLink, during the second round."""
     return _kill_service(federation, FORK_SERVER)
 
 
@@ -194,13 +194,13 @@ def _kill_service(federation: LocalFederation, name: str) -> int | None:
 
 
 def kill_server(federation: LocalFederation) -> int | None:
-    """Kill the ServerApp while the second round goes on."""
+    """Kill the ServerApp during the second round."""
     there = federation.server if done(federation.plan.folder) == 1 else None
     return killed(there) if there else None
 
 
 def join(federation: LocalFederation, node: int = 3) -> int | None:
-    """Start one more node in the first round: in the second it is found, in the third it trains."""
+    """Start a further node in the first round; the second finds it, and in the third it trains."""
     if not (federation.plan.folder / CHECKPOINTS).exists():
         return None
     federation.start_node(node)
@@ -209,7 +209,7 @@ def join(federation: LocalFederation, node: int = 3) -> int | None:
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault: what is done at some moment, or how nodes misbehave, and how many there are."""
+    """One fault: an action at some moment, or the misbehaviour of some nodes."""
 
     moment: Moment | None = None
     behaviour: Mapping[int, str] = field(default_factory=dict)
@@ -230,7 +230,7 @@ FAULTS: Mapping[str, Fault] = {
 
 
 def tried(fault: Fault, folder: Path) -> list[str]:
-    """Hold a run with a fault, and return its line of the table."""
+    """Do a run with a fault, and return its line of the table."""
     run, again = folder / "run", list[str]()
     app = misbehaving(folder / "app", fault.behaviour)
     config = {"set": f"{SETTINGS} network.nodes={fault.nodes}", "out": str(run)}

@@ -1,4 +1,4 @@
-"""How founders point: what ``founder_cosine`` can tell apart, for docs/robustness.md.
+"""Measure the directions of founders that ``founder_cosine`` compares, for docs/robustness.md.
 
 The first founders that FlexCFL asks for on MNIST, a fifth of them hostile, and the cosine of each
 to the geometric median of the others' directions, to a hundredth below.
@@ -33,7 +33,7 @@ STEPS = np.arange(-100, 101) / 100
 
 @dataclass(frozen=True)
 class Done:
-    """The founders of one run, a line of the file: cosines of honest and of hostile ones.
+    """The founders of one run, a line of the file: cosines of honest and hostile founders.
 
     ``honest_lost`` is the share of the honest ones that a bound of 0.05 turns away.
     """
@@ -46,7 +46,7 @@ class Done:
 
 
 def run(attack: str, seed: int, data: Path | None) -> Done:
-    """Let founders train, and look at where they point."""
+    """Let founders train, and compute the cosines of their updates."""
     settings: dict[str, Any] = {"data.name": "mnist", "algorithm.name": "flexcfl"}
     settings |= {"attack.name": attack, "run.seed": seed, **({"run.data": data} if data else {})}
     prepared = prepare(resolve([SettingsLayer("given", settings)]).experiment)
@@ -58,7 +58,7 @@ def run(attack: str, seed: int, data: Path | None) -> Done:
 
 
 def founders(prepared: Prepared) -> Trained:
-    """Return what the first clients answer that are asked to found groups."""
+    """Return the replies of the first clients that are asked to found groups."""
     seed, present = prepared.experiment.run.seed, prepared.cohorts.present(0)
     rng = seeds.generator(seed, "start")
     order = next(prepared.algorithm.start(prepared.engine.initial, present, rng))
@@ -67,13 +67,13 @@ def founders(prepared: Prepared) -> Trained:
 
 
 def cosines(updates: Vectors) -> NDArray[np.float64]:
-    """Return for each update the highest cosine, in hundredths, with which it is admitted."""
+    """Return for each update the highest limit, in hundredths, that still admits it."""
     admitted = np.array([judge_founders(updates, least)[0] for least in STEPS])
     return np.asarray(STEPS[admitted.sum(axis=0) - 1])
 
 
 def markdown(runs: Sequence[Done]) -> Iterator[str]:
-    """Yield a table line by line, its figures from the lowest to the highest of the seeds."""
+    """Yield a table line by line, with the lowest and the highest figure over the seeds."""
     yield line(*HEADS)
     yield "|---|" + "---:|" * (len(HEADS) - 1)
     for attack in ATTACKS:
@@ -85,7 +85,7 @@ def markdown(runs: Sequence[Done]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Run all, keep a line for each, and print what they have in common."""
+    """Do all runs, save a line for each, and print the table."""
     given = common.arguments(__doc__, FILE).parse_args()
     runs = [run(attack, seed, given.data) for attack in ATTACKS for seed in range(SEEDS)]
     common.write(given.runs, Done, runs)

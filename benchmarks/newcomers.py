@@ -1,4 +1,4 @@
-"""FlexCFL whose clients count their pre-training as one epoch, as the paper has it (Section 3.4).
+"""FlexCFL whose clients count their pre-training as one epoch, as in the paper (Section 3.4).
 
 "The client can continue to train E - 1 epochs": who was placed in a round trains an epoch less in
 it. Continue from where is not said: from the model of its new group, or from its own.
@@ -27,7 +27,7 @@ ResultT = TypeVar("ResultT")
 
 @dataclass(frozen=True)
 class Continuing(FlexCFL):
-    """FlexCFL in which who was placed in a round trains ``fewer`` epochs less in it.
+    """FlexCFL in which clients placed in a round train ``fewer`` epochs less in it.
 
     It trains from the model of its ``group``, or goes on from its ``own`` that it pre-trained.
     """
@@ -38,7 +38,7 @@ class Continuing(FlexCFL):
     def round(
         self, state: FlexcflState, cohort: Ids, present: Flags, rng: np.random.Generator
     ) -> Conversation[FlexcflState]:
-        """Hold the round of FlexCFL, but divide its order to train."""
+        """Do a round of FlexCFL, but split its order to train."""
         talk, placed, reply = super().round(state, cohort, present, rng), [cohort[:0]], None
         while True:
             try:
@@ -54,7 +54,7 @@ class Continuing(FlexCFL):
                 placed.append(reply.clients)
 
     def _divided(self, order: Train, placed: Ids, state: FlexcflState) -> Conversation[Trained]:
-        """Ask who was just placed and who was not one after the other."""
+        """Send separate orders to the clients that were just placed and to the others."""
         new = np.isin(order.clients, placed)
         if not new.any():
             return (yield from ask(order))
@@ -86,7 +86,7 @@ def _of(order: Train, own: Flags) -> Train:
 
 
 def _together(parts: list[Trained], clients: Ids) -> Trained:
-    """Return one reply in the order of these clients, so that sums are the same to the last bit."""
+    """Return one reply in the order of these clients, so that sums stay bit-identical."""
     whole = {
         each.name: np.concatenate([getattr(part, each.name) for part in parts])
         for each in fields(Trained)

@@ -1,4 +1,4 @@
-"""How fast federated simulators train the same cohorts, ours among them.
+"""Measure how fast federated simulators, including ours, train the same cohorts.
 
 Real MNIST federation, FedAvg's local work with the paper's settings (K=20, E=10, B=10, rate 0.03).
 Every contestant is a process of its own (``contestants/``), the peers in virtual environments of
@@ -66,7 +66,7 @@ def write(federation: Federation, works: Sequence[str], rounds: int, path: Path)
 
 
 def first_model(federation: Federation, work: str) -> dict[str, NDArray[np.float32]]:
-    """Return the parameters by name that everybody starts from."""
+    """Return the initial parameters by name, the same for all contestants."""
     factory = partial(build, "mnist", work, federation.shape, federation.classes)
     module = initialised(factory, generator(0, "initial"))
     return {name: tensor.numpy() for name, tensor in module.state_dict().items()}
@@ -75,7 +75,7 @@ def first_model(federation: Federation, work: str) -> dict[str, NDArray[np.float
 def install(
     entries: Mapping[str, Entry], folder: Path, console: Console
 ) -> tuple[dict[str, Path], dict[str, str]]:
-    """Return the Python of every contestant, and why the others have none."""
+    """Return the Python of every contestant, and the reason if it has none."""
     pythons, absent = {}, {}
     for name, entry in entries.items():
         try:
@@ -92,7 +92,7 @@ def install(
 
 
 def start(name: str, entry: Entry, python: Path, file: Path, work: str, timeout: float) -> Process:
-    """Start a contestant on one work."""
+    """Start a contestant on one workload."""
     command = [str(python), "-m", "contestants.worker", entry.script, str(file), work]
     log = file.with_name(f"{name}-{work}.log")
     return Process(command, log, timeout, entry.threads)
@@ -100,7 +100,7 @@ def start(name: str, entry: Entry, python: Path, file: Path, work: str, timeout:
 
 @contextmanager
 def progress(console: Console, total: int) -> Iterator[Callable[[str, str, str], None]]:
-    """Show on the error stream who is at work."""
+    """Show on stderr which contestant is running."""
     columns = TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn()
     with Progress(*columns, console=console, transient=True) as shown:
         task = shown.add_task("", total=total)
@@ -119,7 +119,7 @@ def compare(
     folder: Path,
     timeout: float,
 ) -> str:
-    """Install, let everybody do every work, and return the report."""
+    """Install all contestants, let each do every workload, and return the report."""
     console, before = Console(stderr=True), load()
     pythons, absent = install(entries, folder, console)
     matches = []
@@ -149,7 +149,7 @@ def compare(
 
 
 def chosen(peers: Sequence[str] | None) -> dict[str, Entry]:
-    """Return the peers asked for, and those who always take part."""
+    """Return the requested peers, and those that always take part."""
     return {
         name: entry
         for name, entry in CATALOGUE.items()

@@ -1,4 +1,4 @@
-"""The picture of what benchmarks/peers.py measured: a bar for every time.
+"""Draw the results of benchmarks/peers.py: a bar for every time.
 
 Example: python benchmarks/plot.py
 """
@@ -25,7 +25,7 @@ TITLE = "Microseconds per client step, shorter is faster"
 
 @dataclass(frozen=True)
 class Results:
-    """What a table says: the works, and everybody's time for each, None where there is none."""
+    """A table of results: the workloads, and each contestant's times, None if it has none."""
 
     works: list[str]
     times: dict[str, list[float | None]]
@@ -66,7 +66,7 @@ def draw(results: Results, path: Path) -> None:
 
 
 def _write(axes: Axes, values: Sequence[float | None]) -> None:
-    """Write every time beside its bar, and make room for that."""
+    """Write every time next to its bar, and make room for it."""
     known = [value for value in values if value is not None] or [1.0]
     axes.set_xlim(0, max(known) * 1.35)
     for place, value in enumerate(values):

@@ -1,4 +1,4 @@
-"""Why published figures differ from ours: what paper or code do otherwise, put in from outside.
+"""Find why published figures differ from ours: differences of paper or code, added from outside.
 
 Nothing of this is in the library. A rule that uses the first client of a group alone takes the
 place of the mean in IFCA and FeSEM. Incremental release shrinks the data. FEMNIST's clients get the
@@ -38,7 +38,7 @@ FILE = Path(__file__).parents[1] / "results" / "reasons.csv"
 LINEAR = ("mnist-mclr", "femnist-mclr", "synthetic-mclr")
 SEED = 748  # of the published sizes of FEMNIST
 EPOCH: Chosen = (("pretraining", "epoch"),)
-# How long newcomers of FlexCFL pre-train, and how much of the round is left for them: None is all.
+# How long newcomers of FlexCFL pre-train, and the rest of the round that they train: None is all.
 NEWCOMERS: Mapping[str, tuple[Chosen, Mapping[str, Any] | None]] = {
     "50 batches, then E epochs": ((), None),
     "50 batches, then E - 1": ((), {}),
@@ -50,7 +50,7 @@ NEWCOMERS: Mapping[str, tuple[Chosen, Mapping[str, Any] | None]] = {
 
 @dataclass(frozen=True)
 class Done:
-    """One run, a line of the file: what is otherwise, in which run, and its accuracies."""
+    """One run, a line of the file: its difference, the run it varies, and its accuracies."""
 
     variant: str
     row: str
@@ -63,7 +63,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Variant:
-    """What is otherwise, in which run of the paper's tables, and how that run is prepared."""
+    """A difference, the run of the paper's tables that it varies, and how that run is prepared."""
 
     what: str
     cell: Cell
@@ -71,7 +71,7 @@ class Variant:
 
     @property
     def key(self) -> tuple[str, str, str, str, int]:
-        """By what its line is known."""
+        """The key of its line."""
         part = self.cell.part
         return (self.what, part.row.name, part.method.name, part.shift, self.cell.seed)
 
@@ -84,7 +84,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class First:
-    """The update of the first client of a group, as if it were all that came."""
+    """The update of the first client of a group, as if no other had come."""
 
     def __call__(
         self, updates: Vectors, rows: Ids, weights: Weights, rng: np.random.Generator
@@ -108,7 +108,7 @@ def one_client(seed: int, data: Path | None, rounds: int) -> Iterator[Variant]:
 
 
 def other_images(seed: int, data: Path | None, rounds: int) -> Iterator[Variant]:
-    """Yield methods on FEMNIST with images that clients share, and dark ones on a white ground."""
+    """Yield methods on FEMNIST with images that clients share, and with dark digits on white."""
     ours = load_federation("femnist", data)
     others = {"shared images": _first_images(ours), "white ground": replace(ours, x=1 - ours.x)}
     for (what, federation), name in product(others.items(), ("fedavg", "ifca", "flexcfl")):
@@ -118,7 +118,7 @@ def other_images(seed: int, data: Path | None, rounds: int) -> Iterator[Variant]
 
 @dataclass(frozen=True)
 class Shrinking:
-    """Incremental release as the code computes it: shares of what is left, not of all."""
+    """Incremental release as the code computes it: fractions of the rest, not of all data."""
 
     variants: ClassVar[bool] = False
 
@@ -135,7 +135,7 @@ class Shrinking:
 
 
 def shrinking(seed: int, data: Path | None, rounds: int) -> Iterator[Variant]:
-    """Yield methods whose clients are left with less and less."""
+    """Yield methods whose clients keep less and less data."""
 
     def left(experiment: Experiment) -> Prepared:
         return prepare(replace(experiment, shift={"incremental": Shrinking()}))
@@ -185,8 +185,8 @@ KINDS: Mapping[str, Callable[[int, Path | None, int], Iterator[Variant]]] = {
 
 
 def run(variant: Variant) -> Done:
-    """Run a variant, and print what came of it."""
-    # Its last rounds are measured, so that there is an accuracy.
+    """Run a variant, and print its result."""
+    # The last rounds are evaluated for the final accuracy.
     accuracy: Any = execute(variant.prepare(variant.cell.experiment)).summary["accuracy"]
     done = Done(*variant.key, best=accuracy["best"], final=accuracy["final"])
     print(f"{done} (paper {variant.paper} %)", flush=True)
@@ -194,11 +194,11 @@ def run(variant: Variant) -> Done:
 
 
 def main() -> None:
-    """Run all that is not in the file yet, and keep a line for each."""
+    """Do all runs that are not in the file yet, and save a line for each."""
     parser = common.arguments(__doc__, FILE)
     parser.add_argument("--rounds", type=int, default=300)
-    parser.add_argument("--seeds", type=int, default=3, help="how many, counted from 0")
-    parser.add_argument("--only", choices=KINDS, help="one of them alone")
+    parser.add_argument("--seeds", type=int, default=3, help="number of seeds, counted from 0")
+    parser.add_argument("--only", choices=KINDS, help="only this kind")
     given = parser.parse_args()
     runs = common.read(given.runs, Done)
     for kind, seed in product([given.only] if given.only else KINDS, range(given.seeds)):

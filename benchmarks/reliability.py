@@ -1,4 +1,4 @@
-"""What drop-out, broken and hostile clients, and privacy cost: the tables of docs/reliability.md.
+"""The cost of drop-out, broken and hostile clients, and privacy: tables of docs/reliability.md.
 
 Every row is one comparison, over as many seeds as its table says. The figures of every run are kept
 in a file: rows that are in it are not run again, and the tables are made from it.
@@ -23,7 +23,7 @@ FILE = Path(__file__).parents[1] / "results" / "reliability.csv"
 
 @dataclass(frozen=True)
 class Done:
-    """One run, a line of the file: accuracies are shares of 1, and None where there is none."""
+    """One run, a line of the file: accuracies are fractions, None if not measured."""
 
     table: str
     row: str
@@ -37,7 +37,7 @@ class Done:
 
     @classmethod
     def of(cls, table: str, row: str, summary: Mapping[str, Any], settings: str) -> "Done":
-        """Return what is kept of the summary of a run."""
+        """Return the line for the summary of a run."""
         honest, privacy = summary["honest"], summary["privacy"]
         return cls(
             table,
@@ -74,7 +74,7 @@ def ordered(runs: Iterable[Done]) -> list[Done]:
 
 
 def missing(runs: Sequence[Done], only: str) -> Iterator[tuple[str, str, Settings]]:
-    """Yield the rows, of tables or rows whose name has ``only`` in it, that were not run yet."""
+    """Yield the rows that were not run yet and whose table or row name contains ``only``."""
     known = by_row(runs)
     for name, table in TABLES.items():
         for row, settings in table.rows.items():
@@ -85,7 +85,7 @@ def missing(runs: Sequence[Done], only: str) -> Iterator[tuple[str, str, Setting
 def main() -> None:
     """Run what is not in the file, and print all tables."""
     parser = common.arguments(__doc__, FILE)
-    parser.add_argument("--only", default="", help="tables or rows whose name has this in it")
+    parser.add_argument("--only", default="", help="only tables or rows whose name contains this")
     given = parser.parse_args()
     runs: list[Done] = common.read(given.runs, Done)
     for name, row, settings in list(missing(runs, given.only)):

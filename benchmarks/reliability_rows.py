@@ -1,4 +1,4 @@
-"""The rows of the tables of docs/reliability.md: what is set in each."""
+"""The rows of the tables of docs/reliability.md, with the settings of each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ __all__ = ["BASE", "FOUNDERS", "SEEDS", "TABLES", "Row", "Settings", "Table", "c
 Settings: TypeAlias = Mapping[str, Any]
 Row: TypeAlias = tuple[str, str]  # the names of a table and of one of its rows
 
-SEEDS = 6  # counted from 0, where a table does not say otherwise
+SEEDS = 6  # counted from 0, unless a table says otherwise
 BASE: Mapping[str, Any] = {"dataset": "mnist", "shift": "swap-all"}
 NONE: Row = ("failing", "none")
 FOUNDERS = {"guards.founder_cosine": 0.05}
@@ -21,7 +21,7 @@ ROBUST = ("median", "trimmed-mean", "krum", "multi-krum", "geometric-median", "c
 
 @dataclass(frozen=True)
 class Table:
-    """Rows that are compared ``against`` one row, and what is shown beside their accuracies."""
+    """Rows that are compared ``against`` one row, and the figures shown with their accuracies."""
 
     head: str
     rows: Mapping[str, Settings]
@@ -36,7 +36,7 @@ def ruled(rule: str) -> Settings:
 
 
 def attack(name: str, rule: str = "mean") -> Settings:
-    """Return the settings of an attack by a fifth of the clients; any rule but the mean guards."""
+    """Return the settings of an attack by a fifth of the clients; all rules except mean guard."""
     return {"attack.name": name, **({} if rule == "mean" else ruled(rule))}
 
 

@@ -1,4 +1,4 @@
-"""Tables of accuracies over seeds, and of what each row loses against another, as Markdown.
+"""Tables of accuracies over seeds, and of each row's loss against another, as Markdown.
 
 Figures are rounded once, here, from what every run gave.
 """
@@ -21,7 +21,7 @@ COVERED = 0.95
 
 
 def markdown(name: str, runs: Runs) -> Iterator[str]:
-    """Yield a table line by line, with those of its rows that were run, and what made it."""
+    """Yield a table line by line, with the rows that were run, and the command that made it."""
     table = TABLES[name]
     beside = [BESIDE[each][0] for each in table.beside]
     heads = (table.head, "best", "difference", "final", "difference", *beside, "settings")
@@ -46,7 +46,7 @@ def _figures(name: str, row: str, runs: Runs) -> Iterator[str]:
 
 
 def against(own: Mapping[int, Any], other: Mapping[int, Any], score: str) -> list[float]:
-    """Return by how much runs differ from others with the same seeds."""
+    """Return the differences of runs to others with the same seeds."""
     return [getattr(run, score) - getattr(other[seed], score) for seed, run in own.items()]
 
 
@@ -61,7 +61,7 @@ def difference(values: Sequence[float]) -> str:
 
 
 def cost(values: Sequence[float]) -> str:
-    """Return the same as what is lost.
+    """Return the same as a loss.
 
     >>> cost([-0.01, -0.02, -0.03])
     '2.0 points (-0.5 to 4.5)'
@@ -77,7 +77,7 @@ def _interval(values: Sequence[float]) -> tuple[float, float, float]:
 
 
 def mean(shares: Iterable[float]) -> str:
-    """Return the mean of shares in %.
+    """Return the mean of fractions in %.
 
     >>> mean([0.95, 0.96])
     '95.5'
@@ -95,7 +95,7 @@ def _spent(values: Sequence[float | None]) -> str:
     return f"{float(f'{max(known):.3g}'):,g}" if known else "-"
 
 
-# By the name of a figure: how it is headed, and what is made of its values.
+# By the name of a figure: its heading, and the function that formats its values.
 BESIDE: Mapping[str, tuple[str, Callable[[Sequence[Any]], str]]] = MappingProxyType(
     {
         "honest": ("final, honest clients", mean),

@@ -1,4 +1,4 @@
-"""What a round of FlexCFL costs as clients, or the clients of a round, grow: to a million of them.
+"""Measure the cost of a FlexCFL round for more and more clients, up to a million.
 
 The clients share one pool of examples and are made on demand; swap-part moves their data. Examples:
 python benchmarks/scale.py, and for the million alone: python benchmarks/scale.py --only million
@@ -40,7 +40,7 @@ EXAMPLES, CLASSES, FEATURES = 20_000, 10, 32
 TRAIN, TEST = 10, 2  # examples of each client
 SAMPLE = 1000  # clients on which models are evaluated
 ROUNDS = 20
-# So few that in all rounds together nobody is visited twice, even where there are 1,000 clients:
+# So few that no client is visited twice in all rounds, even with 1,000 clients:
 # the same number of newcomers, and of clients that may exchange their data, for all sizes.
 COHORT = 50
 PARTS: dict[str, tuple[type[Any], str]] = {
@@ -59,7 +59,7 @@ def lists(clients: int, size: int, salt: int) -> MadeLists:
     def make(ids: Ids) -> NDArray[np.int64]:
         place = np.arange(size)
         label = (ids[:, np.newaxis] + place % 2) % CLASSES
-        # Multiplications that wrap around, and the high bits of the product: as good as drawn.
+        # Multiplication that wraps around, and the high bits of the product: as good as random.
         mixed = (ids[:, np.newaxis] * size + place + salt).astype(np.uint64)
         mixed *= np.uint64(0x9E3779B97F4A7C15)
         mixed ^= mixed >> np.uint64(32)
@@ -70,7 +70,7 @@ def lists(clients: int, size: int, salt: int) -> MadeLists:
 
 
 def federation(clients: int) -> Federation:
-    """Return so many clients on one pool, in which classes are clouds of points."""
+    """Return this many clients on one pool, in which classes are clouds of points."""
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(CLASSES), EXAMPLES // CLASSES)
     x = rng.normal(size=(CLASSES, FEATURES))[y] + rng.normal(size=(EXAMPLES, FEATURES))
@@ -79,7 +79,7 @@ def federation(clients: int) -> Federation:
 
 
 def settings(clients: int, cohort: int, rounds: int) -> dict[str, Any]:
-    """Return what ``flexcfl.run`` is told."""
+    """Return the arguments of ``flexcfl.run``."""
     run = {"cohorts": "round-robin-then-uniform", "evaluate_clients": min(SAMPLE, clients)}
     return {
         "algorithm": "flexcfl",
@@ -94,7 +94,7 @@ def settings(clients: int, cohort: int, rounds: int) -> dict[str, Any]:
 
 
 def course(clients: int, cohort: int, rounds: int) -> Iterator[Round]:
-    """Yield the rounds of what ``flexcfl.run`` would run, one by one."""
+    """Yield the rounds that ``flexcfl.run`` would do, one by one."""
     given, own = (
         settings(clients, cohort, rounds),
         UserObjects(federation(clients)),
@@ -120,7 +120,7 @@ class Stopwatch:
     seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
     def next(self, _: object = None) -> None:
-        """Go on by one round."""
+        """Do one more round."""
         parts = dict.fromkeys(PARTS, 0.0)
         start = time.process_time()
         with _measured(parts):
@@ -132,7 +132,7 @@ class Stopwatch:
             self.seconds[name].append(seconds)
 
     def milliseconds(self, part: str) -> float:
-        """Return the median of a part, the first rounds left out."""
+        """Return the median of a part, without the first rounds."""
         return statistics.median(self.seconds[part][2:]) * 1e3
 
 
@@ -156,7 +156,7 @@ def _timed(work: Callable[..., Any], parts: dict[str, float], name: str) -> Call
 
 
 def compare(cases: Sequence[tuple[int, int]], rounds: int) -> list[Stopwatch]:
-    """Let federations of so many clients, with cohorts of such sizes, take turns round by round."""
+    """Let federations with these numbers of clients and cohort sizes take turns round by round."""
     watches = [Stopwatch(course(clients, cohort, rounds)) for clients, cohort in cases]
     contestants = {str(number): watch.next for number, watch in enumerate(watches)}
     alternate(contestants, range(rounds - 1), units=lambda _: 1)  # it repeats the first
@@ -164,10 +164,10 @@ def compare(cases: Sequence[tuple[int, int]], rounds: int) -> list[Stopwatch]:
 
 
 def memory(clients: int, cohort: int = 10, rounds: int = 3) -> int:
-    """Return the most bytes that NumPy and Python have in use while a short run goes on."""
+    """Return the peak memory of NumPy and Python during a short run, in bytes."""
     tracemalloc.start()
     work = course(clients, cohort, rounds)
-    tracemalloc.reset_peak()  # making the pool, which has one size, takes several times its room
+    tracemalloc.reset_peak()  # making the pool takes several times its size
     for _ in work:
         pass
     peak = tracemalloc.get_traced_memory()[1]
@@ -176,7 +176,7 @@ def memory(clients: int, cohort: int = 10, rounds: int = 3) -> int:
 
 
 def checked(clients: int, rounds: int = 3) -> float:
-    """Return the microseconds a client of a check in which everybody has other data than before."""
+    """Return the microseconds per client of a check in which all clients have new data."""
     everybody = np.arange(clients)
     swap = {"swap-all": SwapAll(1.0)}
     timeline = Timeline(federation(clients), swap, 0, lambda _: everybody)
@@ -192,7 +192,7 @@ def checked(clients: int, rounds: int = 3) -> float:
 
 
 def over_clients(sizes: Sequence[int], rounds: int) -> Table:
-    """Return a table of what a round takes with more and more clients."""
+    """Return a table of the cost of a round with more and more clients."""
     columns = ("shifts", "training", "rest", "round", *APART)
     title = f"Milliseconds a round in which {COHORT} clients take part"
     table = _table(title, "clients", *columns, "of all", "bytes")
@@ -208,7 +208,7 @@ def over_clients(sizes: Sequence[int], rounds: int) -> Table:
 
 
 def over_cohorts(sizes: Sequence[int], clients: int, rounds: int) -> Table:
-    """Return a table of what a round takes with more and more clients in it."""
+    """Return a table of the cost of a round with larger and larger cohorts."""
     title = f"Milliseconds a round, {clients:,} clients"
     table = _table(title, "cohort", "training", "rest", "round", *APART, "us a client")
     watches = compare([(clients, size) for size in sizes], rounds)
@@ -220,7 +220,7 @@ def over_cohorts(sizes: Sequence[int], clients: int, rounds: int) -> Table:
 
 
 def million(clients: int, cohort: int, rounds: int) -> str:
-    """Run FlexCFL as anybody would, and return what came of it."""
+    """Run FlexCFL through its public function, and return the results."""
     start = time.perf_counter()
     run = flexcfl.run(dataset=federation(clients), **settings(clients, cohort, rounds))
     seconds = time.perf_counter() - start

@@ -12,7 +12,7 @@ from tools.runs import one, runs
 __all__ = ["COMPARED", "Claim", "at", "claims", "label", "lost", "rows", "verdict"]
 
 Cases = Mapping[str, bool]
-Scored = Callable[[str], Cases]  # by which score, best or final
+Scored = Callable[[str], Cases]  # the argument is the score: best or final
 POINT = 0.01
 SAME = 0.001
 SHOWN = ("fedprox", "fedavg", "ifca", "fesem", "flexcfl")
@@ -21,7 +21,7 @@ COMPARED = ("fedavg", "fedprox", "ifca", "fesem", "flexcfl", "flexcfl-eta0.1")
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says, whether it holds by best and by final accuracy, and our figures."""
+    """A claim of the paper, whether it holds by best and by final accuracy, and our figures."""
 
     says: str
     best: str
@@ -30,7 +30,7 @@ class Claim:
 
 
 def verdict(cases: Cases) -> str:
-    """Return in words in which of some cases a claim holds.
+    """Return a text that says in which cases a claim holds.
 
     >>> verdict({"MNIST": True, "FEMNIST": False})
     'in 1 of 2, not on FEMNIST'
@@ -48,7 +48,7 @@ def rows() -> list[str]:
 
 
 def label(row: str) -> str:
-    """Return what a row is called."""
+    """Return the label of a row."""
     return ROWS[row].label.replace("Synthetic(1,1)-MCLR", "Synthetic")
 
 
@@ -62,7 +62,7 @@ def _known(row: str, methods: Sequence[str], shift: str) -> list[str]:
 
 
 def _bests(methods: Sequence[str], shift: str = "none") -> str:
-    """Return best accuracies in words, the paper's in brackets."""
+    """Return best accuracies as text, with the paper's in brackets."""
     return "; ".join(
         f"{label(row)} " + ", ".join(
             f"{METHODS[name].short} {one(at('best', row, name, shift))}"
@@ -74,7 +74,7 @@ def _bests(methods: Sequence[str], shift: str = "none") -> str:
 
 
 def _ahead(rivals: Sequence[str], shift: str = "none", method: str = "flexcfl") -> Scored:
-    """Return where a method is ahead of each of its rivals."""
+    """Return the rows in which a method is ahead of each of its rivals."""
     return lambda column: {
         f"{label(row)} against {METHODS[rival].short}" if len(rivals) > 1 else label(row):
             at(column, row, method, shift) > at(column, row, rival, shift)
@@ -87,7 +87,7 @@ def _by_row(holds: Callable[[str, str], bool]) -> Scored:
 
 
 def lost(column: str, row: str, method: str, shift: str, static: str | None = None) -> float:
-    """Return how much a method loses under a shift, over the seeds that both tables have.
+    """Return the accuracy that a method loses under a shift, over the seeds of both tables.
 
     ``static`` is the method's name without a shift, if it differs.
     """
@@ -97,12 +97,12 @@ def lost(column: str, row: str, method: str, shift: str, static: str | None = No
 
 
 def _keeps(method: str, shift: str) -> Scored:
-    """Return where a method loses less than a point under a shift."""
+    """Return the rows in which a method loses less than a point under a shift."""
     return _by_row(lambda column, row: lost(column, row, method, shift) < POINT)
 
 
 def _losses(shift: str, methods: Sequence[str]) -> str:
-    """Return in words how many points methods lose under a shift in their best round, by row."""
+    """Return as text the points that methods lose under a shift in their best round, by row."""
     words = []
     for name in methods:
         points = [f"{100 * lost('best', row, name, shift):+z.1f}" for row in rows()]
@@ -111,7 +111,7 @@ def _losses(shift: str, methods: Sequence[str]) -> str:
 
 
 def _extreme(column: str, row: str, method: str, most: bool) -> bool:
-    """Return whether a method has the most or the least of a figure, of those compared."""
+    """Return whether a method has the highest or lowest figure of those compared."""
     of = max if most else min
     return method == of(COMPARED, key=lambda name: at(column, row, name))
 
@@ -148,7 +148,7 @@ def motivation() -> Claim:
 
 
 def static() -> Iterator[Claim]:
-    """Yield what the paper says of Table 3."""
+    """Yield the paper's claims about Table 3."""
     rivals = ("fedavg", "fedprox", "fesem")
     yield _claim("FlexCFL is better than FedAvg, FedProx and FeSEM", _ahead(rivals),
                  _bests(("flexcfl", *rivals)))  # fmt: skip
@@ -173,7 +173,7 @@ def static() -> Iterator[Claim]:
 
 
 def moving() -> Iterator[Claim]:
-    """Yield what the paper says of Table 4."""
+    """Yield the paper's claims about Table 4."""
     methods = ("fedgroup", "flexcfl")
     for shift in ("swap-all", "swap-part"):
         yield _claim(f"FlexCFL is better than FedGroup under {shift}",
@@ -211,5 +211,5 @@ def moving() -> Iterator[Claim]:
 
 
 def claims() -> list[Claim]:
-    """Return what the paper says, claim by claim."""
+    """Return all claims of the paper."""
     return [motivation(), *static(), *moving()]

@@ -1,4 +1,4 @@
-"""The reference of the command, docs/commands.md, out of the command itself."""
+"""The reference of the command, docs/commands.md, generated from the command itself."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ This page is made from the commands themselves by `python -m tools.reference`, a
 `flexcfl COMMAND --help` says. `flexcfl run`, `federate` and `compare` take any
 [setting](settings.md) with `--set`.
 """
-KEPT = "\b\n"  # click's word for a paragraph whose lines stay as they are
+KEPT = "\b\n"  # click's mark for a paragraph that is not wrapped
 DEFAULT = re.compile(r" ?\[default: ([^\]]*)\]")
 CODE = re.compile(
     r"'(?P<command>flexcfl[^']*)'"

@@ -1,4 +1,4 @@
-"""Docstrings as the API reference shows them: sessions as code, formulas as the LaTeX they are."""
+"""Docstrings as the API reference shows them: sessions as code, formulas as LaTeX."""
 
 import re
 from typing import Any
@@ -11,19 +11,19 @@ SESSION = re.compile(r"^>>> .*(?:\n.+)*", re.MULTILINE)
 
 
 class AsMarkdown(Extension):
-    """Turns what Markdown would misread into Markdown, for every object that is loaded."""
+    """Converts the docstrings of all loaded objects to Markdown."""
 
     def on_object(self, *, obj: Object, **_: Any) -> None:
-        """Rewrite a docstring where there is one."""
+        """Rewrite the docstring, if there is one."""
         if obj.docstring:
             obj.docstring.value = as_markdown(obj.docstring.value)
 
 
 def as_markdown(text: str) -> str:
-    """Return a docstring with fenced sessions, without Sphinx's word for formulas.
+    """Return a docstring with fenced sessions, and without Sphinx's role for formulas.
 
-    To draw formulas takes a script from a network, so they stay as they are written. Sections are
-    indented, and sessions in them are found by their own reader.
+    Rendering formulas needs a script from the network, so they stay as LaTeX. Sections are
+    indented; the reader of the sections finds the sessions in them.
     """
     text = re.sub(r":math:(?=`)", "", text)
     text = re.sub(r"^Example:$", "Examples:", text, flags=re.MULTILINE)

@@ -1,4 +1,4 @@
-"""What is measured, on the pages that people read: regions that are filled from ``results``."""
+"""Measurements on the pages: marked regions are filled from ``results``."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ STATIC_METHODS = ("fedavg", "fedprox", "flexcfl", "flexcfl-rcc", "flexcfl-rac", 
 
 
 def pages() -> Mapping[Path, Callable[[], str]]:
-    """Return by its path how each page is made that has regions."""
+    """Return, by path, the function that makes each page with regions."""
     docs = (ROOT / "docs").rglob("*.md")
     written = [path for path in docs if REGION.search(path.read_text("utf-8"))]
     paths = [ROOT / "README.md", *sorted(written)]
@@ -45,7 +45,7 @@ def _page(path: Path) -> str:
 
 
 def filled(text: str) -> str:
-    """Return a page with its regions as they are to be now."""
+    """Return a page with its regions filled."""
     return REGION.sub(lambda found: f"{found[1]}{_region(found[2])}\n{found[3]}", text)
 
 
@@ -70,7 +70,7 @@ def _table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> Iterator[str]
 
 
 def _bracketed(row: str, method: str, shift: str) -> str:
-    """Return our best accuracy, with the paper's in brackets where it has one."""
+    """Return our best accuracy, with the paper's in brackets if it has one."""
     paper = published.accuracy(row, method, shift)
     ours = one(_mean("best", row, method, shift))
     return ours if paper is None else f"{ours} ({paper})"
@@ -81,7 +81,7 @@ def _label(method: str) -> str:
 
 
 def front() -> Iterator[str]:
-    """Yield accuracies and the paper's, and client steps and those of other simulators."""
+    """Yield accuracies, ours and the paper's, and client steps, ours and other simulators'."""
     lines = []
     for name in FRONT:
         paper = published.accuracy(MNIST, name, "swap-all")
@@ -98,7 +98,7 @@ def front() -> Iterator[str]:
 
 
 def _steps() -> Mapping[str, Sequence[str]]:
-    """Return the times of a client step by simulator, as the benchmark has written them."""
+    """Return the time of a client step by simulator, from the results of the benchmark."""
     table, *_ = STEPS.read_text("utf-8").split("How many of the probe")
     lines = [line.split("|")[1:-1] for line in table.splitlines() if line.startswith("| ")]
     return {
@@ -122,7 +122,7 @@ def moving() -> Iterator[str]:
 
 
 def static() -> Iterator[str]:
-    """Yield accuracies where nothing moves."""
+    """Yield accuracies without a shift."""
     lines = [
         ["final", *(one(_mean("final", MNIST, name)) for name in STATIC_METHODS)],
         ["best (paper)", *(_bracketed(MNIST, name, NO_SHIFT) for name in STATIC_METHODS)],
@@ -158,7 +158,7 @@ def _line(row: str, method: str, shift: str) -> list[str]:
 
 
 def of_method(method: str) -> Iterator[str]:
-    """Yield a list of what one method reaches, row by row and shift by shift."""
+    """Yield a list of one method's accuracies, by row and shift."""
     for row in (MNIST, SYNTHETIC):
         if method in _known(row):
             for shift in (NO_SHIFT, *SHIFTS):
@@ -180,7 +180,7 @@ def _told(row: str, method: str, shift: str) -> str:
 
 
 def sent(row: str, shift: str, *methods: str) -> Iterator[str]:
-    """Yield what some methods send, with what they reach for it."""
+    """Yield the traffic of some methods, with their accuracies."""
     lines = [
         [_label(name), f"x{_mean('relative_to_fedavg', row, name, shift):.2f}"]
         + [one(_mean(column, row, name, shift)) for column in ("final", "best")]
@@ -190,7 +190,7 @@ def sent(row: str, shift: str, *methods: str) -> Iterator[str]:
 
 
 def columns() -> Iterator[str]:
-    """Yield every column of the tables that grow with a run, with what it means."""
+    """Yield every column of the tables that grow with a run, with its meaning."""
     for name, table in TABLES.items():
         equal = "" if table.reproducible else "; not the same when the run is repeated"
         yield f"**`{name}`**: {table.meaning}{equal}.\n"

@@ -1,4 +1,4 @@
-"""What the paper says in its text: its averages, and how fast methods converge, from our tables."""
+"""Averages and convergence rounds that the paper's text reports, computed from our tables."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ GOALS = ("0.8", "0.85", "0.9")
 
 @dataclass(frozen=True)
 class Average:
-    """How much more one method has than another, in points, in the mean of a data set's rows.
+    """The margin of one method over another, in points, as the mean over a dataset's rows.
 
-    ``alike`` is the paper's over the rows that we have, ``paper`` over all of its own.
+    ``alike`` is the paper's margin over the rows that we have, ``paper`` over all its rows.
     """
 
     says: str
@@ -31,7 +31,7 @@ class Average:
 
 @dataclass(frozen=True)
 class Speed:
-    """How soon a method is where on one row, in the mean of the seeds that get there."""
+    """The rounds that a method needs on one row, as the mean over the seeds that get there."""
 
     row: str
     method: str
@@ -81,7 +81,7 @@ def _points(differences: Iterable[float]) -> str:
 
 
 def drops() -> str:
-    """Return how much methods lose on FEMNIST under swap-all, of which the paper gives the mean."""
+    """Return the losses on FEMNIST under swap-all, for which the paper reports the mean."""
     mine = [row for row in rows() if ROWS[row].dataset == "femnist"]
     said = {"ifca": 10.2, "fesem": 11.8, "fedgroup": 23.3, "fedavg": 1.1}
     words = []
@@ -93,7 +93,7 @@ def drops() -> str:
 
 
 def speeds() -> Iterator[Speed]:
-    """Yield how soon each method reaches which accuracy, and its mean over all shared rounds."""
+    """Yield when each method reaches each accuracy, and its mean over all shared rounds."""
     for row in rows():
         for method in COMPARED:
             reached = [_reached(row, method, goal) for goal in GOALS]
@@ -104,7 +104,7 @@ def speeds() -> Iterator[Speed]:
 
 
 def _reached(row: str, method: str, goal: str) -> str:
-    """Return the mean round that reached a goal, or in how many seeds none did."""
+    """Return the mean round that reached a goal, or the number of seeds that did not."""
     found, every = (runs("table3").figures(column, row, method)
                     for column in (f"rounds_to_{goal}", "best"))  # fmt: skip
     if len(found) < len(every):

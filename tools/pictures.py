@@ -1,4 +1,4 @@
-"""The pictures of the documentation, each drawn from runs that are made here.
+"""The pictures of the documentation, drawn from runs that this script makes.
 
 Example: python tools/pictures.py --only clustering,migration
 """
@@ -53,7 +53,7 @@ BLOCK = re.compile(r'^```python(?: title="([^"\n]+)")?\n(.*?)^```', re.DOTALL | 
 
 
 def clustering(figure: Figure) -> None:
-    """Draw founders as points by group and true cluster, and what the number of groups does."""
+    """Draw founders as points by group and true cluster, and the effect of the number of groups."""
     left, *others = figure.subplots(1, 3, width_ratios=(1.25, 1, 1))
     _points(left)
     for axes, dataset, kinds in zip(others, ("clusters", "digits"), (3, 10), strict=True):
@@ -98,7 +98,7 @@ def _final(dataset: str, groups: int) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Cosines:
-    """How newcomers (rows) are aligned with the groups' directions, sorted by what they choose."""
+    """The cosines of newcomers (rows) to the groups' directions, sorted by the chosen group."""
 
     values: NDArray[np.float64]
     chosen: Ids
@@ -106,7 +106,7 @@ class Cosines:
 
 @cache
 def _cold_start(groups: int = 5) -> Cosines:
-    """Let half of the clients of digits found groups and ask the others where they belong."""
+    """Let half of the clients of digits found groups, and place the others."""
     federation = load_federation("digits")
     run = flexcfl.run(dataset="digits", rounds=1, shift="none")
     rng = np.random.default_rng(0)
@@ -131,7 +131,7 @@ def _aligned(updates: Vectors, directions: Vectors) -> Cosines:
 
 
 def cold_start(figure: Figure) -> None:
-    """Draw newcomers' cosines to every direction, and what methods have sent after each round."""
+    """Draw newcomers' cosines to every direction, and the methods' traffic after each round."""
     left, right = figure.subplots(1, 2)
     cosines = _cold_start()
     clients, groups = cosines.values.shape
@@ -210,7 +210,7 @@ def _curves(
     room: float,
     gap: float = 0.06,
 ) -> None:
-    """Draw the mean over seeds in a band, and in the room at its end the name of each method."""
+    """Draw the mean over seeds with a band, and the name of each method at the end of its line."""
     ends = {name: 100 * float(each[:, -1].mean()) for name, each in curves.items()}
     heights = apart(ends, gap=gap * (100 - lowest))
     for name, each in curves.items():
@@ -227,7 +227,7 @@ def _curves(
 
 
 def apart(ends: Mapping[str, float], gap: float) -> dict[str, float]:
-    """Return heights for names so that none covers another."""
+    """Return heights for the names that keep them apart."""
     heights: dict[str, float] = {}
     reached = -np.inf
     for name in sorted(ends, key=lambda each: ends[each]):
@@ -236,13 +236,13 @@ def apart(ends: Mapping[str, float], gap: float) -> dict[str, float]:
 
 
 def tutorial(figure: Figure) -> None:
-    """Draw the experiment of the tutorial, from the runs that its own code makes."""
+    """Draw the experiment of the tutorial, from runs of its own code."""
     results = _page(DOCS / "tutorial.md", after="## 4.", until="### Where it ends")["results"]
     curves = {
         name: np.stack([run.rounds["accuracy"] for run in runs]) for name, runs in results.items()
     }
     colours = {**COLOUR, "flexcfl label-share": COLOURS[3], "flexcfl mmd": COLOUR["flexcfl"]}
-    # The same to the last digit, so that only one would be seen.
+    # They are the same to the last digit, so only one line would be visible.
     assert (curves.pop("flexcfl label-share") == curves["fedgroup"])[:, 10:].all()
     curves["fedgroup, and flexcfl\nwith label-share"] = curves.pop("fedgroup")
     colours["fedgroup, and flexcfl\nwith label-share"] = colours["fedgroup"]
@@ -254,7 +254,7 @@ def tutorial(figure: Figure) -> None:
 
 
 def _page(page: Path, after: str, until: str) -> dict[str, Any]:
-    """Run the Python blocks of a part of a page, in a folder of their own."""
+    """Run the Python blocks of a part of a page, in a temporary folder."""
     text = page.read_text("utf-8")
     part = text[text.index(after) : text.index(until)]
     space: dict[str, Any] = {"__name__": "page", "np": np, "flexcfl": flexcfl}
@@ -323,7 +323,7 @@ def _arrow(
 
 @dataclass(frozen=True)
 class Picture:
-    """What draws a picture, its height in inches, and what it is called for those who hear it."""
+    """The function that draws a picture, its height in inches, and its title for screen readers."""
 
     draw: Callable[[Figure], None]
     height: float
@@ -353,7 +353,7 @@ def save(name: str, folder: Path) -> Path:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Draw the pictures that were asked for."""
+    """Draw the requested pictures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", help=f"names, with commas, of {', '.join(PICTURES)}")
     parser.add_argument("--out", type=Path, default=IMAGES, help="the folder to write into")

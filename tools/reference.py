@@ -1,4 +1,4 @@
-"""Writes what pages have from code and from results: ``python -m tools.reference``."""
+"""Generate the pages and regions that come from code and results: ``python -m tools.reference``."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ PAGES = {
 
 
 def main() -> None:
-    """Write every page, and say so."""
+    """Write every page, and print its path."""
     for path, page in PAGES.items():
         path.write_text(page(), encoding="utf-8", newline="\n")
         print(f"written: {path.relative_to(DOCS.parent)}")

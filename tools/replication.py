@@ -1,6 +1,6 @@
-"""The page on what of the paper holds, docs/replication.md: its figures and verdicts are computed.
+"""The page on replicating the paper, docs/replication.md: its figures and verdicts are computed.
 
-Its words stand in ``replication.md.jinja``; whatever depends on a figure comes from here.
+Its text is in ``replication.md.jinja``; everything that depends on a figure comes from here.
 """
 
 import csv
@@ -36,7 +36,7 @@ def page() -> str:
 
 
 def _known() -> Mapping[str, Any]:
-    """Return what the words name."""
+    """Return the values that the template uses."""
     return {
         "rows": ", ".join(map(label, rows())),
         "claims": claims(),
@@ -92,13 +92,13 @@ def _points(row: str, method: str) -> str:
 
 
 def _faster(rival: str) -> str:
-    """Return where FlexCFL is ahead of a rival by the area under its curve."""
+    """Return the rows in which FlexCFL is ahead of a rival by the area under its curve."""
     ahead = {label(row): _area(row, "flexcfl") > _area(row, rival) for row in rows()}
     return {"yes": "in every row", "no": "in no row"}.get(verdict(ahead), verdict(ahead))
 
 
 def _seeds_of(target: str) -> str:
-    """Return how many seeds the whole rows of a table have, and which have fewer than the most."""
+    """Return the number of seeds of a table's complete rows, and the rows with fewer seeds."""
     found = runs(target)
     numbers = {
         setting: len(found.figures("best", setting, found.methods(setting)[0]))
@@ -110,7 +110,7 @@ def _seeds_of(target: str) -> str:
 
 
 def _near() -> Mapping[str, object]:
-    """Return how many accuracies of MNIST-MCLR are near to the paper's."""
+    """Return the number of accuracies of MNIST-MCLR that are close to the paper's."""
     row = "mnist-mclr"
     cells = [(method, shift) for shift in ("none", *SHIFTS)
              for method in runs("table3" if shift == "none" else "table4").methods(
@@ -125,7 +125,7 @@ def _near() -> Mapping[str, object]:
 
 
 def _moved(row: str) -> str:
-    """Return how often FeSEM's clients moved, and how large its largest group is in the end."""
+    """Return the number of moves of FeSEM's clients, and the final size of its largest group."""
     moves, largest = (runs("table3").figures(column, row, "fesem")
                       for column in ("migrations", "largest_group"))  # fmt: skip
     sizes = ", ".join(f"{number:.0f}" for number in largest)
@@ -152,7 +152,7 @@ def _reason(variant: str, row: str, method: str) -> str:
 
 
 def _changed(score: str, variants: tuple[str, str]) -> str:
-    """Return the least and the most, in points, that one variant has more than another."""
+    """Return the smallest and the largest margin of one variant over another, in points."""
     other, ours = variants
     found: dict[tuple[str, str], dict[str, list[float]]] = {}
     for line in _reasons():
@@ -171,14 +171,14 @@ def _setting(row: str, shift: str) -> str:
 
 
 def _margin(column: str, row: str, shift: str, rivals: Sequence[str]) -> float:
-    """Return how much more our configuration has than the best of its rivals, in points."""
+    """Return the margin of our configuration over the best of its rivals, in points."""
     found = runs("beyond")
     most = max(rivals, key=lambda name: found.mean("best", row, name, shift))
     return 100 * (found.mean(column, row, OURS.name, shift) - found.mean(column, row, most, shift))
 
 
 def _beyond() -> Mapping[str, object]:
-    """Return how our configuration stands in the rows of both tables."""
+    """Return the results of our configuration in the rows of both tables."""
     cells = [cell for shift in ("none", *SHIFTS) for cell in _cells(shift)]
     controls = [name for name in runs("beyond").methods("mnist-mclr") if "-groups" in name]
     tables = {
@@ -214,7 +214,7 @@ def _ours(row: str, shift: str) -> str:
 
 
 def _short() -> Iterator[str]:
-    """Yield what there is of the rows that have fewer rounds."""
+    """Yield the results of rows with fewer rounds."""
     lines = [*_short_of("table3"), *_short_of("table4")]
     if not lines:
         yield (

@@ -1,4 +1,4 @@
-"""The figures of runs, as ``results/*-runs.csv`` have them, and how pages print them."""
+"""The figures of runs from ``results/*-runs.csv``, and their format on pages."""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -15,12 +15,12 @@ WHOLE = 300  # rounds of the paper
 
 @dataclass(frozen=True)
 class Runs:
-    """The lines of one file; a method is found by the row of a table and the shift that it has."""
+    """The lines of one file, in which a table row, a shift and a method identify the runs."""
 
     lines: Sequence[Mapping[str, str]]
 
     def rows(self, rounds: int = WHOLE) -> list[str]:
-        """Return the settings that were run with so many rounds, in the order of the file."""
+        """Return the settings that have runs of ``rounds`` rounds, in the order of the file."""
         return list(dict.fromkeys(line["setting"] for line in self._of(rounds)))
 
     def methods(self, setting: str, rounds: int = WHOLE) -> list[str]:
@@ -31,7 +31,7 @@ class Runs:
     def figures(
         self, column: str, row: str, method: str, shift: str = "none", rounds: int = WHOLE
     ) -> list[float]:
-        """Return one figure of each seed; those that a run does not have are left out."""
+        """Return one figure of each seed, without the seeds that do not have it."""
         setting = row if shift == "none" else f"{row}-{shift}"
         mine = (setting, method)
         lines = [
@@ -60,10 +60,10 @@ def runs(target: str) -> Runs:
 
 
 def one(share: float) -> str:
-    """Return an accuracy in % with one decimal: the only place where pages round one."""
+    """Return an accuracy in % with one decimal; only this function rounds for pages."""
     return f"{100 * share:.1f}"
 
 
 def seeds(number: int) -> str:
-    """Return how many seeds there are, in words."""
+    """Return the number of seeds as text."""
     return "1 seed" if number == 1 else f"{number} seeds"

@@ -26,7 +26,7 @@ default.
 
 
 def page() -> str:
-    """Return the page: the defaults of data sets, then every table with its settings."""
+    """Return the page: the defaults of datasets, then every table with its settings."""
     tables = [line for table in TABLES for line in (f"## [{table}]\n", *_lines(table))]
     return "\n".join([OPENING, BROUGHT, _brought(), *tables])
 
@@ -51,7 +51,7 @@ def _brought() -> str:
 
 
 def _brings(dataset: str, name: str) -> str:
-    """Return what a data set brings, asked of the algorithms that take it."""
+    """Return the defaults of a dataset, from the algorithms that use them."""
     brought = [defaults(dataset, entry) for entry in ALGORITHMS.ours.values()]
     if name in ("model", "shift"):
         value = brought[0][f"{name}.name"]

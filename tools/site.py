@@ -1,9 +1,8 @@
-"""What the documentation site adds to docs/: pages and pictures of the repository, and its links.
+"""Additions of the documentation site to docs/: further pages and pictures, and adapted links.
 
-Pages are written for the repository's own view, where ``../results/table3.md`` is a file. In the
-site docs/ is the root, so files from outside keep their path below it, and links are turned to
-where their target has gone. A link to a file that the site does not hold, such as the source, keeps
-its words alone.
+Pages are written for the repository, where ``../results/table3.md`` is a file. In the site docs/ is
+the root, so files from outside keep their path below it, and links point to their new place. A link
+to a file that is not in the site, such as the source, becomes plain text.
 """
 
 import os
@@ -21,7 +20,7 @@ __all__ = ["brought", "in_site", "on_files", "on_page_markdown"]
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = "docs"
-# From outside docs/; the README is not among them, for the site has a home page of its own.
+# Files outside docs/; the README is not among them, because the site has its own home page.
 BROUGHT = (
     *("CHANGELOG.md", "CONTRIBUTING.md", "benchmarks/*.md"),
     *("results/*.md", "results/*.svg", "results/*.csv"),
@@ -33,13 +32,13 @@ LINK = re.compile(
 
 
 def brought() -> Iterator[str]:
-    """Yield the files of the repository that the site has beside docs/."""
+    """Yield the files outside docs/ that the site has."""
     for pattern in BROUGHT:
         yield from sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob(pattern))
 
 
 def on_files(files: "Files", config: "MkDocsConfig") -> "Files":
-    """Bring files from outside docs/ into the site, under the paths that they have."""
+    """Add files from outside docs/ to the site, with the same paths."""
     from mkdocs.structure.files import File
 
     for path in brought():
@@ -48,7 +47,7 @@ def on_files(files: "Files", config: "MkDocsConfig") -> "Files":
 
 
 def on_page_markdown(markdown: str, *, page: "Page", config: "MkDocsConfig", files: "Files") -> str:
-    """Turn the links of a page to where their targets are in the site."""
+    """Point the links of a page to their targets in the site."""
     here = page.file.src_uri
     inside = (ROOT / DOCS / here).is_file()
     folder = PurePosixPath(DOCS if inside else ".", here).parent
@@ -67,7 +66,7 @@ def on_page_markdown(markdown: str, *, page: "Page", config: "MkDocsConfig", fil
 
 
 def in_site(path: str) -> str:
-    """Return where a file of the repository is in the site.
+    """Return the path of a file of the repository in the site.
 
     >>> in_site("docs/drift.md"), in_site("results/table3.md"), in_site("README.md")
     ('drift.md', 'results/table3.md', 'index.md')

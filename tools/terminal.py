@@ -1,7 +1,7 @@
 """The picture of a comparison in a terminal, docs/images/compare.svg: ``python -m tools.terminal``.
 
-The command is run for real, into a pipe. Its progress and the names of files are left out, and what
-a terminal shows in bold is made bold: the method that is ranked first.
+The command really runs, with a pipe as its output. Progress and file names are left out, and the
+first method is bold, as on a terminal.
 """
 
 import io
@@ -22,12 +22,12 @@ __all__ = ["main", "picture"]
 FILE = Path(__file__).resolve().parent.parent / "docs" / "images" / "compare.svg"
 COMMAND = "flexcfl compare"
 WIDTH = 100
-LEFT_OUT = ("time", "folder", "picture", "report")  # which differ from machine to machine
+LEFT_OUT = ("time", "folder", "picture", "report")  # they differ between machines
 SETTING = re.compile(r"(\w+ {2,})(\S.*)")
 
 
 def told() -> str:
-    """Run the command in a folder of its own, and return what it says."""
+    """Run the command in a temporary folder, and return its output."""
     flexcfl = Path(sys.executable).with_name("flexcfl")
     width = {"COLUMNS": str(WIDTH), "PYTHONIOENCODING": "utf-8"}
     with tempfile.TemporaryDirectory() as folder:
@@ -43,7 +43,7 @@ def told() -> str:
 
 
 def picture(text: str) -> str:
-    """Return what a command says as SVG."""
+    """Return the output of a command as SVG."""
     console = Console(record=True, width=WIDTH, file=io.StringIO())
     console.print(f"$ {COMMAND}", highlight=False)
     rule = "\N{BOX DRAWINGS LIGHT HORIZONTAL}"
@@ -56,7 +56,7 @@ def picture(text: str) -> str:
 
 
 def _line(line: str, style: str) -> RenderableType:
-    """Return a line as a terminal shows it, where long settings are folded beside their name."""
+    """Return a line as a terminal shows it: long settings wrap next to their name."""
     setting = SETTING.fullmatch(line)
     return Folded(Text(setting[2]), Text(setting[1])) if setting else Text(line, style)
 

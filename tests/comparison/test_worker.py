@@ -243,7 +243,7 @@ def test_a_folder_in_which_another_process_works_is_left_alone(
     planned_run: PlannedRun, tmp_path: Path
 ) -> None:
     stopped(planned_run, tmp_path, 1)
-    with locked(tmp_path), pytest.raises(SettingsError, match="Another process is at work"):
+    with locked(tmp_path), pytest.raises(SettingsError, match="Another process is using"):
         do(planned_run, tmp_path)
     assert len((tmp_path / "rounds.csv").read_text().splitlines()) == 2
 

@@ -171,5 +171,5 @@ def test_the_folder_of_another_run_is_refused(tmp_path: Path) -> None:
     path = write_run(tmp_path, Cell(part(), 0, 3))
     file = path / "experiment.toml"
     file.write_text(file.read_text().replace("batch = 10", "batch = 20"))
-    with pytest.raises(SettingsError, match=r"is another one \(\[local\] batch is not the same\)"):
+    with pytest.raises(SettingsError, match=r"is another one \(\[local\] batch differs\)"):
         list(finished_results(tmp_path, [part()]))

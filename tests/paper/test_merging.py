@@ -170,7 +170,9 @@ def test_the_record_of_other_settings_is_refused(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     other = lines(lambda record: record["settings"]["local"].update(batch=20))
     (tmp_path / "runs/synthetic-mclr.jsonl").write_bytes(other)
-    with pytest.raises(SettingsError, match=r"of another run \(\[local\] batch is not the same\)"):
+    with pytest.raises(
+        SettingsError, match=r"belongs to another run \(\[local\] batch is not the same\)"
+    ):
         list(finished_results(tmp_path, [part()]))
 
 

@@ -153,7 +153,7 @@ def test_when_the_time_is_over_before_a_row_is_complete_that_is_said(
 
 
 def test_a_folder_in_which_another_process_works_is_left_alone(tmp_path: Path) -> None:
-    with locked(tmp_path), pytest.raises(SettingsError, match="Another process is at work"):
+    with locked(tmp_path), pytest.raises(SettingsError, match="Another process is using"):
         made(Request("table3", ROW), tmp_path)
 
 

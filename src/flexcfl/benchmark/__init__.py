@@ -1,4 +1,4 @@
-"""How fast cohorts are trained, beside the plain PyTorch loop and what the machine can do."""
+"""How fast cohorts are trained, compared with a plain PyTorch loop and the machine's limit."""
 
 from flexcfl.benchmark.machine import machine
 from flexcfl.benchmark.measure import StepTimes, alternate, measure, sgemm_rate

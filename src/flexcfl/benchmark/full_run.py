@@ -1,4 +1,4 @@
-"""A full run of FlexCFL on clients whose data change: how much of its time is training."""
+"""A full run of FlexCFL on clients whose data change, and how much of its time is training."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ __all__ = ["FullRun", "full_run"]
 
 @dataclass(frozen=True)
 class FullRun:
-    """Seconds of a run without loading, and those of them in which clients trained.
+    """The seconds of a run without loading, and the seconds in which clients trained.
 
-    Both with the pre-training of founders, newcomers and migrants; ``memory`` is the most bytes
-    that the process had until then, ``early_memory`` until a tenth of the rounds was over.
+    Both include the pre-training of founders, newcomers and migrants. ``memory`` is the peak memory
+    of the process in bytes, ``early_memory`` its peak after a tenth of the rounds.
     """
 
     rounds: int
@@ -33,7 +33,7 @@ class FullRun:
 
     @property
     def ratio(self) -> float:
-        """How many times as long as its client steps the run took."""
+        """The duration of the run divided by that of its client steps."""
         return self.seconds / self.training
 
 
@@ -43,8 +43,8 @@ def full_run(
     tell: Callable[[], object] = lambda: None,
     **settings: object,
 ) -> FullRun:
-    """Run FlexCFL on MNIST under swap-all, all clients evaluated in every round."""
-    execute(_prepared(dataset="digits", rounds=1))  # imports what it needs to found groups
+    """Run FlexCFL on MNIST under swap-all, and evaluate all clients in every round."""
+    execute(_prepared(dataset="digits", rounds=1))  # a warm-up: founding groups imports modules
     prepared = _prepared(**{"dataset": "mnist", "data": data, "rounds": rounds, **settings})
     early = [0]
 
@@ -68,7 +68,7 @@ def _prepared(**settings: object) -> Prepared:
 
 
 def _watched(engine: Any, name: str) -> list[float]:
-    """Note the seconds of all calls of one of the engine's methods."""
+    """Return a list that records the seconds of each call of one of the engine's methods."""
     seconds: list[float] = []
     method = getattr(engine, name)
 

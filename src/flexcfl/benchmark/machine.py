@@ -1,4 +1,4 @@
-"""What was measured on: the processor, its cores and memory, and the versions that matter."""
+"""The machine of a measurement: processor, cores, memory, and versions of packages."""
 
 import os
 import platform
@@ -20,7 +20,7 @@ def machine() -> str:
 
 
 def peak_memory() -> int:
-    """Return the most bytes of memory that this process has had so far."""
+    """Return the peak memory of this process so far, in bytes."""
     import resource
 
     unit = 1 if platform.system() == "Darwin" else 1024

@@ -1,4 +1,4 @@
-"""The engine beside the plain loop: they take turns on the same work, and medians are compared."""
+"""Measure the engine and the plain loop in turns on the same work, and compare the medians."""
 
 import statistics
 import time
@@ -39,8 +39,8 @@ CAPTION = (
 class StepTimes:
     """Median microseconds per client step, one mini-batch of one client, over some rounds.
 
-    ``limit`` is what the multiply-adds of a full step would take at the rate of the machine's own
-    large matrix product on all cores.
+    ``limit`` is the time of the multiply-adds of a full step at the rate of a large matrix product
+    on all cores of the machine.
     """
 
     work: Workload
@@ -52,7 +52,7 @@ class StepTimes:
 
     @property
     def speedup(self) -> float:
-        """How many times as fast as the plain loop."""
+        """The time of the plain loop divided by ours."""
         return self.plain / self.ours
 
     @property
@@ -94,8 +94,8 @@ def alternate(
     """Return every contestant's median microseconds per unit of work over the rounds.
 
     Within a round all contestants do the same work one after the other, so that a slow moment of
-    the machine meets all of them. The first round is repeated as a warm-up. ``tell`` is called
-    whenever one of them is done.
+    the machine affects all of them. The first round is repeated as a warm-up. ``tell`` is called
+    whenever a contestant has done a round.
     """
     times: dict[str, list[float]] = {name: [] for name in contestants}
     for number, work in enumerate([rounds[0], *rounds]):
@@ -109,7 +109,7 @@ def alternate(
 
 
 def sgemm_rate(size: int = 1024, repeats: int = 15) -> float:
-    """Return the most multiply-adds per second seen in a large matrix product on all cores."""
+    """Return the highest multiply-adds per second of a large matrix product on all cores."""
     a, b = torch.rand(size, size), torch.rand(size, size)
     seconds = []
     for _ in range(repeats):

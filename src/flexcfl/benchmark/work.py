@@ -1,4 +1,4 @@
-"""The work that is measured: FedAvg's local training, by the engine and by a plain PyTorch loop.
+"""The workload of the benchmarks: FedAvg's local training, by the engine and a plain PyTorch loop.
 
 Li et al.: Federated Optimization in Heterogeneous Networks. MLSys 2020, for the federations; Duan
 et al.: Flexible Clustered Federated Learning for Client-Level Data Distribution Shift. IEEE TPDS
@@ -44,7 +44,7 @@ LOCAL = Local(epochs=10, batch=10, rate=0.03)
 
 @dataclass(frozen=True)
 class Workload:
-    """A model on a federation; ``cohort`` clients of it train in a round."""
+    """A model and a federation; ``cohort`` clients train in each round."""
 
     title: str
     dataset: str
@@ -66,9 +66,9 @@ WORKS = {
 
 
 def noise() -> Federation:
-    """Return noise in the shape of MNIST over as many clients of the same sizes.
+    """Return noise in the shape of MNIST, with the same clients and sizes.
 
-    How long a step takes does not depend on what the pixels are.
+    The duration of a step does not depend on the pixels.
     """
     rng = np.random.default_rng(0)
     y = rng.permutation(np.repeat(np.arange(CLASSES), 7000))
@@ -80,7 +80,7 @@ def noise() -> Federation:
 
 @dataclass(frozen=True, eq=False)
 class BenchmarkRound:
-    """A cohort, and the batches that its clients draw."""
+    """A cohort, and the batches of its clients."""
 
     number: int
     clients: Ids
@@ -88,7 +88,7 @@ class BenchmarkRound:
 
     @property
     def steps(self) -> int:
-        """Client steps: mini-batches of all clients."""
+        """The number of client steps: the mini-batches of all clients."""
         return sum(len(schedule) for schedule in self.schedules)
 
 

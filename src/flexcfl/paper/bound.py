@@ -1,6 +1,6 @@
-"""The convergence bound on real clients: measured divergence beside it, as a table and a figure.
+"""The convergence bound of Section 4 on real clients: a table and a figure with the measurement.
 
-It is that of Section 4, which the paper leaves without a measurement.
+The paper does not measure it.
 """
 
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ Row: TypeAlias = dict[str, int | float | None]
 
 @dataclass(frozen=True, eq=False)
 class BoundMeasurement:
-    """One round of the groups of a run, with several rates: a divergence for each of them."""
+    """One round of all groups of a run, measured with several rates: one divergence per rate."""
 
     dataset: str
     rounds: int
@@ -59,7 +59,7 @@ class BoundMeasurement:
 
     @property
     def title(self) -> str:
-        """What was measured on, in a line."""
+        """One line on the clients, groups and constants."""
         first = self.divergences[0]
         return (
             f"{self.dataset}, MCLR after {self.rounds} rounds: {len(first.groups[0])} groups, "
@@ -79,8 +79,8 @@ def measure_bound(
 ) -> BoundMeasurement:
     """Let FlexCFL find groups and train their models, and measure one more round of full batches.
 
-    At most ``clients`` of each group take part, by default as many as a cohort has. All constants
-    are theirs.
+    At most ``clients`` of each group take part, by default as many as in a cohort. All constants
+    are computed from these clients.
     """
     trained = run(
         dataset=dataset,
@@ -111,7 +111,7 @@ def _members(trained: Run, data: Path | None, clients: int) -> list[list[ClientE
 
 
 def rows(found: BoundMeasurement) -> list[Row]:
-    """Return what was measured beside its bounds: a row for every rate, group and epoch."""
+    """Return the measurement and its bounds: a row for every rate, group and epoch."""
     return [
         _row(divergence, group, int(epoch))
         for divergence in found.divergences
@@ -150,7 +150,7 @@ def csv(found: BoundMeasurement) -> str:
 
 
 def table(found: BoundMeasurement) -> ComparisonTable:
-    """Return the largest divergence of a client beside its bounds, after some epochs."""
+    """Return the largest divergence of a client and its bounds, after some epochs."""
     entries = [
         _entry(divergence, int(epoch))
         for divergence in found.divergences
@@ -164,7 +164,7 @@ def table(found: BoundMeasurement) -> ComparisonTable:
 
 
 def _entry(found: MeasuredDivergence, epoch: int) -> Entry:
-    """Return the distance of the client that has gone farthest, and its bounds."""
+    """Return the distance of the farthest client, and its bounds."""
     farthest = int(found.clients[epoch].argmax())
     lines = {
         "Lemma 2": found.client_bounds,
@@ -180,7 +180,7 @@ def _entry(found: MeasuredDivergence, epoch: int) -> Entry:
 
 
 def draw(found: BoundMeasurement) -> "figure.Figure":
-    """Draw the clients' divergence for every rate, and below what becomes of it and the reason."""
+    """Draw the clients' divergence for every rate, and below it the losses and the cause."""
     from matplotlib import figure, style  # here, because it takes a second to import
 
     with style.context(["default", STYLE]):
@@ -217,7 +217,7 @@ def _distances(axes: "Axes", found: MeasuredDivergence) -> None:
 
 
 def _spread(axes: "Axes", values: Numbers, colour: str, label: str) -> None:
-    """Draw the median client as a line, in a band without a tenth of them at either end."""
+    """Draw the median client as a line, in a band from the first to the last decile."""
     low, middle, high = np.quantile(values[1:], (0.1, 0.5, 0.9), axis=1)
     epochs = np.arange(1, len(values))
     axes.fill_between(epochs, low, high, color=colour, alpha=0.18, linewidth=0)
@@ -248,10 +248,10 @@ def _losses(axes: "Axes", found: MeasuredDivergence) -> None:
 
 
 def _ratios(axes: "Axes", divergences: Sequence[MeasuredDivergence]) -> None:
-    """Draw how loose the bound is for each client: it is the curvature that makes it so."""
+    """Draw how loose the bound is for each client, against the curvature, which causes it."""
     for found, colour in zip(divergences, COLOURS, strict=False):
         middle = len(found.epochs) // 2
-        moved = found.clients[middle] > ROUNDED  # a client alone in its group is not moved apart
+        moved = found.clients[middle] > ROUNDED  # a client alone in its group does not diverge
         ratios = found.own_bounds[middle, moved] / found.clients[middle, moved]
         steep = found.rate * found.smoothnesses[moved]
         axes.plot(steep, ratios, "o", color=colour, markersize=3, label=f"{found.rate:g}")

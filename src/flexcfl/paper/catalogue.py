@@ -1,4 +1,4 @@
-"""What the paper compares: data sets with models as rows, methods as columns, and shifts."""
+"""The experiments of the paper: datasets with models as rows, methods as columns, and shifts."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,17 +11,17 @@ __all__ = [
 ]
 
 CLASSES = (1, 3, 5, 10)  # classes of a client, in Table 1
-ROUNDS = 300  # for which seconds are given
+ROUNDS = 300  # the paper's; ``PaperRow.seconds`` is their duration
 NO_SHIFT = "none"
 SHIFTS = ("swap-all", "swap-part", "incremental")
 
 
 @dataclass(frozen=True)
 class PaperRow:
-    """A data set with its model.
+    """A dataset with its model.
 
-    ``settings`` are those that the data set does not bring along. ``seconds`` is about what 300
-    rounds take on one core, from which the time left is estimated.
+    ``settings`` are those that differ from the dataset's defaults. ``seconds`` is the approximate
+    duration of 300 rounds on one core, used to estimate the time left.
     """
 
     name: str
@@ -46,19 +46,19 @@ ROWS: Mapping[str, PaperRow] = {row.name: row for row in _ROWS}
 
 
 def motivation(classes: int) -> PaperRow:
-    """Return MNIST with so many classes a client and twice the epochs, a row of Table 1."""
+    """Return MNIST with ``classes`` classes per client and twice the epochs, a row of Table 1."""
     label = "10 classes (IID)" if classes == 10 else f"{classes} class{'es' * (classes > 1)}"
     settings = {"data.classes_per_client": classes, "local.epochs": 20}
     return PaperRow(f"mnist-mclr-classes{classes}", label, "mnist", "mclr", 20, settings)
 
 
 def family(row: PaperRow) -> str:
-    """Return the name of a row as --only takes it: Table 1 has variants of one."""
+    """Return the name of a row for --only: the rows of Table 1 are variants of one row."""
     return next(name for name in ROWS if row.name == name or row.name.startswith(f"{name}-"))
 
 
 def named(names: Iterable[str], known: Iterable[str]) -> tuple[PaperRow, ...]:
-    """Return the rows of these names, in the paper's order; each must be among those known."""
+    """Return the rows with these names, in the paper's order; raise if a name is not ``known``."""
     known, names = list(known), list(names)
     for name in names:
         if name not in known:
@@ -77,7 +77,7 @@ class Method:
 
     @property
     def short(self) -> str:
-        """The name at the head of a column."""
+        """The name in the head of a column."""
         return self.label.rpartition(", ")[2]
 
 

@@ -1,4 +1,4 @@
-"""Cells of the paper's tables, one run each, and the choices that the paper and its code leave.
+"""Cells of the paper's tables, one run each, and the choices that paper and code leave open.
 
 Choices are from Algorithms 2 and 3, Section 3.4 (drift) and Section 5.1 (averaging).
 """
@@ -24,9 +24,9 @@ Chosen: TypeAlias = tuple[tuple[str, str], ...]  # names of choices with their v
 
 @dataclass(frozen=True)
 class PaperChoice:
-    """What can be chosen: settings by value, the default first.
+    """A choice that the paper leaves open: the settings of each value, the default first.
 
-    ``concerns`` tells whether it makes a difference to a method under a shift.
+    ``concerns`` says whether it makes a difference to a method under a shift.
     """
 
     what: str
@@ -35,7 +35,7 @@ class PaperChoice:
 
     @property
     def default(self) -> str:
-        """The value that is taken where none is chosen."""
+        """The value if none is chosen."""
         return next(iter(self.values))
 
 
@@ -90,7 +90,7 @@ CHOICES: Mapping[str, PaperChoice] = {
 
 
 def chosen(given: Mapping[str, object]) -> Chosen:
-    """Return given choices in the order of all choices; defaults are left out."""
+    """Return the given choices in the order of ``CHOICES``, without defaults."""
     values = {name: str(value) for name, value in given.items()}
     for name, value in values.items():
         if name not in CHOICES:
@@ -106,7 +106,7 @@ def chosen(given: Mapping[str, object]) -> Chosen:
 
 @dataclass(frozen=True)
 class TablePart:
-    """A cell of a table, whatever the seed and the number of rounds."""
+    """A cell of a table, without its seed and its number of rounds."""
 
     row: PaperRow
     method: Method
@@ -115,7 +115,7 @@ class TablePart:
 
     @property
     def setting(self) -> str:
-        """The name that says on what the method runs."""
+        """The name of the row, with the shift if there is one."""
         return self.row.name if self.shift == NO_SHIFT else f"{self.row.name}-{self.shift}"
 
     @property
@@ -124,7 +124,7 @@ class TablePart:
         return "-".join([self.method.name, *(f"{name}-{value}" for name, value in self.chosen)])
 
     def choosing(self, wanted: Chosen) -> "TablePart":
-        """Return the same with those choices that make a difference to it."""
+        """Return the same part with the choices that make a difference to it."""
         values = dict(wanted)
         made = tuple(
             (name, values[name])
@@ -145,18 +145,18 @@ class Cell:
 
     @property
     def folder(self) -> str:
-        """The folder within that of the reproduction."""
+        """The folder of the run within the folder of the reproduction."""
         short = "" if self.rounds == ROUNDS else f"-rounds{self.rounds}"
         return f"{RUNS}/{self.part.setting}{short}/{self.part.name}-seed{self.seed}"
 
     @property
     def title(self) -> str:
-        """How messages name the cell."""
+        """The name of the cell in messages."""
         return f"'{self.part.setting}, {self.part.name}' with seed {self.seed}"
 
     @cached_property
     def experiment(self) -> Experiment:
-        """All settings: the paper's, which the data set brings along, and what differs."""
+        """All settings: the paper's, which are the dataset's defaults, and those that differ."""
         part = self.part
         said: dict[str, object] = {
             "data.name": part.row.dataset,

@@ -1,4 +1,4 @@
-"""A table with the paper's figures beside ours, as text, as Markdown and as CSV."""
+"""A table of our figures and the paper's, as text, Markdown and CSV."""
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,16 +20,16 @@ UNKNOWN = "-"
 
 
 def difference(one: float | None, other: float | None) -> float | None:
-    """Return how much more one is than the other, if both are known."""
+    """Return one minus the other, if both are known."""
     return None if one is None or other is None else one - other
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One figure: ours over the seeds, the paper's where it has one, and further ones of ours.
+    """One figure: ours over the seeds, the paper's if it has one, and ``further`` ones of ours.
 
-    ``block`` says what it is of, one word to a line. ``digits`` is how many decimals are shown,
-    None for three significant digits.
+    ``block`` describes the rows of the entry, one text per line. ``digits`` is the number of
+    decimals, or None for three significant digits.
     """
 
     block: tuple[str, ...]
@@ -41,17 +41,17 @@ class Entry:
 
     @property
     def difference(self) -> float | None:
-        """How much more ours is than the paper's."""
+        """Our figure minus the paper's."""
         return difference(self.ours.mean, self.paper)
 
     def line(self, what: str) -> float | None:
-        """Return the figure of a line, by its name."""
+        """Return the figure for the line of this name."""
         own = {OURS: self.ours.mean, SPREAD: self.ours.spread, PAPER: self.paper}
         others = {name: figure.mean for name, figure in self.further.items()}
         return {**own, DIFFERENCE: self.difference, **others}.get(what)
 
     def shown(self, what: str) -> str:
-        """Return a figure as it is printed."""
+        """Return a figure as text."""
         value = self.line(what)
         if value is None:
             return UNKNOWN
@@ -64,8 +64,8 @@ class Entry:
 class ComparisonTable:
     """Entries in blocks of lines, with a title and with notes on how to read it.
 
-    Where entries are ``scores``, the largest of each block is marked. ``ours`` is what the line of
-    our figures is called.
+    If entries are ``scores``, the largest of each block is marked. ``ours`` is the name of the line
+    with our figures.
     """
 
     title: str
@@ -76,13 +76,13 @@ class ComparisonTable:
 
     @property
     def columns(self) -> list[str]:
-        """The columns, in the order in which they first come."""
+        """The columns, in the order of their first entries."""
         return list(dict.fromkeys(entry.column for entry in self.entries))
 
     def lines(self, marked: str = "{}") -> Iterator[list[str]]:
-        """Yield the lines of the table, cell by cell: its block, what it is of, and figures.
+        """Yield the lines of the table as lists of cells: block, name of the figure, figures.
 
-        ``marked`` is the format of a figure that is the largest of its block.
+        ``marked`` is the format for the largest figure of a block.
         """
         for block in dict.fromkeys(entry.block for entry in self.entries):
             mine = {entry.column: entry for entry in self.entries if entry.block == block}
@@ -133,7 +133,7 @@ class ComparisonTable:
         return self.ours if what == OURS else what
 
     def _figures(self, block: tuple[str, ...]) -> list[str]:
-        """Return the names of the lines of a block: of the usual ones those that it has."""
+        """Return the names of the lines of a block, without those that it has no figures for."""
         mine = [entry for entry in self.entries if entry.block == block]
         optional = [SPREAD, PAPER, DIFFERENCE]
         known = [what for what in optional if any(each.line(what) is not None for each in mine)]

@@ -1,7 +1,7 @@
-r"""How far training in groups goes from training on a group's data together, beside its bounds.
+r"""How far federated training in groups diverges from training on the pooled data, with its bounds.
 
-Section 4 of the paper: Lemma 2, Theorem 1, and the bound with inter-group aggregation. That last
-one lacks the Lipschitz constant M at its second term, and holds with it.
+Section 4 of the paper: Lemma 2, Theorem 1, and the bound with inter-group aggregation. The last one
+lacks the Lipschitz constant M in its second term, and holds with it.
 """
 
 from collections.abc import Sequence
@@ -26,20 +26,20 @@ __all__ = ["PROVED", "MeasuredDivergence", "holds", "measure_divergence"]
 
 PROVED = ("lemma", "own", "convex", "groups", "theorem", "shared")  # see holds
 
-ROUNDING = 1e-9  # relative, for equalities that float64 does not keep to the last digit
-NOTHING = 1e-12  # and absolute, for what should be zero
+ROUNDING = 1e-9  # relative tolerance, for equalities that float64 does not keep exactly
+NOTHING = 1e-12  # absolute tolerance, for values that should be zero
 
 
 @dataclass(frozen=True, eq=False)
 class MeasuredDivergence:
-    r"""What was measured in one round of all groups, and its bounds, from the constants.
+    r"""The divergence measured in one round of all groups, and its bounds from the constants.
 
     Rows are local epochs from 0 on, each taken as the last one. ``clients`` are the distances
-    :math:`|w_e^k - v_e|`, ``groups`` the distances of the groups' models from their virtual ones,
-    ``gaps`` the distances of their losses, ``shared_gaps`` the same after additive inter-group
-    aggregation with ``eta_g``. ``shares`` are the clients' parts of their group's examples,
-    ``group_shares`` the groups' parts of all; ``smoothnesses`` and ``deltas`` are the clients'
-    own constants.
+    :math:`|w_e^k - v_e|`, ``groups`` the distances between the groups' models and their virtual
+    ones, ``gaps`` the distances between their losses, and ``shared_gaps`` the same after additive
+    inter-group aggregation with ``eta_g``. ``shares`` are the clients' fractions of their group's
+    examples, ``group_shares`` the groups' fractions of all examples; ``smoothnesses`` and
+    ``deltas`` are the clients' own constants.
     """
 
     rate: float
@@ -77,38 +77,38 @@ class MeasuredDivergence:
 
     @property
     def own_bounds(self) -> Numbers:
-        """Lemma 2 with every client's own L, which is all that its proof needs."""
+        """Lemma 2 with every client's own L; its proof needs no more."""
         return self._growth(self.smoothnesses) * self.deltas
 
     @property
     def convex_bounds(self) -> Numbers:
-        r"""What Lemma 2 could say: :math:`e \eta \delta_k`, for every epoch and client.
+        r"""A tighter form of Lemma 2: :math:`e \eta \delta_k`, for every epoch and client.
 
-        Its proof never uses Assumption 1. A step on a convex loss with a rate of at most 2 / L
-        brings no two models further apart, so only the difference of the gradients adds to the
-        distance. A client for whose own L the rate is larger has no such bound: NaN.
+        The proof of Lemma 2 never uses Assumption 1. A step on a convex loss with a rate of at most
+        2 / L does not increase the distance of two models, so only the difference of the gradients
+        adds to it. If the rate is larger than 2 / L of a client, it has no such bound: NaN.
         """
         rates = np.where(self.rate * self.smoothnesses <= 2, self.rate, np.nan)
         return np.outer(self.epochs, rates * self.deltas)
 
     @property
     def group_deltas(self) -> Numbers:
-        """The mean of its clients' deltas for every group, weighted by examples."""
+        """For every group the mean of its clients' deltas, weighted by examples."""
         members = self.group_of == np.arange(len(self.group_shares))[:, None]
         deltas: Numbers = members @ (self.shares * self.deltas)
         return deltas
 
     @property
     def group_bounds(self) -> Numbers:
-        """What Theorem 1 says of the models, with each group's own delta, for every group."""
+        """The bound of Theorem 1 on each group's model, with the group's own delta."""
         return np.outer(self.growth, self.group_deltas)
 
     @property
     def averaged_bounds(self) -> Numbers:
-        """What Theorem 1 says of the models with the paper's delta, a mean over all groups.
+        """The bound of Theorem 1 on the models with the paper's delta, a mean over all groups.
 
         Groups with a larger delta can exceed it (see ``holds``). The paper does not say how groups
-        are weighted; here their examples count.
+        are weighted; here they are weighted by examples.
         """
         return np.outer(self.growth, np.full_like(self.group_shares, self.delta))
 
@@ -133,7 +133,7 @@ class MeasuredDivergence:
         return self.gap_bounds + self._moved
 
     def _growth(self, smoothnesses: Numbers) -> Numbers:
-        # In logarithms, because the power and 1 are nearly equal where L is small.
+        # In logarithms, because the power is close to 1 if L is small.
         exponents = np.outer(self.epochs, np.log1p(self.rate * smoothnesses))
         growth: Numbers = np.expm1(exponents) / smoothnesses
         return growth
@@ -144,10 +144,10 @@ class MeasuredDivergence:
 
 
 def holds(divergence: MeasuredDivergence) -> dict[str, bool]:
-    """Return which of the inequalities hold for all clients and groups, in every epoch.
+    """Return which inequalities hold for all clients and groups, in every epoch.
 
-    Those of ``PROVED`` have to. ``printed`` and ``averaged`` are as the paper prints them, which is
-    not what its proof shows.
+    Those of ``PROVED`` have to. ``printed`` and ``averaged`` are as the paper prints them, although
+    its proof does not show them.
     """
     pairs = {
         "lemma": (divergence.clients, divergence.client_bounds),
@@ -175,7 +175,8 @@ def measure_divergence(
     """Train the members of all groups for some epochs, each group from its model, and compare.
 
     ``models`` has a row for each group. L and M are the largest over all clients, as the
-    assumptions ask; they hold for the groups too, whose losses are means of their clients'.
+    assumptions require; they hold for the groups too, because a group's loss is a mean of its
+    clients' losses.
     """
     descents = [
         descend(members, model, rate, epochs) for members, model in zip(groups, models, strict=True)
@@ -201,7 +202,7 @@ def measure_divergence(
 
 
 def _gaps(groups: Sequence[Sequence[ClientExamples]], virtual: Numbers, models: Numbers) -> Numbers:
-    """Return how far the loss of each group's model is from that of its virtual one."""
+    """Return the distance between the losses of each group's model and its virtual model."""
     rows = zip(models, virtual, strict=True)
     gaps = [
         abs(group_loss(model, members) - group_loss(other, members))
@@ -212,7 +213,7 @@ def _gaps(groups: Sequence[Sequence[ClientExamples]], virtual: Numbers, models: 
 
 
 def _shared(models: Numbers, eta_g: float) -> Numbers:
-    # Models that travel are float32. What sharing adds to them is added to the exact ones here.
+    # The server's models are float32. What sharing adds to those is added to the exact models here.
     rounded = models.astype(np.float32)
     added = shared(rounded, eta_g, "additive").astype(np.float64) - rounded
     return models + added

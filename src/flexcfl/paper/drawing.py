@@ -1,4 +1,4 @@
-"""What all figures are drawn with: panels, curves over rounds with their spread, and a legend."""
+"""Drawing functions of all figures: panels, curves over rounds with their spread, and a legend."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ __all__ = ["LOOKS", "STYLE", "Look", "Panel", "curve", "grid", "legend", "limit_
 
 Look: TypeAlias = tuple[str, str]  # colour and dashes
 STYLE = {
-    "svg.hashsalt": "flexcfl",  # parts are named by what they are, not at random
+    "svg.hashsalt": "flexcfl",  # element ids do not change from run to run
     "font.size": 10,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -27,7 +27,7 @@ STYLE = {
     "axes.axisbelow": True,
     "grid.color": "#e6e6e6",
 }
-MARGIN = 0.2  # below what is drawn, as a part of its height
+MARGIN = 0.2  # below the curves, as a fraction of their height
 
 # A method looks the same in all figures, and FlexCFL is the darkest.
 LOOKS: Mapping[str, Look] = {
@@ -48,9 +48,9 @@ LOOKS: Mapping[str, Look] = {
 
 @dataclass(frozen=True)
 class Panel:
-    """A column of ``rounds.csv``, what its axis is called, and what its values are times.
+    """A column of ``rounds.csv``, the label of its axis, and a factor for its values.
 
-    One that is ``settled`` shows how it goes on, and not how it begins.
+    A ``settled`` panel shows the later rounds and cuts off the first ones.
     """
 
     column: str
@@ -61,7 +61,7 @@ class Panel:
 
 
 def grid(rows: int, columns: int, width: float = 4.4) -> "tuple[Figure, Any]":
-    """Return a figure with so many panels, as rows of axes."""
+    """Return a figure with this many rows and columns of panels, and its axes."""
     from matplotlib.figure import Figure
 
     size = (max(width * columns, 5.0), 2.5 * rows + 0.4)
@@ -88,17 +88,17 @@ def curve(
 
 
 def limit_to_late(axes: "Axes", results: Sequence[Result], panel: Panel) -> None:
-    """Let the axis of a settled panel begin at the lowest value of the second half of rounds."""
+    """Start the axis of a settled panel at the lowest value of the second half of the rounds."""
     values = [panel.scale * result.rounds[panel.column] for result in results]
     late = np.concatenate([each[len(each) // 2 :] for each in values])
     if panel.settled and not np.isnan(late).all():
         low, high = np.nanmin(late), np.nanmax(np.concatenate(values))
-        if low < high:  # else there is one value, about which axes know better
+        if low < high:  # with a single value, keep Matplotlib's own limits
             axes.set_ylim(low - MARGIN * (high - low), high + MARGIN * (high - low) / 3)
 
 
 def legend(picture: "Figure") -> None:
-    """Say below all panels which line is which method."""
+    """Add a legend of all methods below the panels."""
     lines: dict[str, Artist] = {}
     for axes in picture.axes:
         handles, labels = axes.get_legend_handles_labels()

@@ -1,6 +1,6 @@
-"""The paper's figures in its arrangement: which runs each consists of, and how it is drawn.
+"""The paper's figures, arranged as there: the runs of each, and how it is drawn.
 
-They are those of Section 3.1 (motivation) and Section 5.
+They are the figures of Section 3.1 (motivation) and Section 5.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 COMPARED = ("fedavg", "fedprox", "ifca", "fesem", "flexcfl", "flexcfl-eta0.1")
-RATES = (0.1, 1.0, 5.0, 10.0)  # the paper draws several without naming them, 0.1 and 5 among them
+RATES = (0.1, 1.0, 5.0, 10.0)  # the paper draws several without naming them, including 0.1 and 5
 EVERY_RATE = (METHODS["flexcfl"], *map(sharing, RATES))
 SHARING: Mapping[str, str] = {"mnist-mlp": "none", "femnist-mlp": "swap-part"}
 COSTLY: Mapping[str, str] = {
@@ -50,7 +50,7 @@ def _title(results: Sequence[Result]) -> str:
 
 
 def accuracy_parts(row: PaperRow) -> list[TablePart]:
-    """Return what is compared on MNIST, and on the MLP several rates of sharing."""
+    """Return the methods compared on MNIST, and for the MLP also several rates of sharing."""
     more = EVERY_RATE if row.name in SHARING else ()
     methods = dict.fromkeys([*(METHODS[name] for name in COMPARED), *more])
     return [TablePart(row, method) for method in methods]
@@ -62,7 +62,7 @@ def eta_parts(row: PaperRow) -> list[TablePart]:
 
 
 def overhead_parts(row: PaperRow) -> list[TablePart]:
-    """Return all methods, those with migration among them, under the shift of the figure."""
+    """Return all methods, including those with migration, under the shift of the figure."""
     return [TablePart(row, METHODS[name], COSTLY[row.name]) for name in SENDING]
 
 
@@ -84,7 +84,7 @@ def motivation(results: Sequence[Result]) -> "Figure":
 
 
 def accuracy(results: Sequence[Result]) -> "Figure":
-    """Draw accuracy, loss and discrepancy on MNIST; the rates of sharing in a column of theirs."""
+    """Draw accuracy, loss and discrepancy on MNIST; the rates of sharing have their own column."""
     settings = by_setting(results)
     rates = {method.name for method in EVERY_RATE}
     columns = [_of(found, set(COMPARED)) for found in settings]
@@ -113,14 +113,14 @@ def _columns(columns: Sequence[Sequence[Result]], panels: Sequence[Panel] = PANE
 
 
 def shift(results: Sequence[Result]) -> "Figure":
-    """Draw accuracy under each shift, one row of panels to a shift and a column to a data set."""
+    """Draw accuracy under each shift, with a row of panels per shift and a column per dataset."""
     columns = group_by(
         by_setting(results), lambda found: (found[0].cell.part.row.name, found[0].cell.rounds)
     )
     picture, axes = grid(len(SHIFTS), len(columns))
     for place, settings in enumerate(columns.values()):
         for panel in axes[:, place]:
-            panel.set_axis_off()  # until there is something in it
+            panel.set_axis_off()  # until a curve is drawn in it
         for found in settings:
             number = SHIFTS.index(found[0].cell.part.shift)
             axes[number][place].set_axis_on()
@@ -140,7 +140,7 @@ def _draw(axes: "Axes", results: Sequence[Result], panel: Panel, last: bool) -> 
 
 
 def overhead(results: Sequence[Result]) -> "Figure":
-    """Draw what each method sends in all rounds, with the accuracy that it reaches for it."""
+    """Draw the traffic of each method over all rounds, with the accuracy that it reaches."""
     settings = by_setting(results)
     picture, axes = grid(len(settings), 1, width=7.4)
     for found, (bars,) in zip(settings, axes, strict=True):
@@ -161,7 +161,7 @@ def overhead(results: Sequence[Result]) -> "Figure":
 
 
 def overhead_table(results: Sequence[Result]) -> ComparisonTable:
-    """Return transfers relative to FedAvg beside the paper's, with accuracies."""
+    """Return transfers relative to FedAvg, ours and the paper's, with accuracies."""
     entries = []
     for found in by_setting(results):
         for mine in by_method(found):

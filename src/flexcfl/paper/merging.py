@@ -1,4 +1,4 @@
-"""Results of several machines in one folder: their runs as records, and all tables made anew."""
+"""Merge results of several machines into one folder: runs become records, all tables are remade."""
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,9 +24,9 @@ __all__ = ["merge"]
 
 
 def merge(sources: Sequence[Path], folder: Path, console: Console) -> list[Path]:
-    """Add the finished runs of ``sources`` to the records of ``folder``, and make its tables anew.
+    """Add the finished runs of ``sources`` to the records of ``folder``, and remake its tables.
 
-    Nothing is written where two runs of one cell have different figures, or where versions differ.
+    Nothing is written if two runs of one cell have different figures, or if versions differ.
     """
     for source in sources:
         if not (source / RUNS).is_dir():
@@ -45,7 +45,7 @@ def merge(sources: Sequence[Path], folder: Path, console: Console) -> list[Path]
 
 
 def _joined(folders: Iterable[Path]) -> Mapping[Cell, tuple[Result, Path]]:
-    """Return every run that a table or a figure has by itself, with the first folder it is in."""
+    """Return every run that a table or a figure has without --choose, with its first folder."""
     parts = [
         part
         for target in TARGETS.values()
@@ -67,14 +67,14 @@ def _check_versions(found: Sequence[tuple[Result, Path]]) -> None:
         for result, at in found
     }
     if len(by_versions) > 1:
-        told = " and ".join(f"{versions} (in '{at}')" for versions, at in by_versions.items())
+        several = " and ".join(f"{versions} (in '{at}')" for versions, at in by_versions.items())
         raise SettingsError(
-            f"These results were made by different versions, {told}: make all of them by one."
+            f"These results were made by different versions, {several}: make all of them with one."
         )
 
 
 def _check_nothing_is_lost(folder: Path, found: Iterable[Cell]) -> None:
-    """Refuse to make tables anew that show runs of which there is neither folder nor record."""
+    """Raise if a table shows runs that have neither a folder nor a record."""
     names = ("setting", "method", "rounds", "seed")
     known = {
         (cell.part.setting, cell.part.name, f"{cell.rounds}", f"{cell.seed}") for cell in found
@@ -87,13 +87,13 @@ def _check_nothing_is_lost(folder: Path, found: Iterable[Cell]) -> None:
             shown = {tuple(line[name] for name in names) for line in csv.DictReader(lines)}
         if shown - known:
             raise SettingsError(
-                f"'{file}' shows {len(shown - known)} runs that have no record, which the table "
-                "would lose: merge into a folder of its own with --out."
+                f"'{file}' shows {len(shown - known)} runs that have no record, and the new table "
+                "would lose them: merge into another folder with --out."
             )
 
 
 def _tell_left_out(source: Path, found: Iterable[Cell], console: Console) -> None:
-    """Say how many finished runs are passed over, such as those with other choices."""
+    """Say how many finished runs are left out, such as those with other choices."""
     folders = {
         path.relative_to(source).as_posix()
         for path in (source / RUNS).glob("*/*")
@@ -114,6 +114,6 @@ def _write(results: Sequence[Result], folder: Path, console: Console) -> None:
 
 
 def _made(target: str, console: Console, folder: Path) -> list[Path]:
-    """Make a table or a figure of the rows that are complete, or nothing of none."""
+    """Make a table or a figure of the complete rows, if there are any."""
     rows = complete_rows(Request(target, tuple(TARGETS[target].rows)), folder)
     return write_target(Request(target, rows), console, folder) if rows else []

@@ -1,6 +1,6 @@
-"""Tables of our own: choices, all algorithms, and one configuration beside the best method.
+"""Our own tables: choices, all algorithms, and one configuration compared with the best method.
 
-How that configuration was found, on which seeds, and what else was tried is in docs/replication.md.
+docs/replication.md says how that configuration was found, on which seeds, and what else was tried.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ OURS = Method(
     # Found on seeds 10 and 11: docs/decisions/0016-one-configuration.md.
     {"algorithm.groups": "auto", "algorithm.most_groups": 20, "algorithm.alpha": 10},
 )
-# Ours has more groups than any method has in the paper, so its strongest rival gets as many.
+# Ours has more groups than any method in the paper, so its strongest rival gets as many.
 CONTROLS = tuple(
     Method(f"ifca-groups{groups}", f"IFCA {groups} groups", "ifca", {"algorithm.groups": groups})
     for groups in (10, 20)
@@ -62,7 +62,7 @@ BEYOND = (
 
 
 def choices_parts(row: PaperRow) -> list[TablePart]:
-    """Return the parts with each choice, and those with the default beside them."""
+    """Return the parts with each choice, and those with the default."""
     pairs = [pair for *_, pair in _choices_measured(row)]
     return list(dict.fromkeys(part for pair in pairs for part in pair))
 
@@ -109,7 +109,7 @@ def _choices_of(row: PaperRow, results: Sequence[Result]) -> Iterator[Entry]:
 
 def algorithms_parts(row: PaperRow) -> list[TablePart]:
     """Return all algorithms on a row, under every shift and without one."""
-    # With 100 clients all would be founders, and nobody would be left to be placed at random.
+    # With 100 clients all would be founders, and no client would be left to place at random.
     refused = {name for name, paper in published.ACCURACY[row.name].items() if paper is None}
     names = [name for name in ALGORITHMS if name not in refused]
     shifts = (NO_SHIFT, *SHIFTS)
@@ -119,27 +119,27 @@ def algorithms_parts(row: PaperRow) -> list[TablePart]:
 
 
 def algorithms(results: Sequence[Result]) -> ComparisonTable:
-    """Return the accuracy of every algorithm, with the paper's where it has one."""
+    """Return the accuracy of every algorithm, with the paper's if it has one."""
     title, entries = "Every algorithm on the same cohorts", tables.accuracies(results)
     return ComparisonTable(title, entries, (READING, COHORTS), scores=True)
 
 
 def beyond_parts(row: PaperRow) -> list[TablePart]:
-    """Return a row of both tables, and beside them our configuration and its controls."""
+    """Return the parts of Tables 3 and 4, and our configuration with its controls."""
     shifts = (NO_SHIFT, *SHIFTS)
     beside = [TablePart(row, method, shift) for method in (OURS, *CONTROLS) for shift in shifts]
     return [*tables.table3_parts(row), *tables.table4_parts(row), *beside]
 
 
 def beyond(results: Sequence[Result]) -> ComparisonTable:
-    """Return our configuration beside the best of the tables, row by row."""
+    """Return our configuration and the best method of the tables, row by row."""
     entries = [entry for found in tables.by_setting(results) for entry in _beyond(found)]
     title = "Beyond the paper: one configuration in every row"
     return ComparisonTable(title, entries, (BEYOND,), ours="best")
 
 
 def _beyond(results: Sequence[Result]) -> Iterator[Entry]:
-    """Yield nothing where our configuration has not run, or no other."""
+    """Yield the entries of a setting, or none if our configuration or all others are missing."""
     methods = {mine[0].cell.part.method: mine for mine in tables.by_method(results)}
     beside = {method: methods.pop(method, []) for method in (OURS, *CONTROLS)}
     if not methods or not beside[OURS]:

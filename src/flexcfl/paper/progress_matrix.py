@@ -1,4 +1,4 @@
-"""The progress of a reproduction: the whole matrix of settings by methods, cell by cell."""
+"""The progress of a reproduction: a matrix of settings by methods."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from flexcfl.paper.results import group_by
 
 __all__ = ["ProgressMatrix", "progress_of", "show_matrix"]
 
-ROOM = 6  # lines of a terminal that are not the matrix
+ROOM = 6  # lines of the terminal that the matrix leaves free
 
 
 def show_matrix(
@@ -28,7 +28,7 @@ def show_matrix(
     console: Console,
     now: Callable[[], float] = monotonic,
 ) -> Iterator[Event]:
-    """Yield the events, each once it is shown; ``now`` is a clock."""
+    """Yield each event after it is shown; ``now`` is a clock."""
     matrix = ProgressMatrix(cells, console, now)
     return with_live_display(
         events, ProgressView(matrix.take, matrix.drawn, matrix.line, now), console
@@ -36,20 +36,20 @@ def show_matrix(
 
 
 def progress_of(cells: Sequence[Cell], now: Callable[[], float] = monotonic) -> Progress:
-    """Return what counts how far cells are, and knows about how long their rounds take."""
+    """Return the progress of the cells, with the approximate duration of their rounds as cost."""
     seconds = {cell.folder: cell.part.row.seconds for cell in cells}
     return Progress(cells, lambda run: seconds[run.folder], now)
 
 
 @dataclass
 class ProgressMatrix:
-    """How far each cell is: settings by methods, all seeds of a cell together."""
+    """The progress of each cell: settings by methods, with all seeds of a cell together."""
 
     cells: Sequence[Cell]
     console: Console
     now: Callable[[], float]
     best: dict[str, float] = field(default_factory=dict)
-    last: Cell | None = None  # the one that was finished last
+    last: Cell | None = None  # the cell that finished last
 
     def __post_init__(self) -> None:
         self.by_folder = {cell.folder: cell for cell in self.cells}
@@ -66,7 +66,7 @@ class ProgressMatrix:
                 self.best[run.folder] = float(np.nanmax(what.accuracy))
 
     def line(self) -> str:
-        """Return one line: how far all is, and which cell was finished last."""
+        """Return one line: the overall progress, and the cell that finished last."""
         words = self.progress.text()
         if self.last is None:
             return words
@@ -75,7 +75,7 @@ class ProgressMatrix:
         return f"{words}; last {part.setting}, {part.name}, seed {self.last.seed}{accuracy}"
 
     def drawn(self) -> Group:
-        """Return the matrix; on a low terminal, settings that are finished are left out."""
+        """Return the matrix; if the terminal is too low, without finished settings."""
         names = list(dict.fromkeys(name for _, name in self.seeds))
         settings = group_by(self.cells, lambda cell: cell.part.setting)
         room = max(1, self.console.height - ROOM)
@@ -90,7 +90,7 @@ class ProgressMatrix:
         return Group(table, Text(self.progress.text()))
 
     def _share(self, cells: Sequence[Cell]) -> float:
-        """Return what part of the rounds of some cells is done."""
+        """Return the fraction of the cells' rounds that are done."""
         done = sum(self.progress.rounds.get(cell.folder, 0) for cell in cells)
         return done / sum(cell.rounds for cell in cells)
 

@@ -88,7 +88,7 @@ TRANSFERS: Mapping[tuple[str, str], Mapping[str, float]] = {
 
 
 def accuracy(row: str, method: str, shift: str) -> float | None:
-    """Return a figure of Table 3 or, under a shift, of Table 4; None where the paper has none."""
+    """Return a figure of Table 3 or, under a shift, of Table 4; None if the paper has none."""
     if shift in SHIFTS:
         return UNDER_SHIFT[row].get(method, {}).get(shift)
     return ACCURACY[row].get(method)

@@ -1,6 +1,6 @@
-"""Records: all that tables and figures need of a run, one line each, small enough to be committed.
+"""Records: what tables and figures need of a run, in one line each, small enough for git.
 
-``runs/SETTING.jsonl`` has the runs of a data set, a model and a shift. A run with a record is not
+``runs/SETTING.jsonl`` has the runs of a dataset, a model and a shift. A run with a record is not
 done again.
 """
 
@@ -29,7 +29,7 @@ Number = Annotated[float, Field(allow_inf_nan=False)]
 
 @dataclass(frozen=True)
 class CellRecord:
-    """A finished run: which it is, its settings, its summary, and its curves over the rounds."""
+    """A finished run: its cell, settings, summary, and curves over the rounds."""
 
     method: str
     seed: int
@@ -54,17 +54,17 @@ class CellRecord:
 
     @property
     def figures(self) -> Mapping[str, Any]:
-        """All that is the same wherever and whenever the run is made by the same versions."""
+        """The figures that are the same on every machine with the same versions."""
         return asdict(replace(self, summary=self.summary | {"seconds": None, "processor": None}))
 
     def check(self, cell: Cell, folder: Path) -> None:
-        """Refuse a record that is not of a cell, or that is damaged."""
+        """Raise if the record belongs to another cell or is damaged."""
         file = record_file(folder, cell.part.setting)
         other = difference(self.settings, _settings(cell))
         if other:
             raise SettingsError(
-                f"The record of {cell.title} in '{file}' is of another run ({other} is not the "
-                "same): take its line out."
+                f"The record of {cell.title} in '{file}' belongs to another run ({other} is not "
+                "the same): delete its line."
             )
         try:
             check_finished(self.summary, cell.experiment.tables())
@@ -82,12 +82,12 @@ _RECORD = TypeAdapter(CellRecord)
 
 
 def record_file(folder: Path, setting: str) -> Path:
-    """Return where the records of a setting are."""
+    """Return the path of the records of a setting."""
     return folder / RUNS / f"{setting}.jsonl"
 
 
 def read_records(folder: Path, setting: str) -> list[CellRecord]:
-    """Return the records of a setting, none where there is no file."""
+    """Return the records of a setting; none if there is no file."""
     path = record_file(folder, setting)
     if not path.exists():
         return []
@@ -101,14 +101,14 @@ def read_records(folder: Path, setting: str) -> list[CellRecord]:
 
 
 def to_json_lines(records: Sequence[CellRecord]) -> bytes:
-    """Return the lines of records, in an order that does not depend on which came first."""
+    """Return records as JSON lines, in an order that does not depend on their own."""
     ordered = sorted(records, key=lambda each: (each.rounds, each.method, each.seed))
     lines = [json.dumps(asdict(each), separators=(",", ":"), allow_nan=False) for each in ordered]
     return "".join(f"{line}\n" for line in lines).encode()
 
 
 def _settings(cell: Cell) -> dict[str, dict[str, Any]]:
-    """Return the settings of a cell as JSON has them, without where its data are."""
+    """Return the settings of a cell as JSON values, without the folder of its data."""
     settings: dict[str, dict[str, Any]] = json.loads(
         json.dumps(without_free(cell.experiment.tables()))
     )
@@ -123,4 +123,4 @@ def _numbers(curve: NDArray[Any], rounded: bool) -> list[float | None]:
 
 
 def _damaged(path: Path, where: str) -> SettingsError:
-    return SettingsError(f"'{path}' is damaged ({where}): take it from where it was written again.")
+    return SettingsError(f"'{path}' is damaged ({where}): copy the file again from its origin.")

@@ -1,7 +1,7 @@
 r"""Multinomial logistic regression in float64, trained in groups by full-batch steps.
 
-It meets Assumptions 1 to 3 of Section 4 with constants that are known. The other symbols are those
-of Section 4 too: FlexCFL's update, the virtual group model, and Definition 2.
+It meets Assumptions 1 to 3 of Section 4 with known constants. FlexCFL's update, the virtual group
+model and Definition 2 are those of Section 4 as well.
 """
 
 from collections.abc import Sequence
@@ -24,9 +24,9 @@ Numbers: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class ClientExamples:
-    """The examples of a client, as rows of numbers with a 1 at their end, and their labels.
+    """The examples of a client, as rows of numbers that end with a 1, and their labels.
 
-    The 1 makes the bias one more weight, so that the loss is that of a linear map alone.
+    The 1 turns the bias into a weight, so that the model is a linear map.
     """
 
     x: Numbers
@@ -34,7 +34,7 @@ class ClientExamples:
 
     @classmethod
     def of(cls, x: ArrayLike, y: ArrayLike) -> "ClientExamples":
-        """Take examples of any shape, as a federation has them."""
+        """Return the examples of a federation, which can have any shape."""
         labels = np.asarray(y, dtype=np.int64)
         rows = np.asarray(x, dtype=np.float64).reshape(len(labels), -1)
         return cls(np.hstack([rows, np.ones((len(labels), 1))]), labels)
@@ -44,11 +44,11 @@ class ClientExamples:
 class Descent:
     """A group's models in a round, one row for each local epoch from 0 on.
 
-    ``virtual`` is the model trained on the members' data together, ``federated`` the mean of the
-    clients' own models weighted by examples, ``distances`` how far each client's model is from the
-    virtual one. ``deltas`` has one number for each client: the largest distance of its gradient
-    from the group's, over the points that the virtual model steps from. Definition 2 asks for the
-    largest over all models, but the proof of Lemma 2 uses no others than these.
+    ``virtual`` is the model trained on the pooled data of the members, ``federated`` the mean of
+    the clients' own models weighted by examples, ``distances`` the distance of each client's model
+    from the virtual one. ``deltas`` has one number for each client: the largest distance of its
+    gradient from the group's, over the points that the virtual model steps from. Definition 2
+    requires the largest over all models, but the proof of Lemma 2 uses only these.
     """
 
     virtual: Numbers
@@ -59,7 +59,7 @@ class Descent:
 
 @one_thread
 def descend(members: Sequence[ClientExamples], model: Numbers, rate: float, epochs: int) -> Descent:
-    """Train every member, and the virtual group model on all of their data, from one model."""
+    """Train every member, and the virtual group model on their pooled data, from the same model."""
     virtual = _steps(members, model, rate, epochs)
     own = np.stack([_steps([member], model, rate, epochs) for member in members], axis=1)
     return Descent(
@@ -71,7 +71,7 @@ def descend(members: Sequence[ClientExamples], model: Numbers, rate: float, epoc
 
 
 def shares_of(members: Sequence[ClientExamples]) -> Numbers:
-    """Return what part of a group's examples each member has: its weight in the group's loss."""
+    """Return each member's fraction of the group's examples: its weight in the group's loss."""
     sizes = np.array([len(member.y) for member in members])
     shares: Numbers = sizes / sizes.sum()
     return shares
@@ -104,14 +104,14 @@ def _gradients(model: Numbers, members: Sequence[ClientExamples]) -> Numbers:
 def loss(model: Numbers, examples: ClientExamples) -> float:
     """Return the mean cross-entropy of a flat model: the weights, class by class, then the biases.
 
-    That is the order of the project's flat vectors of ``mclr``.
+    The flat vectors of ``mclr`` have the same order.
     """
     logs = _log_probabilities(model, examples)
     return -float(logs[np.arange(len(examples.y)), examples.y].mean())
 
 
 def gradient(model: Numbers, examples: ClientExamples) -> Numbers:
-    """Return the gradient of the loss over all examples, flat as the model is."""
+    """Return the gradient of the loss over all examples, flat like the model."""
     surplus = np.exp(_log_probabilities(model, examples))
     surplus[np.arange(len(examples.y)), examples.y] -= 1
     weights = surplus.T @ examples.x / len(examples.y)
@@ -135,7 +135,7 @@ def smoothness(examples: ClientExamples) -> float:
 def lipschitz(examples: ClientExamples) -> float:
     r"""Return an M for Assumption 2: the mean length of the examples, times :math:`\sqrt 2`.
 
-    An example's gradient is its x times the surplus of its probabilities over its label, and two
+    An example's gradient is its x times the difference of its probabilities and its label, and two
     points of the simplex are at most :math:`\sqrt 2` apart.
     """
     return float(np.sqrt(2) * np.linalg.norm(examples.x, axis=1).mean())

@@ -1,4 +1,4 @@
-"""A whole reproduction: the runs that are missing, then the table and the picture of all."""
+"""Do the missing runs of a reproduction, and make its tables and pictures."""
 
 import math
 import sys
@@ -32,7 +32,7 @@ from flexcfl.runner.stopping import StoppedError, limited, listening
 __all__ = ["complete_rows", "make_targets", "planned_cells", "write_target"]
 
 AGAIN = "give the same command again"
-# On these, without a shift and where all data are exchanged, most of the paper's claims rest.
+# Most of the paper's claims rest on these methods, without a shift and under swap-all.
 CENTRAL = ("fedavg", "fedgroup", "flexcfl", "flexcfl-eta0.1", "flexcfl-eta5", "ifca")
 CENTRAL_SHIFTS = (NO_SHIFT, "swap-all")
 
@@ -45,15 +45,14 @@ def make_targets(
     folder: Path,
     seconds: float | None = None,
 ) -> Sequence[Path]:
-    """Carry out what is missing in ``folder``, and write and show what all of it gives.
+    """Do the runs that are missing in ``folder``, and write and show the requested targets.
 
-    Runs of the same targets that are there from earlier are in the tables as well. With a limit of
-    ``seconds`` runs let other programs go first, and the next call goes on with what is not
-    finished in time.
+    The tables include runs of the same targets from earlier calls. With a limit of ``seconds``,
+    runs let other programs go first, and the next call resumes those that are not finished in time.
     """
     cells = planned_cells(requests)
     for cell in cells:
-        cell.experiment  # noqa: B018  (mistakes in it are raised before a run begins)
+        cell.experiment  # noqa: B018  (raises errors in settings before a run begins)
     made, new = places.make_folder(folder)
     try:
         with locked(made):
@@ -65,10 +64,10 @@ def make_targets(
 
 
 def planned_cells(requests: Sequence[Request]) -> list[Cell]:
-    """Return all runs in the order in which they are begun: what says most in least time first.
+    """Return all runs in the order in which they begin: short and important ones first.
 
-    Rows that take about as long, in powers of four, go together, seed by seed: first the methods
-    and shifts on which most of the paper's claims rest.
+    Rows of similar duration (in powers of four) go together, seed by seed, and among them the
+    methods and shifts on which most of the paper's claims rest come first.
     """
     cells = dict.fromkeys(cell for each in requests for cell in each.cells())
 
@@ -80,7 +79,7 @@ def planned_cells(requests: Sequence[Request]) -> list[Cell]:
 
 
 def _rank(part: TablePart) -> int:
-    """Return how soon a part is to be run among the others of its row."""
+    """Return the rank of a part among the others of its row; lower ranks run first."""
     if part.method.name not in CENTRAL:
         return 2
     return 0 if part.shift in CENTRAL_SHIFTS else 1
@@ -121,7 +120,7 @@ def _run(
 
 
 def write_target(request: Request, console: Console, folder: Path) -> list[Path]:
-    """Write and show a target, made of all of its runs that are finished in ``folder``."""
+    """Write and show a target from all of its finished runs in ``folder``."""
     with loading(console, f"Making {request.target}"):
         results = _results(request, folder)
         if not request.drawn(results) and request.cells():
@@ -151,17 +150,17 @@ def _show(table: ComparisonTable, console: Console) -> None:
 
 
 def complete_rows(request: Request, folder: Path) -> tuple[str, ...]:
-    """Return the names of those rows that can be shown."""
+    """Return the names of the rows with enough finished runs to show."""
     return tuple(
         row.name for row in request.rows if _results(replace(request, only=(row.name,)), folder)
     )
 
 
 def _results(request: Request, folder: Path) -> list[Result]:
-    """Return the finished runs of a target, also of rows and seeds that were not asked for.
+    """Return the finished runs of a target, including rows and seeds that were not requested.
 
-    They are those that commands can ask for: of a row all parts, with the seeds from 0 on. Runs
-    that only other targets need may be there as well.
+    For each row they are all parts, with the seeds from 0 on, as a command requests them. Runs that
+    only other targets need may be in the folder as well.
     """
     rows, complete = target_named(request.target).rows, list[Result]()
     for row in named(rows, rows):
@@ -171,7 +170,7 @@ def _results(request: Request, folder: Path) -> list[Result]:
 
 
 def _complete(results: Sequence[Result], parts: int) -> list[Result]:
-    """Return the runs of those seeds, counted from 0, with which so many parts are there."""
+    """Return the runs of the seeds, counted from 0, that have this number of parts."""
     runs = Counter((result.cell.rounds, result.cell.seed) for result in results)
     return [
         result

@@ -1,4 +1,4 @@
-"""Finished cells: read from run folders and records, and compared over the same rounds."""
+"""Results of finished cells, read from run folders and records, over the rounds that they share."""
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
@@ -29,7 +29,7 @@ KeyT = TypeVar("KeyT", bound=Hashable)
 
 
 def group_by(items: Iterable[ItemT], key: Callable[[ItemT], KeyT]) -> dict[KeyT, list[ItemT]]:
-    """Return items by a key of theirs, in the order in which they come."""
+    """Return the items by their key, in the order of their first items."""
     groups: dict[KeyT, list[ItemT]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)
@@ -38,13 +38,12 @@ def group_by(items: Iterable[ItemT], key: Callable[[ItemT], KeyT]) -> dict[KeyT,
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """A cell that is finished.
+    """The result of a finished cell.
 
     ``summary`` is its ``summary.json``, and ``rounds`` has arrays by column of ``rounds.csv``, NaN
-    where there is no figure. ``largest_group`` is how many clients the largest group has in the
-    end, where that is known. ``path`` is its run folder, None where only a record is left.
-    ``shared`` says of each round whether all runs that it is compared with are measured in it;
-    None stands for all rounds.
+    if there is no figure. ``largest_group`` is the number of clients of the largest group at the
+    end, if known. ``path`` is the run folder, or None if there is only a record. ``shared`` says
+    for each round whether all runs of the comparison are measured in it; None means all rounds.
     """
 
     cell: Cell
@@ -56,12 +55,12 @@ class Result:
 
     @property
     def setting(self) -> tuple[str, int]:
-        """What it has in common with those it is compared with: the setting and the rounds."""
+        """The setting and the number of rounds: results with the same ones are compared."""
         return self.cell.part.setting, self.cell.rounds
 
     @cached_property
     def accuracy(self) -> Accuracy:
-        """Its accuracy, over the shared rounds."""
+        """The accuracy over the shared rounds."""
         return Accuracy.of(self.curve)
 
     @cached_property
@@ -72,14 +71,14 @@ class Result:
 
     @cached_property
     def record(self) -> CellRecord:
-        """What is kept of it where its folder is not."""
+        """The record that replaces its folder."""
         return CellRecord.of(self.cell, self.summary, self.rounds, self.largest_group)
 
 
 def finished_results(folder: Path, parts: Iterable[TablePart]) -> Iterator[Result]:
-    """Yield what is finished of parts, with all seeds and numbers of rounds that there are.
+    """Yield the finished runs of the parts, with every seed and number of rounds that exists.
 
-    Where a run has left both its folder and a record, they must have the same figures.
+    If a run has both a folder and a record, they must have the same figures.
     """
     for setting, mine in group_by(dict.fromkeys(parts), lambda part: part.setting).items():
         records = read_records(folder, setting)
@@ -94,7 +93,7 @@ def finished_results(folder: Path, parts: Iterable[TablePart]) -> Iterator[Resul
 
 
 def check_same(one: Result, place: Path | None, other: Result, other_place: Path) -> None:
-    """Refuse two results of one cell that have different figures."""
+    """Raise if two results of one cell have different figures."""
     if one.record.figures != other.record.figures:
         raise SettingsError(
             f"{one.cell.title} has one result in '{place}' and another in '{other_place}': "
@@ -125,7 +124,7 @@ def _largest_group(run: RunRecord) -> int | None:
 
 
 def over_shared_rounds(results: Iterable[Result]) -> list[Result]:
-    """Return results that are compared with all others on the same, over the rounds they share."""
+    """Return the results with accuracies over the rounds that all runs of a setting share."""
     results = list(results)
     shared = {
         setting: measured_by_all(result.rounds["accuracy"] for result in found)

@@ -1,4 +1,4 @@
-"""The paper's Tables 1 to 4: which runs each consists of, and what it shows of them."""
+"""The paper's Tables 1 to 4: the runs of each, and the figures that it shows."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,18 +30,18 @@ READING = (
 SYNTHETIC = (
     "Of Synthetic(1,1) no seed is known that gives the paper's number of examples; ours has seed 0."
 )
-QUARTER = "a quarter of the data"  # is what clients have until incremental releases more
+QUARTER = "a quarter of the data"  # clients have only this until the shift releases more
 
 
 def table1_parts(_row: PaperRow) -> list[TablePart]:
-    """Return FedAvg on MNIST with 1, 3, 5 and 10 classes a client."""
+    """Return FedAvg on MNIST with 1, 3, 5 and 10 classes per client."""
     return [TablePart(motivation(classes), METHODS["fedavg"]) for classes in CLASSES]
 
 
 def table3_parts(row: PaperRow) -> list[TablePart]:
-    """Return eight methods on a row, or those of them for which the paper has a figure."""
+    """Return eight methods on a row, without those for which the paper has no figure."""
     known = published.ACCURACY[row.name]
-    # With 100 clients all would be founders, and nobody would be left to be placed at random.
+    # With 100 clients all would be founders, and no client would be left to place at random.
     return [TablePart(row, METHODS[name]) for name, figure in known.items() if figure is not None]
 
 
@@ -52,7 +52,7 @@ def table4_parts(row: PaperRow) -> list[TablePart]:
 
 
 def table1(results: Sequence[Result]) -> ComparisonTable:
-    """Return how the discrepancy and the accuracy depend on the classes of a client."""
+    """Return the discrepancy and the accuracy by the number of classes per client."""
     entries = [entry for found in by_setting(results) for entry in _motivation(found)]
     title = "Table 1: FedAvg on MNIST-MCLR, E = 20, by classes per client"
     note = (
@@ -103,7 +103,7 @@ def table4(results: Sequence[Result]) -> ComparisonTable:
 
 
 def accuracies(results: Iterable[Result]) -> list[Entry]:
-    """Return the best accuracy of each method beside the paper's, and that of the last rounds."""
+    """Return the best accuracy of each method, the paper's, and our final accuracy."""
     return [
         Entry(
             (*heading(found), *_first_measured(found)),
@@ -118,7 +118,7 @@ def accuracies(results: Iterable[Result]) -> list[Entry]:
 
 
 def published_figure(part: TablePart) -> float | None:
-    """Return the paper's figure, or None where it has none."""
+    """Return the paper's figure, or None if it has none."""
     return published.accuracy(part.row.name, part.method.name, part.shift)
 
 
@@ -134,20 +134,20 @@ def by_method(results: Sequence[Result]) -> list[list[Result]]:
 
 
 def heading(results: Sequence[Result]) -> tuple[str, ...]:
-    """Return the words for a setting: its row, its shift, and how much there is of it."""
+    """Return the texts that describe a setting: its row, shift, seeds and rounds."""
     part, rounds = results[0].cell.part, results[0].cell.rounds
     return (part.row.label, *shifted(part.shift, rounds), *counted(results))
 
 
 def shifted(shift: str, rounds: int) -> list[str]:
-    """Return what happens to clients' data in so many rounds, or nothing."""
+    """Return the shift of the clients' data within ``rounds``, or nothing if there is none."""
     if shift == "incremental" and rounds < Incremental().schedule[1].round:
         return [QUARTER]
     return [] if shift == NO_SHIFT else [shift]
 
 
 def counted(results: Sequence[Result]) -> list[str]:
-    """Return how many seeds each method has, and how many rounds if not the paper's."""
+    """Return the number of seeds of each method, and of rounds if they are not the paper's."""
     rounds, seeds = results[0].cell.rounds, Counter(result.cell.part for result in results)
     least, most = min(seeds.values()), max(seeds.values())
     some = f"{least} to {most}" if least < most else f"{most}"
@@ -156,7 +156,7 @@ def counted(results: Sequence[Result]) -> list[str]:
 
 
 def _first_measured(results: Sequence[Result]) -> list[str]:
-    """Return from which round on all methods are measured, unless there are the paper's rounds."""
+    """Return the first round in which all methods are measured, if there are fewer rounds."""
     first = min(result.accuracy.first_round or 1 for result in results)
     short = results[0].cell.rounds != ROUNDS and first > 1
     return [f"from round {first} on"] if short else []
@@ -169,5 +169,5 @@ def score(results: Sequence[Result], which: str) -> MeanDeviation:
 
 
 def figure(results: Sequence[Result], of: Callable[[Summary], float | None]) -> MeanDeviation:
-    """Return mean and spread over seeds of what is taken from each summary."""
+    """Return mean and spread over the seeds of a value of each summary."""
     return MeanDeviation.of(of(result.summary) for result in results)

@@ -1,6 +1,6 @@
 """The files of a target: its table in three forms, a line for each run, pictures and a page.
 
-They end with the commands that make them again, the versions and the machine.
+They end with the commands to reproduce them, the versions and the machine.
 """
 
 import io
@@ -41,7 +41,7 @@ def files(
     if results:
         yield "-runs.csv", runs_csv(results).encode()
         paths = [result.path for result in results if result.path]
-        if len(paths) == len(results):  # a record has no more than tables and pictures need
+        if len(paths) == len(results):  # a record alone is not enough for a page
             yield ".html", _page(made.table, by, paths, title, folder).encode()
     yield from ((f"-{ending}.csv", text.encode()) for ending, text in made.files.items())
     if made.draw:
@@ -78,10 +78,10 @@ def runs_csv(results: Sequence[Result]) -> str:
 
 
 def _figures(run: Result) -> dict[str, object]:
-    """Return what a run is and its figures, by their names.
+    """Return what identifies a run, and its figures, by name.
 
-    Accuracies and what is made of them are over the shared rounds. ``area`` is the area under the
-    curve of accuracy by the number of these rounds, which is the mean.
+    Accuracies and figures computed from them are over the shared rounds. ``area`` is the area under
+    the curve of accuracy divided by the number of these rounds: the mean.
     """
     part, summary, accuracy = run.cell.part, run.summary, asdict(run.accuracy)
     reached = rounds_to(run.curve, GOALS).items()
@@ -98,7 +98,7 @@ def _figures(run: Result) -> dict[str, object]:
         **summary["traffic"],
         **{name: summary[name] for name in ("shifted", "detected", "migrations")},
         "largest_group": run.largest_group,
-        "processor": summary.get("processor", ""),  # which earlier versions do not have
+        "processor": summary.get("processor", ""),  # missing in runs of earlier versions
         "seconds": summary["seconds"],
     }
 
@@ -106,12 +106,12 @@ def _figures(run: Result) -> dict[str, object]:
 def origin_notes(
     target: str, rows: Sequence[str], chosen: Chosen, results: Sequence[Result]
 ) -> list[str]:
-    """Return sentences on the commands that give these results, and on what computed them.
+    """Return sentences on the commands that reproduce these results, and on what computed them.
 
-    ``rows`` are those that were asked for by name, which counts where there are no results.
+    ``rows`` are the rows that were named; they are used if there are no results.
     """
     if not results:
-        from flexcfl.benchmark.machine import machine  # torch comes along with it
+        from flexcfl.benchmark.machine import machine  # here, because it imports torch
 
         return [f"Made by `{command(target, rows)}`.", f"This machine: {machine()}."]
     commands = [f"`{each}`" for each in _commands(target, chosen, results)]
@@ -120,13 +120,13 @@ def origin_notes(
 
 
 def _made_by(summary: Summary) -> str:
-    """Return by which versions and on which processor a run was made."""
+    """Return the versions and the processor that made a run."""
     versions = ", ".join(f"{name} {version}" for name, version in summary["versions"].items())
     return f"{versions} on {summary['processor']}" if "processor" in summary else versions
 
 
 def _commands(target: str, chosen: Chosen, results: Sequence[Result]) -> Iterator[str]:
-    """Yield one command for all rows that have the same seeds and rounds."""
+    """Yield one command for all rows with the same seeds and rounds."""
     seeds: dict[tuple[str, int], int] = {}
     for result in results:
         key = (family(result.cell.part.row), result.cell.rounds)

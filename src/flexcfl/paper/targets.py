@@ -1,4 +1,4 @@
-"""Everything that can be reproduced, by name, and requests for it: runs, a table and a picture."""
+"""The tables and figures that can be reproduced, by name, and requests for them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ EVERY, MNIST = tuple(ROWS), ("mnist-mclr",)
 
 @dataclass(frozen=True)
 class TargetOutput:
-    """What comes of a target: a table, how to draw its picture, and further files by ending."""
+    """The output of a target: a table, a function that draws its picture, and further files."""
 
     table: ComparisonTable | None = None
     draw: "Callable[[], Figure] | None" = None
@@ -35,8 +35,8 @@ class TargetOutput:
 class Target:
     """A table or a figure.
 
-    ``rows`` are those that it can have and ``usual`` those that it has unless others are named, if
-    not all. ``parts(row)`` are the runs that a row needs.
+    ``rows`` are all rows that it can have, and ``usual`` its default rows, if not all.
+    ``parts(row)`` are the runs that a row needs.
     """
 
     summary: str
@@ -48,7 +48,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be reproduced; ``only`` names rows, and without names they are the usual ones."""
+    """A request to reproduce a target; ``only`` names its rows, by default the usual ones."""
 
     target: str
     only: tuple[str, ...] = ()
@@ -59,12 +59,12 @@ class Request:
 
     @property
     def rows(self) -> tuple[PaperRow, ...]:
-        """The rows that are asked for."""
+        """The requested rows."""
         target = target_named(self.target)
         return named(self.only or target.usual or target.rows, target.rows)
 
     def parts(self, row: PaperRow) -> list[TablePart]:
-        """Return what the target needs of a row, with what was chosen."""
+        """Return the parts that the target needs for a row, with the choices made."""
         parts = list(target_named(self.target).parts(row))
         if self.chosen and (not parts or any(part.chosen for part in parts)):
             raise SettingsError(
@@ -75,7 +75,7 @@ class Request:
         return [part.choosing(self.chosen) if self.chosen else part for part in parts]
 
     def cells(self) -> list[Cell]:
-        """Return the runs that are asked for, seed by seed, what takes least time first."""
+        """Return the requested runs, the fastest rows first, seed by seed."""
         return [
             Cell(part, seed, self.rounds, self.data)
             for row in sorted(self.rows, key=lambda row: row.seconds)
@@ -84,7 +84,7 @@ class Request:
         ]
 
     def drawn(self, results: Iterable[Result]) -> list[Result]:
-        """Return the results that a picture shows: those of the rows that are asked for."""
+        """Return the results that a picture shows: those of the requested rows."""
         names = [row.name for row in self.rows]
         return [result for result in results if family(result.cell.part.row) in names]
 
@@ -184,7 +184,7 @@ TARGETS: Mapping[str, Target] = {
 
 
 def target_named(name: str) -> Target:
-    """Return a target, or raise the sentence with the nearest name that exists."""
+    """Return the target, or raise an error with the nearest name."""
     if name not in TARGETS:
         raise SettingsError(unknown("table or figure", name, TARGETS))
     return TARGETS[name]
