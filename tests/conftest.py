@@ -50,7 +50,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Return what makes Rich believe in a terminal without colours, of so many columns."""
+    """Return settings that make Rich assume a terminal without colours, of this width."""
 
     def of(columns: int) -> None:
         told = {"COLUMNS": str(columns), "TTY_COMPATIBLE": "1", "TERM": "xterm", "NO_COLOR": "1"}

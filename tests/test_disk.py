@@ -1,4 +1,4 @@
-"""Files that outlive a crash: in which order the disk is changed, and what is not followed."""
+"""Files that survive a crash: the order of disk changes, and links that are not followed."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""What is printed: what may be copied is not folded, on a narrow terminal or in a pipe."""
+"""Printed lines that a user may copy are not folded, on a narrow terminal or in a pipe."""
 
 import ast
 import re

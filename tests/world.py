@@ -1,4 +1,4 @@
-"""What a machine may be like, drawn from a seed: no test may depend on any of it.
+"""A machine's environment, drawn from a seed: no test may depend on it.
 
 Drawn are the length of the temporary folder's path, the width of the terminal, the time zone, the
 locale, the home folder, and the order of modules and of the tests within each.
@@ -53,7 +53,7 @@ class World:
 
     @property
     def environment(self) -> Mapping[str, str | None]:
-        """The variables that say so; None for what is not there."""
+        """Return the variables that say so; None for missing ones."""
         said = {"COLUMNS": self.columns, "TZ": self.zone, "LC_ALL": self.locale}
         return said if self.home == "own" else said | {"HOME": HOMES[self.home]}
 

@@ -209,7 +209,7 @@ def test_madc_is_zero_where_there_is_nobody_else(clients: int) -> None:
 
 def test_madc_never_holds_all_triples() -> None:
     similarity = cosines(gram(updates_of(0, 200, 10)))
-    between(similarity[:3])  # what is imported on the first use is not counted
+    between(similarity[:3])  # imports on the first use are not counted
     tracemalloc.start()
     madc(similarity)
     peak = tracemalloc.get_traced_memory()[1]

@@ -19,7 +19,7 @@ def found(federation: Constructed, seed: int = 0, most_groups: int = 10) -> int:
     return number_of_groups(gram(federation.updates), most_groups, np.random.default_rng(seed))
 
 
-# How many clients there are, what is drawn, and how many groups may be found.
+# The number of clients, the kind of draw, and the largest number of groups.
 DRAWN = [(80, 0, 8), (100, 1, 10), (100, 2, 10), (100, 3, 10)]
 
 

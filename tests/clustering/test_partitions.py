@@ -31,7 +31,7 @@ def generator() -> np.random.Generator:
 
 
 def exactly(group_of: Ids, groups: int) -> bool:
-    """Whether there are so many groups, none empty, numbered by first appearance."""
+    """Whether the groups have this number, are not empty, and are numbered by first appearance."""
     first = [int(np.flatnonzero(group_of == group)[0]) for group in range(group_of.max() + 1)]
     return len(first) == groups and first == sorted(first)
 

@@ -60,7 +60,7 @@ FENCE = re.compile(
 REAL = re.compile(r"\b(?:fe|fashion-)?mnist\b")
 PATIENCE = 300  # seconds for one command
 
-# What the tests do not run as it stands: pages (a pattern of their path), the command, and why.
+# What the tests do not run unchanged: pages (a pattern of their path), the command, and why.
 NOT_RUN: tuple[tuple[str, str, str], ...] = (
     (r".*", r"pip install .*", "it takes a network, and changes the environment of the tests"),
     (r".*", r"python3 -m venv .*", "the tests run in an environment that is there already"),
@@ -94,7 +94,7 @@ NOT_RUN: tuple[tuple[str, str, str], ...] = (
     ),
     (r"docs/flower\.md", r"step: .*", "tests/flower/test_deployment.py does these steps"),
 )
-# What is run instead of a command of a page, and leaves a folder of the same name.
+# Replacements for commands of a page, which write a folder of the same name.
 INSTEAD: dict[tuple[str, str], str] = {
     (
         "docs/commands.md",  # docs/deploy.md has one over nodes, a test one without a file

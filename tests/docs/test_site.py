@@ -130,7 +130,7 @@ def test_a_page_opens_quietly_and_fits_the_screen(window: Window, served: str, p
 
 
 def test_search_finds_a_name_of_the_reference(window: Window, served: str) -> None:
-    # By an address with a question: what is typed before the page listens would be lost.
+    # By a query in the address: text typed before the page is ready would be lost.
     with opened(window, served, "?q=MadeLists") as shown:
         found = shown.locator(".md-search-result__link").first
         found.wait_for(state="attached")

@@ -251,7 +251,7 @@ def test_it_is_chosen_where_clients_side_by_side_share_little() -> None:
 
 
 class Watch(TorchDispatchMode):
-    """Counts operators that are no views, and the shapes of what they return."""
+    """Counts operators that are not views, and the shapes of their results."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]

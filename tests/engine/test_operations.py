@@ -1,4 +1,4 @@
-"""What a step costs, counted: a slowdown by design shows here, however busy the machine is."""
+"""The operators of a step are counted: this shows a slowdown however busy the machine is."""
 
 from collections.abc import Callable
 from typing import Any

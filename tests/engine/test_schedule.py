@@ -1,4 +1,4 @@
-"""What a client visits, and how clients lie side by side."""
+"""The examples that a client visits, and how clients are stacked."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""From what was given to a complete experiment."""
+"""Settings become a complete experiment."""
 
 from dataclasses import fields
 from pathlib import Path

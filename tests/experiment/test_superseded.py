@@ -23,7 +23,7 @@ def resolved(*layers: dict[str, Any]) -> Experiment:
 
 
 def varied(first: dict[str, Any], then: dict[str, Any]) -> Experiment:
-    """Return what comes of a written experiment when it is run with further settings."""
+    """Return the result of a saved experiment with further settings."""
     written = SettingsLayer("file", resolved(first).tables())
     return resolve([written, SettingsLayer("given", then)]).experiment
 

@@ -23,7 +23,7 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Judge:
         with alarmed():
             return judged(target or TARGETS[name], place, content)
 
-    for name, target in TARGETS.items():  # what is imported and made once is no parser's doing
+    for name, target in TARGETS.items():  # one-time imports and caches are not the parser's
         for seed in target.seeds:
             given(name, seed)
     return given

@@ -1,4 +1,4 @@
-"""The judge itself: it finds what a parser must not do."""
+"""The fuzzing harness finds what a parser must not do."""
 
 import signal
 import socket

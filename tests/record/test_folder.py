@@ -1,4 +1,4 @@
-"""What a run writes down."""
+"""What a run writes to its folder."""
 
 import csv
 import json
@@ -125,7 +125,7 @@ def test_a_write_that_fails_leaves_no_part(tmp_path: Path) -> None:
 
 
 def fills_up(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a file take half of what it is given and then nothing more."""
+    """Let a file accept half of its data and then nothing more."""
     write, open_ = os.writev, os.open
     names: dict[int, str] = {}
 

@@ -1,4 +1,4 @@
-"""Finished runs read back: exactly what they were, and nothing from damaged files."""
+"""Finished runs are read back exactly, and nothing is read from damaged files."""
 
 import json
 import shutil

@@ -205,7 +205,7 @@ def test_figures_that_cannot_be_are_reported(
     cells[head.split(",").index(column)] = value
     (path / "rounds.csv").write_text("\n".join([head, *lines[:-1], ",".join(cells), ""]))
     if (column, value) in [("loss", "9007199254740993000"), ("loss", "7" * 30)]:
-        everything(path)  # a run that went wrong has such
+        everything(path)  # a failed run has such values
     else:
         assert "cannot be shown" in refusal(path)
 

@@ -115,7 +115,7 @@ def _serve() -> None:
         answers.flush()
     for child in alive:  # of a test that has failed
         os.kill(child, signal.SIGKILL)
-    os._exit(0)  # what is loaded takes its time to go
+    os._exit(0)  # a process with many imports takes time to exit
 
 
 def _become(request: Any, files: Sequence[int]) -> int:

@@ -28,7 +28,7 @@ def references(tmp_path_factory: pytest.TempPathFactory) -> References:
 
 @pytest.fixture
 def in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let checkpoints be saved at once, such that calls come in the same order in every run."""
+    """Save checkpoints at once, so that calls come in the same order in every run."""
     monkeypatch.setattr(saver, "ThreadPoolExecutor", AtOnce)
 
 

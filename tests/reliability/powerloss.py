@@ -1,4 +1,4 @@
-"""What a power cut leaves of calls that changed the disk: surely only what was waited for."""
+"""What a power cut leaves of calls that changed the disk: for certain only what was flushed."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ class _Folder:
 def left_over(
     calls: Iterable[Call], names: Choice, contents: Choice, before: Left | None = None
 ) -> Left:
-    """Return what is on the disk if the power goes after these calls.
+    """Return the content of the disk if the power fails after these calls.
 
     ``names`` is asked of every name in a folder that was made, given or removed since the folder
     was last waited for, ``contents`` of every file. What was there ``before`` was safe.
@@ -93,13 +93,13 @@ def _fallen(
 
 
 def found(root: Path) -> Left:
-    """Return what is in a folder."""
+    """Return the content of a folder."""
     paths = sorted(root.rglob("*"))
     return {path.relative_to(root): None if path.is_dir() else path.read_bytes() for path in paths}
 
 
 def put(left: Left, root: Path) -> None:
-    """Make a folder with what is left over."""
+    """Make a folder with this content."""
     root.mkdir()
     for path, content in left.items():
         if content is None:

@@ -1,4 +1,4 @@
-"""Runs that take a tenth of a second, and what it means that two of them are the same."""
+"""Runs that take a tenth of a second, and a comparison of two of them."""
 
 import json
 import shutil

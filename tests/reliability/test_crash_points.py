@@ -80,7 +80,7 @@ def differs(calls: list[Call], number: int, kind: str) -> bool:
 
 
 def sort(call: Call) -> tuple[str, str, bool]:
-    """Return what a call does, in whatever round it does it."""
+    """Return what a call does, in any round."""
     return call.name, re.sub(r"\d+", "N", str(call.path)), call.name == "open" and call.extra
 
 
@@ -153,7 +153,7 @@ def test_a_full_disk_ends_the_run_with_a_sentence_and_later_it_goes_on(
 
 
 def after_an_error(code: int, root: Path, output: Output) -> list[str]:
-    """Return what a run that ended with an error has left that it should not have."""
+    """Return the files that a run should not have left after an error."""
     said = output.readouterr().err
     sentence = said.startswith("Error: ") and said.count("\n") == 1
     # Files that are no longer needed may stay if they cannot be removed: no failure.

@@ -15,7 +15,7 @@ import pytest
 from tests.reliability.children import Child, Children
 from tests.reliability.small import FLEXCFL, KINDS, Kind, Output, differences, words
 
-# What comes of a death at any call is looked at in one process, too, in test_crash_points.py.
+# A crash at each call is also tested within one process, in test_crash_points.py.
 pytestmark = pytest.mark.slow
 
 MANY_ROUNDS = 25
@@ -48,7 +48,7 @@ def _wait(child: Child, reached: Callable[[], bool]) -> None:
 
 
 def phase(folder: Path, started: int) -> str:
-    """Return in the midst of what a process was killed that was ``started`` at that time."""
+    """Return what a process that was ``started`` then was doing when it was killed."""
     newest, rounds = max(saved(folder), default=0), folder / "rounds.csv"
     new = [path.name for path in folder.rglob("*") if path.stat().st_mtime_ns > started]
     if (folder / "summary.json").exists():
@@ -84,7 +84,7 @@ def writing(folder: Path) -> bool:
 def killed_until(
     kills: int, kind: Kind, children: Children, place: Path, rng: np.random.Generator
 ) -> Counter[str]:
-    """Kill and resume runs until there were so many kills; all runs come to the same end."""
+    """Kill and resume runs until this number of kills; all runs end in the same way."""
     place.mkdir()
     began, reference = time.monotonic(), place / "reference"
     assert children.start(*longer(kind, reference)).wait() == 0

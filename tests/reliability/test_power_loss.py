@@ -1,4 +1,4 @@
-"""The power goes after any call: what was waited for is there, of all else perhaps nothing."""
+"""The power fails after any call: what was flushed is there, all else may be lost."""
 
 import shutil
 from collections.abc import Iterator, Sequence
@@ -107,7 +107,7 @@ def test_a_resumed_run_outlives_it_too(
 
 
 def _in_the_midst(kind: Kind, root: Path) -> Left:
-    """Return what is there just before the last checkpoint takes its name."""
+    """Return the content of the folder just before the last checkpoint gets its name."""
     root.mkdir()
     with Disk(root) as disk:
         assert begun(kind, root / FOLDER) == 0

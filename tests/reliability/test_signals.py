@@ -19,7 +19,7 @@ from tests.reliability.small import FLEXCFL, differences, words
 
 ROUNDS, LONG = 12, 100
 NAME = 'it\'s a "run" & more; $HOME'  # which a shell would take for something else
-# What a signal does within one process is looked at, at once, in tests/runner/test_stopping.py.
+# Signals within one process are tested in tests/runner/test_stopping.py.
 slow = pytest.mark.slow
 SIGNALS = pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["Ctrl-C", "SIGTERM"]

@@ -200,7 +200,7 @@ def test_labels_are_there_before_the_first_round(
     with pytest.raises(TrainingError, match="a test"):
         flexcfl.run(dataset=blobs, out=folder, **FEDAVG)
     assert seen == ["labels.csv"]
-    assert not folder.exists()  # nothing came of it, so that it is given back
+    assert not folder.exists()  # the run failed, so the folder is removed
 
 
 @pytest.fixture

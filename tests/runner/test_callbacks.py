@@ -20,7 +20,7 @@ ROUNDS, CHECKPOINT = 5, 3
 
 @dataclass
 class Diary(flexcfl.Callback):
-    """Writes down what it hears, and raises when the round ``fails`` comes."""
+    """Notes all calls, and raises in round ``fails``."""
 
     heard: list[str] = field(default_factory=list)
     fails: int | None = None

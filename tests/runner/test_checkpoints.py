@@ -1,4 +1,4 @@
-"""Checkpoints while a run goes on: when there are any, what they hold, how a run stops."""
+"""Checkpoints during a run: when they are made, what they hold, how a run stops."""
 
 import json
 import signal

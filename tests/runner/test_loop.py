@@ -272,7 +272,7 @@ class Bare:
 
 @dataclass(frozen=True, eq=False)
 class Forgetful(FedAvg):
-    """An algorithm with such a state, from the start on or from the first round."""
+    """An algorithm with this state, from the start or from the first round."""
 
     at_once: bool = True
 

@@ -1,4 +1,4 @@
-"""Memory: what is needed against what there is."""
+"""Needed memory is compared with available memory."""
 
 import os
 

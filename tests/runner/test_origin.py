@@ -1,4 +1,4 @@
-"""What a run is made of: known again, and what is different is named."""
+"""What a run depends on is recognised, and differences are named."""
 
 from dataclasses import replace
 from typing import Any
@@ -123,11 +123,11 @@ def test_what_only_python_has_must_be_given_again(origin: Origin) -> None:
 def test_other_versions_are_reported_and_nothing_more(origin: Origin) -> None:
     older = replace(origin, versions=(("torch", "1.0"), ("python", versions()["python"])))
     older.check(origin)
-    caught = older.changed_versions(origin)
-    assert f"torch {versions()['torch']} (was 1.0)" in caught
-    assert "numpy" in caught
-    assert "not there" in caught
-    assert "python" not in caught
+    changed = older.changed_versions(origin)
+    assert f"torch {versions()['torch']} (was 1.0)" in changed
+    assert "numpy" in changed
+    assert "not there" in changed
+    assert "python" not in changed
 
 
 def test_own_data_are_what_they_are() -> None:

@@ -287,7 +287,7 @@ def test_with_cfl_attackers_end_in_a_cluster_of_their_own(attack: str) -> None:
 def test_a_file_without_a_needed_setting_is_refused(
     file: str, sentence: str, tmp_path: Path
 ) -> None:
-    """An option without the name of what it belongs to is not dropped without a word."""
+    """An option without the name that it belongs to is not dropped silently."""
     (tmp_path / "experiment.toml").write_text(file, "utf-8")
     with pytest.raises(SettingsError, match=sentence):
         flexcfl.run(tmp_path / "experiment.toml", rounds=1)

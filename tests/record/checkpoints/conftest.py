@@ -1,4 +1,4 @@
-"""Runs that were stopped on the way, and a judge of what comes of them when they are changed."""
+"""Runs that were stopped on the way, and a check of what happens when they are changed."""
 
 import re
 import shutil
@@ -19,7 +19,7 @@ from tests.waiting import PATIENCE
 Stopped: TypeAlias = Callable[[str], Path]
 Resume: TypeAlias = Callable[[Path], str | None]
 
-MUCH = 2**26  # bytes, many times of what a run so small needs
+MUCH = 2**26  # bytes, many times the need of such a small run
 OFTEN = {"shift__probability": 0.5}
 RUNS: Mapping[str, dict[str, Any]] = {
     "flexcfl": {"shift": ["swap-all", "label-permutation", "rotation", "gradual"], **OFTEN},

@@ -45,7 +45,7 @@ VALUES: tuple[Any, ...] = (
 
 
 def newest(folder: Path) -> tuple[dict[str, Any], Arrays]:
-    """Return what the newest checkpoint says, and its arrays."""
+    """Return the content of the newest checkpoint, and its arrays."""
     path = folder / "checkpoints" / f"round-{NEWEST}.json"
     body = json.loads(path.read_bytes())["checkpoint"]
     found = []

@@ -257,7 +257,7 @@ USUAL = {("link", name) for name in PLACES} | {("pipe", name) for name in OPENED
 def test_what_stands_in_the_place_of_a_file_leads_nowhere(
     way: str, name: str, stopped_run: Stopped, resume_in_any_memory: Resume, tmp_path: Path
 ) -> None:
-    """Nothing outside is written, whatever comes of the run, and nothing waits for a pipe."""
+    """Nothing outside is written, whatever happens to the run, and nothing waits for a pipe."""
     folder, outside = stopped_run("flexcfl"), tmp_path / "outside"
     outside.mkdir()
     kept, place = outside / "kept", folder / name

@@ -61,7 +61,7 @@ def not_taken() -> Checkpoint:
 
 
 def waited(saver: Saver) -> None:
-    """Let what is being written come to its end, as a long round would."""
+    """Let the current write finish, as a long round would."""
     if saver._writing is not None:
         saver._writing.exception(10)
 
@@ -113,7 +113,7 @@ def test_those_by_rounds_wait_while_they_have_taken_too_much_of_the_time() -> No
 
     with Saver(save, 1, 0, share=0.5, now=clock) as saver:
         offered(saver, range(1, 10), clock, 0.005)
-    assert saved[0] == 1  # nothing is known of what it takes, so it may be made
+    assert saved[0] == 1  # its time is not known yet, so it may be made
     assert 2 <= len(saved) <= 4
     assert all(later - earlier >= 3 for earlier, later in pairwise(saved))
 

@@ -1,4 +1,4 @@
-"""A folder of checkpoints: what is kept, what is written again, what is left alone."""
+"""A folder of checkpoints: what is kept, written again, and not touched."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -126,7 +126,7 @@ def test_two_are_whole_after_any_changes_and_going_on(
             assert isinstance(found, FoundCheckpoint)
             store.continue_from(found)
             arrays = list(found.checkpoint.arrays)
-            made = made[-1:]  # and only vouches for what it has looked at
+            made = made[-1:]  # and only vouches for files that it has read
         arrays = [arrays[n] + 1 if n in changed else arrays[n] for n in range(10)]
         made.append(saved(store, number, arrays))
         check_checkpoints(usable(folder), made[: -3 if len(made) > 1 else None : -1])

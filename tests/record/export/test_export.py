@@ -237,7 +237,7 @@ def test_our_networks_can_be_made_with_torch_alone(dataset: str, name: str) -> N
 
 
 class Wrapped(nn.Linear):
-    """A layer that does not do what it says."""
+    """A layer that may behave differently from its base class."""
 
 
 @pytest.mark.parametrize(

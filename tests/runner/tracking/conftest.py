@@ -59,7 +59,7 @@ def broken_off(folder: Path, *callbacks: Callback, error: BaseException | None =
 
 
 def figures(folder: Path, last: int = ROUNDS) -> Values:
-    """Return what the tables of a run say, by the names that trackers use, up to a round."""
+    """Return the values of a run's tables up to a round, by the names that trackers use."""
     found: Values = {}
     for table in ("rounds", "groups"):
         with (folder / f"{table}.csv").open(newline="") as file:

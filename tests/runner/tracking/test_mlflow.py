@@ -1,4 +1,4 @@
-"""What MLflow's own client finds is what the tables of a run say."""
+"""MLflow's own client finds the values of a run's tables."""
 
 import os
 import re
@@ -28,7 +28,7 @@ def only(store: Store, experiment: str = "0") -> Any:
 
 
 def logged(store: Store, found: Any) -> Values:
-    """Return what was logged of rounds, in which each may be once only."""
+    """Return the logged rounds; each may occur only once."""
     values: Values = {}
     for name in found.data.metrics:
         history = store().get_metric_history(found.info.run_id, name)

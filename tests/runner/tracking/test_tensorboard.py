@@ -1,4 +1,4 @@
-"""What TensorBoard's own reader finds is what the tables of a run say."""
+"""TensorBoard's own reader finds the values of a run's tables."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,7 +41,7 @@ def scalars(reader: Any) -> Iterator[tuple[str, list[Any]]]:
 
 
 def logged(logdir: Path) -> Values:
-    """Return what was logged of rounds, in which each may be once only."""
+    """Return the logged rounds; each may occur only once."""
     found: Values = {}
     for tag, events in scalars(read(logdir)):
         if not tag.startswith("summary/"):
