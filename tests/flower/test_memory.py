@@ -116,7 +116,7 @@ def test_an_order_that_comes_after_later_ones_is_refused(config: dict[str, Any])
 def test_one_order_at_a_time(config: dict[str, Any]) -> None:
     asked(Settle(MINE), config)
     (folder,) = Path(config["memory"]).glob("*/*")
-    with locked(folder), pytest.raises(SettingsError, match="Another process is at work"):
+    with locked(folder), pytest.raises(SettingsError, match="Another process is using"):
         asked(CheckDrift(MINE), config)
     assert drifted(config) == [False, False]
 

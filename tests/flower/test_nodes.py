@@ -167,7 +167,7 @@ def roster(planned: list[int] | None = None, cohort: int = 2) -> Roster:
 
 def divided(found: Roster, clients: list[int]) -> dict[int, list[int]]:
     asked = np.array(clients)
-    return {node: asked[mine].tolist() for node, mine in found.divided(asked)}
+    return {node: asked[mine].tolist() for node, mine in found.nodes_of(asked)}
 
 
 def test_clients_are_asked_where_they_are() -> None:

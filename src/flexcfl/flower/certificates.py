@@ -101,13 +101,13 @@ def make_server_certificate(
     if not hosts:
         raise SettingsError("Say under which names or addresses nodes reach the server.")
     every = dict.fromkeys([*hosts, LOOPBACK])
-    names = x509.SubjectAlternativeName([_general_name(host) for host in every])
+    names = x509.SubjectAlternativeName([_alternative_name(host) for host in every])
     authority, server = _new_key(), _new_key()
     usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
     files = ServerCertificate(folder / "ca.crt", folder / "server.crt", folder / "server.key")
-    _write(files.key, _private(server, PrivateFormat.PKCS8), secret=True)
-    _write(files.ca, _certificate(AUTHORITY, authority, authority, valid))
-    _write(files.certificate, _certificate(SERVER, server, authority, valid, usage, names))
+    _write(files.key, _private_bytes(server, PrivateFormat.PKCS8), secret=True)
+    _write(files.ca, _sign_certificate(AUTHORITY, authority, authority, valid))
+    _write(files.certificate, _sign_certificate(SERVER, server, authority, valid, usage, names))
     return files
 
 
@@ -115,7 +115,7 @@ def make_node_key(folder: Path, name: str = "node") -> NodeKey:
     """Make the key by which a server recognises a node, as ``ssh-keygen -t ecdsa`` would."""
     key = _new_key()
     files = NodeKey(folder / f"{name}.key", folder / f"{name}.key.pub")
-    _write(files.key, _private(key, PrivateFormat.OpenSSH), secret=True)
+    _write(files.key, _private_bytes(key, PrivateFormat.OpenSSH), secret=True)
     public = key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
     _write(files.public_key, public + b"\n")
     return files
@@ -125,7 +125,7 @@ def _new_key() -> ec.EllipticCurvePrivateKey:
     return ec.generate_private_key(ec.SECP384R1())
 
 
-def _general_name(host: str) -> x509.GeneralName:
+def _alternative_name(host: str) -> x509.GeneralName:
     try:
         return x509.IPAddress(ipaddress.ip_address(host))
     except ValueError:
@@ -137,7 +137,7 @@ def _general_name(host: str) -> x509.GeneralName:
     )
 
 
-def _certificate(
+def _sign_certificate(
     subject: x509.Name,
     key: ec.EllipticCurvePrivateKey,
     authority: ec.EllipticCurvePrivateKey,
@@ -165,7 +165,7 @@ def _certificate(
     return builder.sign(authority, hashes.SHA384()).public_bytes(Encoding.PEM)
 
 
-def _private(key: ec.EllipticCurvePrivateKey, form: PrivateFormat) -> bytes:
+def _private_bytes(key: ec.EllipticCurvePrivateKey, form: PrivateFormat) -> bytes:
     return key.private_bytes(Encoding.PEM, form, NoEncryption())
 
 

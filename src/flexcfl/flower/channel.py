@@ -53,7 +53,7 @@ class MessageChannel:
         self, kind: str, contents: Mapping[int, RecordDict], number: int, limit: float
     ) -> dict[str, int]:
         """Send each node its content, and return the node of each message."""
-        return self._pushed(self._messages(kind, contents, number, limit))
+        return self._push(self._messages(kind, contents, number, limit))
 
     def _messages(
         self, kind: str, contents: Mapping[int, RecordDict], number: int, limit: float
@@ -63,7 +63,7 @@ class MessageChannel:
             for node, content in contents.items()
         ]
 
-    def _pushed(self, messages: list[Message]) -> dict[str, int]:
+    def _push(self, messages: list[Message]) -> dict[str, int]:
         sent = self.grid.push_messages(messages) if messages else []
         pairs = zip(sent, messages, strict=False)  # a grid that takes no message returns nothing
         return {name: message.metadata.dst_node_id for name, message in pairs if name}
@@ -86,7 +86,7 @@ class MessageChannel:
         """Yield the answer of each node as it comes in; those that miss the limit are late."""
         messages = self._messages(kind, contents, number, limit)
         sizes = {each.metadata.dst_node_id: message_bytes(each) for each in messages}
-        due, end = self._pushed(messages), self.clock() + limit
+        due, end = self._push(messages), self.clock() + limit
         for node in contents.keys() - set(due.values()):
             yield Answer(node, None, "it cannot be reached")
         while True:

@@ -75,7 +75,7 @@ class NodeMemory:
             new = not run.is_dir()
             self.folder.mkdir(parents=True, exist_ok=True)
         if new:
-            _forget(run)
+            _forget_old_runs(run)
         return locked(self.folder)
 
     def load(self) -> Memory | None:
@@ -110,7 +110,7 @@ class NodeMemory:
     def _memory(self, found: FoundCheckpoint | str) -> Memory | None:
         """Return the memory in a checkpoint, or remark that it is of no use and return None."""
         if isinstance(found, str):
-            self._lost(found)
+            self._remark_loss(found)
             return None
         content, number = found.checkpoint.content, found.checkpoint.round
         try:
@@ -119,11 +119,11 @@ class NodeMemory:
             memory: Memory = rebuilt(Memory, content["memory"], found.checkpoint.arrays)
             _check_size(memory, self.total)
         except UnfitError as error:
-            self._lost(f"'{self.folder / f'round-{number}.json'}' cannot be used: {error}")
+            self._remark_loss(f"'{self.folder / f'round-{number}.json'}' cannot be used: {error}")
             return None
         return memory
 
-    def _lost(self, sentence: str) -> None:
+    def _remark_loss(self, sentence: str) -> None:
         self.remark(f"{sentence}; clients continue with what they knew before, or are placed again")
 
     def _is_past(self, found: FoundCheckpoint) -> bool:
@@ -149,7 +149,7 @@ def _check_size(memory: Memory, total: int) -> None:
         raise UnfitError(f"it is not for {total} clients")
 
 
-def _forget(newest: Path) -> None:
+def _forget_old_runs(newest: Path) -> None:
     """Remove the memory of all but the runs that were used last."""
     with suppress(OSError):  # another node removes them too, or the folder is read-only
         others = [
@@ -158,11 +158,11 @@ def _forget(newest: Path) -> None:
             if NAME.fullmatch(each.name) and each != newest
             if each.is_dir() and not each.is_symlink()
         ]
-        for run in sorted(others, key=_used, reverse=True)[RUNS - 1 :]:
+        for run in sorted(others, key=_last_used, reverse=True)[RUNS - 1 :]:
             for clients in list(run.iterdir()):
                 Store(clients).clear()
             run.rmdir()
 
 
-def _used(run: Path) -> float:
+def _last_used(run: Path) -> float:
     return max(each.stat().st_mtime for each in (run, *run.iterdir()))

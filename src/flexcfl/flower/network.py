@@ -92,12 +92,12 @@ class FlowerNetwork:
 
         """
         self.heading = replace(self.heading, round=number)
-        self._look_round(number)
+        self._update_roster(number)
         if not self.roster.nodes:
             self._wait(number)
         return DistinctDraws(_Round(self, number))
 
-    def _look_round(self, number: int) -> None:
+    def _update_roster(self, number: int) -> None:
         for node, info in self.discovery.look(self.heading):
             self.roster.join(node, info.clients, number)
         for node in set(self.roster.nodes) - set(self.discovery.channel.nodes()):
@@ -116,7 +116,7 @@ class FlowerNetwork:
                     "again, then resume the run."
                 )
             channel.sleep(PAUSE)
-            self._look_round(number)
+            self._update_roster(number)
 
     def shifted(self, number: int) -> None:
         """Do nothing: only the clients can see that their data have changed."""
@@ -159,12 +159,12 @@ class _Round:
 
     def __call__(self, order: Order[ReplyT]) -> ReplyT:
         """Send an order to the nodes, and return their replies as received."""
-        asked, updates = self._divided(order), self.network.heading.updates
-        self._count(order, asked.values())
+        shares, updates = self._shares(order), self.network.heading.updates
+        self._count_released(order, shares.values())
         replies: list[NodeReply] = []
         traffic, late = Traffic(), 0
-        for answer in self._answers(order, asked):
-            share = asked[answer.node]
+        for answer in self._answers(order, shares):
+            share = shares[answer.node]
             reply = self._reply(share, answer)
             traffic += _traffic(share.order, answer, reply, updates)
             late += len(share.order.clients) if answer.late else 0
@@ -179,16 +179,16 @@ class _Round:
         )
         return cast(ReplyT, complete)
 
-    def _divided(self, order: Order[Any]) -> dict[int, Share]:
-        divided = self.network.roster.divided(order.clients)
+    def _shares(self, order: Order[Any]) -> dict[int, Share]:
+        nodes = self.network.roster.nodes_of(order.clients)
         return {
-            node: trimmed(among(order, mine)) for node, mine in divided if node not in self.absent
+            node: trimmed(among(order, mine)) for node, mine in nodes if node not in self.absent
         }
 
-    def _answers(self, order: Order[Any], asked: dict[int, Share]) -> Iterator[Answer]:
+    def _answers(self, order: Order[Any], shares: dict[int, Share]) -> Iterator[Answer]:
         network, message = self.network, MESSAGES[type(order)]
         contents = {
-            node: order_record(network.heading, share.order) for node, share in asked.items()
+            node: order_record(network.heading, share.order) for node, share in shares.items()
         }
         limit = network.settings.time_limit
         return network.discovery.channel.exchange(message, contents, self.number, limit)
@@ -205,13 +205,13 @@ class _Round:
             self.network.discovery.remark(f"{where}: {node} is left out: {error}")
             return None
 
-    def _count(self, order: Order[Any], asked: Iterable[Share]) -> None:
+    def _count_released(self, order: Order[Any], shares: Iterable[Share]) -> None:
         """Count the updates that clients may release, whether they arrive or not."""
         privacy_guard, released = self.network.privacy_guard, self.network.released
         if privacy_guard is None or not order.trains:
             return
         privacy_guard.recall(released)
-        for each in asked:
+        for each in shares:
             clients = each.order.clients
             released[clients[~privacy_guard.spent(clients)]] += 1
 

@@ -66,7 +66,7 @@ class NodeSettings:
     def hosted(self, total: int) -> Ids:
         """Return the numbers of the clients that the node hosts, out of ``total``."""
         if self.clients is not None:
-            return _numbered(str(self.clients), total)
+            return _client_numbers(str(self.clients), total)
         if self.partition_id is None or self.num_partitions is None:
             raise SettingsError(
                 "This node does not know which clients it hosts: give it "
@@ -81,7 +81,7 @@ class NodeSettings:
         return np.asarray(parts[self.partition_id])
 
 
-def _numbered(text: str, total: int) -> Ids:
+def _client_numbers(text: str, total: int) -> Ids:
     try:
         clients = numbers(text)
     except ValueError as error:
@@ -132,9 +132,9 @@ def clients_of(heading: OrderHeading, node: NodeSettings) -> NodeClients:
     _check_code(tables, node)  # before anything is imported
     layers = [SettingsLayer("server", tables)]
     stand_in = stand_in_objects(layers)
-    experiment = _agreed(resolve(layers, stand_in).experiment, node)
+    experiment = _agreed_experiment(resolve(layers, stand_in).experiment, node)
     own = experiment.network.own_files
-    prepared = prepare(experiment, _filled(stand_in, node) if own else NO_OBJECTS, late=True)
+    prepared = prepare(experiment, _own_objects(stand_in, node) if own else NO_OBJECTS, late=True)
     clients = node.hosted(prepared.federation.clients)
     folder = node.memory or cache_folder() / "nodes"
     memory = folder / heading.run / f"{zlib.crc32(spans(clients).encode()):08x}"
@@ -154,7 +154,7 @@ def _check_code(tables: Mapping[str, Any], node: NodeSettings) -> None:
     )
 
 
-def _agreed(experiment: Experiment, node: NodeSettings) -> Experiment:
+def _agreed_experiment(experiment: Experiment, node: NodeSettings) -> Experiment:
     """Return a server's experiment with the settings of the node, or refuse it."""
     check_not_simulated(experiment)
     own = experiment.network.own_files
@@ -170,10 +170,10 @@ def _agreed(experiment: Experiment, node: NodeSettings) -> Experiment:
             "--node-config files out, or take part in another experiment."
         )
     run = replace(experiment.run, data=node.data, device=node.device)
-    return replace(experiment, run=run, data=_here(experiment.data, node))
+    return replace(experiment, run=run, data=_with_node_folder(experiment.data, node))
 
 
-def _here(data: DataSettings, node: NodeSettings) -> DataSettings:
+def _with_node_folder(data: DataSettings, node: NodeSettings) -> DataSettings:
     """Return a dataset, with the node's folder if the dataset needs one."""
     if "folder" not in {each.name for each in fields(data.options)}:
         return data
@@ -186,8 +186,8 @@ def _here(data: DataSettings, node: NodeSettings) -> DataSettings:
     return replace(data, options=replace(data.options, folder=node.data))
 
 
-def _filled(stand_in: UserObjects, node: NodeSettings) -> UserObjects:
+def _own_objects(stand_in: UserObjects, node: NodeSettings) -> UserObjects:
     like = stand_in.federation
     assert like is not None  # the experiment is on the nodes' own files
-    assert node.files is not None  # checked in ``_agreed``
+    assert node.files is not None  # checked in ``_agreed_experiment``
     return UserObjects(own_federation(node.files, node.hosted(like.clients), like))

@@ -60,14 +60,14 @@ class NodeDiscovery:
             due = self.channel.send(HELLO, contents, heading.round, LIMIT)
             self._due |= due
             self._again |= dict.fromkeys(due.values(), self.channel.clock() + LIMIT)
-        found = [self._found(answer) for answer in self.channel.collect(self._due)]
+        found = [self._read_answer(answer) for answer in self.channel.collect(self._due)]
         self._forget()
         return [each for each in found if each is not None]
 
     def wait(
         self, heading: OrderHeading, number: int, patience: float
     ) -> list[tuple[int, NodeInfo]]:
-        """Return so many nodes once they are there, or raise ``SettingsError``."""
+        """Wait for ``number`` nodes and return them, or raise ``SettingsError``."""
         found: dict[int, NodeInfo] = {}
         end = self.channel.clock() + patience
         while True:
@@ -86,10 +86,10 @@ class NodeDiscovery:
             "(network.patience)."
         )
 
-    def _found(self, answer: Answer) -> tuple[int, NodeInfo] | None:
+    def _read_answer(self, answer: Answer) -> tuple[int, NodeInfo] | None:
         try:
             info = read_node_info(answer.checked_content())
-            self._check_alike(info)
+            self._check_shape(info)
         except MalformedError as error:
             self._again[answer.node] = self.channel.clock() + AGAIN
             sentence = f"Node {answer.node} cannot take part: {error}"
@@ -101,7 +101,7 @@ class NodeDiscovery:
             self._again[answer.node] = math.inf
         return answer.node, info
 
-    def _check_alike(self, info: NodeInfo) -> None:
+    def _check_shape(self, info: NodeInfo) -> None:
         mine = (info.total, info.shape, info.classes)
         self.shape = self.shape or mine
         if mine != self.shape:
@@ -172,7 +172,7 @@ class Roster:
         self.arrival[new] = np.maximum(self.planned[new], number)
         self._cohorts = None
 
-    def divided(self, clients: Ids) -> Iterator[tuple[int, Flags]]:
+    def nodes_of(self, clients: Ids) -> Iterator[tuple[int, Flags]]:
         """Yield each node that hosts some of ``clients``, with flags that mark them."""
         index_of = np.full(len(self.planned), NOWHERE, dtype=np.int64)
         for index, hosted in enumerate(self._hosted.values()):

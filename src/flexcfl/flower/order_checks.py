@@ -46,12 +46,12 @@ def check_order(order: Order[Any], hosted: Ids) -> None:
 
     """
     clients: Any = order.clients  # it may be anything
-    if not _is(clients, np.int64, 1):
+    if not _is_array(clients, np.int64, 1):
         raise MalformedError("the order does not say to which clients it goes")
-    strange = np.setdiff1d(clients, hosted)
-    if len(strange):
+    foreign = np.setdiff1d(clients, hosted)
+    if len(foreign):
         raise SettingsError(
-            f"This node does not host client {strange[0]} of the order: was it "
+            f"This node does not host client {foreign[0]} of the order: was it "
             "started again with other clients?"
         )
     # Two updates of one client would share their noise, so their difference would have none.
@@ -61,7 +61,7 @@ def check_order(order: Order[Any], hosted: Ids) -> None:
     _check_repeats(getattr(order, "repeats", None), len(clients))
     for name, dimensions in VECTORS.items():
         vectors = getattr(order, name, ONE[dimensions])
-        if not _is(vectors, np.float32, dimensions) or not vectors.size:
+        if not _is_array(vectors, np.float32, dimensions) or not vectors.size:
             raise MalformedError(f"the {name} of the order are not float32 vectors")
     for name, known in PLAIN.items():
         if vars(order).get(name, known[0]) not in known:
@@ -81,7 +81,7 @@ def check_width(sent: Any, parameters: int) -> None:
 def _check_model_of(model_of: Any, number: int) -> None:
     if isinstance(model_of, str) and model_of == LOWEST_LOSS:
         return
-    if not _is(model_of, np.int64, 1) or len(model_of) != number:
+    if not _is_array(model_of, np.int64, 1) or len(model_of) != number:
         raise MalformedError("the order does not say which client uses which model")
 
 
@@ -89,10 +89,10 @@ def _check_repeats(repeats: Any, number: int) -> None:
     if repeats is None:
         return
     # A client trains a few times in a round, and seeds take numbers below 2**32.
-    counts = _is(repeats, np.int64, 1) and len(repeats) == number
+    counts = _is_array(repeats, np.int64, 1) and len(repeats) == number
     if not counts or not ((repeats >= 0) & (repeats < 2**32)).all():
         raise MalformedError("the order does not say how often clients have trained before")
 
 
-def _is(value: Any, dtype: type[Any], dimensions: int) -> bool:
+def _is_array(value: Any, dtype: type[Any], dimensions: int) -> bool:
     return isinstance(value, np.ndarray) and value.dtype == dtype and value.ndim == dimensions

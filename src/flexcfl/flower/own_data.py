@@ -70,11 +70,13 @@ def own_federation(path: Path, clients: Ids, like: Federation) -> Federation:
             f"'{path}' has the data of {len(holdings)} clients, and this node hosts "
             f"{len(clients)}: correct --node-config files or clients."
         )
-    train = [_fitting(each.train, like) for each in holdings]
+    train = [_fit_shape(each.train, like) for each in holdings]
     for own, (_, y) in zip(holdings, train, strict=True):
         if not len(y):
             raise DataError(f"{own.train.subject} has no training example: a client needs one.")
-    test = [_nothing(like) if own.test is None else _fitting(own.test, like) for own in holdings]
+    test = [
+        _no_examples(like) if own.test is None else _fit_shape(own.test, like) for own in holdings
+    ]
     return _assembled(clients, train, test, like)
 
 
@@ -96,11 +98,11 @@ def _read(path: Path, clients: Ids, shape: tuple[int, ...]) -> list[ClientData]:
     return [_read_npz(path / f"{client}.npz") for client in clients.tolist()]
 
 
-def _fitting(examples: RawExamples, like: Federation) -> Pair:
+def _fit_shape(examples: RawExamples, like: Federation) -> Pair:
     return arrays_that_fit(examples, like.shape, like.classes, "the experiment", "[network]")
 
 
-def _nothing(like: Federation) -> Pair:
+def _no_examples(like: Federation) -> Pair:
     return np.empty((0, *like.shape), dtype=np.float32), np.empty(0, dtype=np.int64)
 
 

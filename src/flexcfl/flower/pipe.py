@@ -46,14 +46,14 @@ def reporting(environment: Mapping[str, str] = os.environ) -> Iterator[list[Call
         return
     with FileIO(path, "w") as pipe:
         writer = _Writer(pipe)
-        writer.say(Event.PID, str(os.getpid()))
+        writer.report(Event.PID, str(os.getpid()))
         try:
             with redirect_stderr(writer):
                 yield [_BeginReporter(writer)]
         except FlexcflError as error:
-            writer.say(Event.MISTAKE, str(error))
+            writer.report(Event.MISTAKE, str(error))
             raise
-        writer.say(Event.DONE, "")
+        writer.report(Event.DONE, "")
 
 
 class _Writer(TextIOBase):
@@ -62,23 +62,23 @@ class _Writer(TextIOBase):
     def __init__(self, pipe: FileIO) -> None:
         self._pipe = pipe
 
-    def say(self, event: Event, text: str) -> None:
+    def report(self, event: Event, text: str) -> None:
         self._pipe.write(f"{json.dumps([event, text])}\n".encode())
 
     def write(self, text: str) -> int:
         if text:
-            self.say(Event.REMARK, text)
+            self.report(Event.REMARK, text)
         return len(text)
 
 
 class _BeginReporter(Callback):
-    """Reports that a run begins or goes on."""
+    """Reports that a run begins or is resumed."""
 
     def __init__(self, writer: _Writer) -> None:
         self._writer = writer
 
     def begin(self, beginning: Beginning) -> None:
-        self._writer.say(Event.BEGUN, str(beginning.before))
+        self._writer.report(Event.BEGUN, str(beginning.before))
 
 
 class PipeReader:

@@ -77,7 +77,7 @@ def serve(
             raise SettingsError("There is no run to resume: name the folder of a run as out.")
         own = stand_in_objects([SettingsLayer("file", toml.read(Path(out) / EXPERIMENT))])
         return conduct.resume(Path(out), console, own=own, hosting=hosting, callbacks=callbacks)
-    file, layers = _named(str(config.get("experiment", "")))
+    file, layers = _named_settings(str(config.get("experiment", "")))
     layers += [
         spoken({}, assignments(shlex.split(str(config.get("set", ""))))),
         SettingsLayer("network", EVERY_ROUND),
@@ -93,7 +93,7 @@ def serve(
     )
 
 
-def _named(text: str) -> tuple[Path | None, list[SettingsLayer]]:
+def _named_settings(text: str) -> tuple[Path | None, list[SettingsLayer]]:
     """Return the settings in TOML, or those in a TOML file with the path of that file."""
     if not text:
         return None, []
@@ -138,7 +138,7 @@ class FlowerHosting:
         for node, info in found:
             roster.join(node, info.clients, 0)
         self._nodes = len(found)
-        _check_offered(run.cohort, roster)
+        _check_cohort(run.cohort, roster)
         return replace(prepared, cohorts=roster)
 
     def world(self, prepared: Prepared) -> FlowerNetwork:
@@ -173,7 +173,7 @@ def _heading(experiment: Experiment) -> OrderHeading:
     )
 
 
-def _check_offered(cohort: int, roster: Roster) -> None:
+def _check_cohort(cohort: int, roster: Roster) -> None:
     offered = int(np.count_nonzero(roster.present(0)))
     if cohort > offered:
         raise SettingsError(

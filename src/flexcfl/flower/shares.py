@@ -63,7 +63,7 @@ def translated(share: Share, reply: NodeReply, number: int) -> NodeReply:
     clients = _integers(columns["clients"])
     columns["clients"] = np.where(np.isin(clients, share.order.clients), clients, NOBODY)
     if share.used is not None and "model_of" in columns:
-        columns["model_of"] = _looked_up(share.used, _integers(columns["model_of"]))
+        columns["model_of"] = _look_up(share.used, _integers(columns["model_of"]))
     if "updates" in columns:
         columns["updates"] = _as_float32(columns["updates"])
     sent = reply.rounds
@@ -75,14 +75,14 @@ def merged_replies(order: Order[Any], replies: Sequence[NodeReply]) -> Received:
     """Concatenate the translated replies to an order, node after node."""
     reply = order.empty()
     columns = {
-        name: _joined([empty, *(each.columns[name] for each in replies)])
+        name: _concatenate([empty, *(each.columns[name] for each in replies)])
         for name, empty in vars(reply).items()
     }
     rounds = np.concatenate([reply.clients, *(each.rounds for each in replies)])
     return Received(type(reply)(**columns), rounds, sum(each.late for each in replies))
 
 
-def _joined(columns: Sequence[Any]) -> Any:
+def _concatenate(columns: Sequence[Any]) -> Any:
     """Return all columns as one array, or as a list if their types or shapes differ."""
     filled = [column for column in columns if len(column)] or columns[:1]
     alike = {
@@ -100,7 +100,7 @@ def _integers(column: Any) -> Ids:
     return np.full(len(column), NOBODY, dtype=np.int64)
 
 
-def _looked_up(values: Ids, rows: Ids) -> Ids:
+def _look_up(values: Ids, rows: Ids) -> Ids:
     """Return the value of each row, or ``NOBODY`` if there is none."""
     known = (rows >= 0) & (rows < len(values))
     return np.append(values, NOBODY)[np.where(known, rows, -1)]

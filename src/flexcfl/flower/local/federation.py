@@ -98,7 +98,7 @@ class LocalFederation:
     _due: dict[int, float] = field(init=False, default_factory=dict)
     _since: float = field(init=False, default=0.0)
     _before: int | None = field(init=False, default=None)
-    _over: bool = field(init=False, default=False)
+    _done: bool = field(init=False, default=False)
 
     def __enter__(self) -> "LocalFederation":
         self._progress = RunProgress(self.plan.folder)
@@ -106,12 +106,12 @@ class LocalFederation:
         with places.as_folder_error(logs):
             logs.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
-            self._home = Path(stack.enter_context(_private()))
+            self._home = Path(stack.enter_context(_temporary_folder()))
             pipe = self._home / "pipe"
             self._pipe = stack.enter_context(closing(PipeReader(pipe)))
             variables = environment(self._home, {VARIABLE: str(pipe)})
             self._processes = stack.enter_context(LocalProcesses(variables, logs, self._home))
-            self._certificates = self._certified() if self.plan.tls else None
+            self._certificates = self._make_certificates() if self.plan.tls else None
             self._stack = stack.pop_all()
         return self
 
@@ -132,7 +132,7 @@ class LocalFederation:
     def begin(self) -> int:
         """Start all processes, wait until the run begins, and return the rounds done before."""
         self._start()
-        while self._before is None and not self._over:
+        while self._before is None and not self._done:
             self._look()
         return self._before or 0
 
@@ -146,7 +146,7 @@ class LocalFederation:
             FlexcflError: If an error ended the run.
 
         """
-        while not self._over:
+        while not self._done:
             self._look()
             if tick is not None:
                 tick(self)
@@ -170,7 +170,7 @@ class LocalFederation:
         time.sleep(TICK)
         for event, text in self._pipe.read():
             self._handle(event, text)
-            if self._over:
+            if self._done:
                 return
         self._watch()
 
@@ -185,7 +185,7 @@ class LocalFederation:
         elif event == Event.MISTAKE:
             raise FlexcflError(text)
         elif event == Event.DONE or is_finished(self.plan.folder):  # a finished run may be GONE
-            self._over = True
+            self._done = True
         else:
             assert event == Event.GONE
             self._start_again(SERVER, "before the run was done")
@@ -228,10 +228,10 @@ class LocalFederation:
         self._restarts[name] += 1
         if self._restarts[name] > RESTARTS:
             raise TrainingError(
-                f"The {_shown(name)} has ended {self._restarts[name]} times without a finished "
+                f"The {_title(name)} has ended {self._restarts[name]} times without a finished "
                 f"round ({why}): read its log in '{self._progress.logs}', then try again."
             )
-        self.remark(f"The {_shown(name)} has ended ({why}): {then}.\n")
+        self.remark(f"The {_title(name)} has ended ({why}): {then}.\n")
 
     def _start(self, nodes: set[int] | None = None) -> None:
         port = free_port() if self.plan.port is None else self.plan.port
@@ -264,13 +264,13 @@ class LocalFederation:
         if self._progress.can_resume:
             folder = str(self.plan.folder)
             config = {"out": folder, "resume": True, "track": config.get("track", "")}
-        self._finish("submit", [self._programs.submit(self.plan.app, config)])
+        self._run_commands("submit", [self._programs.submit(self.plan.app, config)])
 
     def _register(self) -> None:
         nodes = range(self.plan.nodes)
-        self._finish(REGISTER, [self._programs.register(node) for node in nodes])
+        self._run_commands(REGISTER, [self._programs.register(node) for node in nodes])
 
-    def _finish(self, name: str, commands: list[list[str]]) -> None:
+    def _run_commands(self, name: str, commands: list[list[str]]) -> None:
         """Run commands at the same time and wait for them, because each takes seconds."""
         started = [self._processes.start(name, command) for command in commands]
         self._wait(lambda: all(each.end is not None for each in started))
@@ -289,21 +289,21 @@ class LocalFederation:
         while not there() and self._all_up and time.monotonic() < end:
             time.sleep(TICK / 4)
 
-    def _certified(self) -> Any:
+    def _make_certificates(self) -> Any:
         from flexcfl.flower import certificates
 
         folder = self._home / "certificates"
         return certificates.make_certificates(folder, [HOST, "localhost"], self.plan.nodes)
 
 
-def _private() -> "tempfile.TemporaryDirectory[str]":
+def _temporary_folder() -> "tempfile.TemporaryDirectory[str]":
     """Make a temporary folder with a name that is short enough for a socket's path."""
     long = len(os.fsencode(tempfile.gettempdir())) > LONG
     folder = "/tmp" if long else None
     return tempfile.TemporaryDirectory(prefix="flexcfl-", dir=folder, ignore_cleanup_errors=True)
 
 
-def _shown(name: str) -> str:
+def _title(name: str) -> str:
     words = {
         SUPERLINK: "SuperLink",
         SERVER: "ServerApp",

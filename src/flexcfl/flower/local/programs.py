@@ -92,15 +92,20 @@ class Programs:
     def superexec(self) -> list[str]:
         """Return the command of the SuperExec, which starts the ``ServerApp`` of a run."""
         where = ["--runtime-api-address", self.address]
-        return [self._program("flower-superexec"), *self._trust, *where]
+        return [self._program("flower-superexec"), *self._trust_options, *where]
 
     def supernode(self, node: int, port: int, config: Mapping[str, Any]) -> list[str]:
         """Return the command of a SuperNode."""
-        command = [self._program("flower-supernode"), *self._trust, "--superlink", self.address]
+        command = [
+            self._program("flower-supernode"),
+            *self._trust_options,
+            "--superlink",
+            self.address,
+        ]
         if self.certificates is not None:
             key = self.certificates.nodes[node].key
             command += ["--auth-supernode-private-key", str(key)]
-        file = self._written(f"node-{node}.toml", config)
+        file = self._write_toml(f"node-{node}.toml", config)
         return [*command, "--host", HOST, "--port", str(port), "--node-config", file]
 
     def fork_server(self) -> list[str]:
@@ -124,7 +129,7 @@ class Programs:
             else {"root-certificates": str(certificates.server.ca)}
         )
         table = {"default": NAME, NAME: {"address": self.address, **trust}}
-        self._written(CONNECTION, {"superlink": table})
+        self._write_toml(CONNECTION, {"superlink": table})
 
     def register(self, node: int) -> list[str]:
         """Return the command that registers the key of a node."""
@@ -134,7 +139,7 @@ class Programs:
 
     def submit(self, app: Path, config: Mapping[str, Any]) -> list[str]:
         """Return the command that submits an app with its configuration."""
-        file = self._written("run.toml", config)
+        file = self._write_toml("run.toml", config)
         return [self._program("flwr"), "run", str(app), NAME, "--run-config", file]
 
     def _program(self, name: str) -> str:
@@ -147,7 +152,7 @@ class Programs:
         return found
 
     @property
-    def _trust(self) -> Sequence[str]:
+    def _trust_options(self) -> Sequence[str]:
         certificates = self.certificates
         return (
             ["--insecure"]
@@ -155,7 +160,7 @@ class Programs:
             else ["--root-certificates", str(certificates.server.ca)]
         )
 
-    def _written(self, name: str, table: Mapping[str, Any]) -> str:
+    def _write_toml(self, name: str, table: Mapping[str, Any]) -> str:
         """Write a table as a TOML file, which allows names that a command line does not."""
         path = self.home / name
         path.write_text(tomli_w.dumps(dict(table)), encoding="utf-8")
