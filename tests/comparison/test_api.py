@@ -110,7 +110,7 @@ def test_a_script_needs_no_guard_and_may_have_a_network_beside_it(tmp_path: Path
         ({"set": 5}, "set must be a mapping"),
         ({"jobs": 0}, "jobs must be a whole number from 1 to 1000, not 0"),
         ({"seeds": "3"}, "seeds must be a whole number"),
-        ({"model": lambda: None}, "Worker processes cannot import the model"),
+        ({"model": lambda: None}, "A comparison has to import the model"),
         ({"model": SHORT.get}, "name it as package.module:factory"),
         ({"callbacks": [flexcfl.Callback]}, "callbacks must be a list of objects such as"),
         ({"callbacks": [TensorBoard()], "jobs": 2}, "leave jobs out, or name trackers with track"),

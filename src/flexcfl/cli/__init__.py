@@ -105,7 +105,7 @@ def _commands(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code: 2 after a user's mistake, told in one sentence."""
+    """Run the command and return its exit code, 2 after a mistake of the user."""
     if isinstance(sys.stdout, TextIOWrapper):  # an unusual file name must not abort a run
         sys.stdout.reconfigure(errors="replace")
     with _interruptible_once(), data_warnings_to(lambda text: _print(f"Warning: {text}")):

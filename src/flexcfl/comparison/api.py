@@ -101,15 +101,16 @@ def _names(algorithms: object) -> list[str]:
 
 
 def _check_importable(own: UserObjects) -> None:
-    """Refuse objects that other processes cannot import."""
+    """Refuse objects that cannot be imported by name, in worker processes or to resume."""
     for what, object_ in (("shift", own.shifts), ("drift", own.detector)):
         if object_ is not None:
             raise SettingsError(
-                f"A comparison runs in worker processes, which cannot import your {what}: define "
-                "its class as a dataclass at the top level of a module that can be imported."
+                f"A comparison has to import your {what} by name, and cannot: define its class as "
+                "a dataclass at the top level of a module that can be imported."
             )
     if own.factory is not None:
         raise SettingsError(
-            f"Worker processes cannot import the model {label_of(own.factory)}: define it at the "
-            "top level of a module that can be imported, and name it as package.module:factory."
+            f"A comparison has to import the model {label_of(own.factory)} by name, and cannot: "
+            "define it at the top level of a module that can be imported, and name it as "
+            "package.module:factory."
         )

@@ -1,4 +1,4 @@
-"""The view while runs go on: a live table on a terminal, plain lines elsewhere."""
+"""The view while runs are in progress: a live table on a terminal, plain lines elsewhere."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -136,7 +136,7 @@ class TablePart:
 
 @dataclass(frozen=True)
 class Cell:
-    """One run: a part with a seed and a number of rounds; ``data`` is where the files are."""
+    """One run: a part with a seed and a number of rounds; ``data`` is the folder of the files."""
 
     part: TablePart
     seed: int = 0

@@ -18,7 +18,7 @@ __all__ = [
     *("algorithms", "algorithms_parts", "beyond", "beyond_parts", "choices", "choices_parts"),
 ]
 
-# Choice, value, and where it is measured: methods and shifts.
+# Choice, value, and the methods and shifts for which it is measured.
 CHOICES_MEASURED: Sequence[tuple[str, str, Sequence[str], Sequence[str]]] = (
     ("pretraining", "epoch", ("flexcfl",), (NO_SHIFT, "swap-all")),
     ("first-model", "origin", ("flexcfl",), (NO_SHIFT,)),
