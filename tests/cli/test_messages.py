@@ -169,7 +169,7 @@ def test_a_mistake_in_python_is_a_sentence_too(mine: Path, wrong: Any) -> None:
     with pytest.raises(SettingsError, match=r"chart"):
         run.plot(wrong)
     with pytest.raises(
-        SettingsError, match=r"name its folder to flexcfl\.report\.history\.details"
+        SettingsError, match=r"pass its folder to flexcfl\.report\.history\.details"
     ):
         flexcfl.report.history.difference([wrong, wrong])
 

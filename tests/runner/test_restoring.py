@@ -68,7 +68,7 @@ def test_from_the_start_there_is_nothing_but_the_origin(run: Path, ready: Prepar
 
 def spoilt_table(run: Path) -> str:
     (run / "groups.csv").write_text("round\n")
-    return "'groups.csv' is not as it was"
+    return "'groups.csv' has changed since the checkpoint was made"
 
 
 def lost_table(run: Path) -> str:
