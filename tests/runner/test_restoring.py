@@ -13,7 +13,7 @@ from flexcfl.protocol import state_type
 from flexcfl.record.checkpoints import FoundCheckpoint
 from flexcfl.runner.origin import Origin
 from flexcfl.runner.prepare import Prepared
-from flexcfl.runner.restoring import Restored, restored
+from flexcfl.runner.restoring import Restored, restore
 from tests.record.checkpoints.hostile import at, lay, newest
 from tests.record.checkpoints.interrupted import check_values, prepared, stopped
 
@@ -40,7 +40,7 @@ def run(made: Path, tmp_path: Path) -> Path:
 
 
 def found(folder: Path, ready: Prepared) -> Restored:
-    return restored(folder, ready, Origin.of(ready))
+    return restore(folder, ready, Origin.of(ready))
 
 
 def test_all_of_the_newest_is_there(run: Path, ready: Prepared) -> None:

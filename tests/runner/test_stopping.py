@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from flexcfl.runner.stopping import SIGNALS, Stop, StoppedError, limited, listening
+from flexcfl.runner.stopping import SIGNALS, Stop, StoppedError, stop_after, stop_on_signals
 from tests.waiting import until
 
 heard: list[int] = []
@@ -33,7 +33,7 @@ def _listeners() -> Iterator[None]:
 def test_the_first_signal_is_a_request_and_the_second_reaches_the_earlier_handler(
     number: int,
 ) -> None:
-    with listening(tell=False) as stop:
+    with stop_on_signals(tell=False) as stop:
         assert vars(stop) == {"asked": None}
         signal.raise_signal(number)
         assert vars(stop) == {"asked": number}
@@ -45,7 +45,7 @@ def test_the_first_signal_is_a_request_and_the_second_reaches_the_earlier_handle
 
 
 def test_the_second_may_be_another_one() -> None:
-    with listening(tell=False) as stop:
+    with stop_on_signals(tell=False) as stop:
         signal.raise_signal(signal.SIGTERM)
         signal.raise_signal(signal.SIGINT)
     assert stop.asked == signal.SIGTERM
@@ -54,11 +54,11 @@ def test_the_second_may_be_another_one() -> None:
 
 def test_time_that_is_over_is_a_wish_to_stop_unless_there_was_one_before() -> None:
     stop, asked, unlimited = Stop(), Stop(signal.SIGINT), Stop()
-    with limited(stop, 0.01), limited(asked, 0.01), limited(unlimited, None):
+    with stop_after(stop, 0.01), stop_after(asked, 0.01), stop_after(unlimited, None):
         until(lambda: stop.asked is not None)
     assert (stop.timed_out, asked.timed_out, unlimited.timed_out) == (True, False, False)
     assert (asked.asked, unlimited.asked) == (signal.SIGINT, None)
-    with limited(early := Stop(), 0.05):
+    with stop_after(early := Stop(), 0.05):
         pass  # it is done before its time is over
     time.sleep(0.1)
     assert early.asked is None
@@ -66,7 +66,7 @@ def test_time_that_is_over_is_a_wish_to_stop_unless_there_was_one_before() -> No
 
 @pytest.mark.parametrize("number", SIGNALS)
 def test_afterwards_all_is_as_before(number: int) -> None:
-    with listening(tell=False):
+    with stop_on_signals(tell=False):
         signal.raise_signal(number)
     assert all(signal.getsignal(each) is note for each in SIGNALS)
     signal.raise_signal(number)
@@ -75,7 +75,7 @@ def test_afterwards_all_is_as_before(number: int) -> None:
 
 def test_what_is_ignored_stays_ignored() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with listening(tell=False) as stop:
+    with stop_on_signals(tell=False) as stop:
         signal.raise_signal(signal.SIGINT)
         assert stop.asked is None
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
@@ -87,7 +87,7 @@ def test_who_takes_a_signal_over_in_between_keeps_it() -> None:
     def other(_number: int, _frame: object) -> None:
         """Do nothing."""
 
-    with listening(tell=False):
+    with stop_on_signals(tell=False):
         signal.signal(signal.SIGINT, other)
     assert signal.getsignal(signal.SIGINT) is other
     assert signal.getsignal(signal.SIGTERM) is note
@@ -97,7 +97,7 @@ def test_outside_of_the_main_thread_nobody_listens() -> None:
     stops = []
 
     def work() -> None:
-        with listening() as stop:
+        with stop_on_signals() as stop:
             stops.append((stop, [signal.getsignal(each) for each in SIGNALS]))
 
     thread = threading.Thread(target=work)
@@ -109,7 +109,7 @@ def test_outside_of_the_main_thread_nobody_listens() -> None:
 def test_the_notice_goes_to_stderr_and_may_be_lost(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with listening():
+    with stop_on_signals():
         signal.raise_signal(signal.SIGINT)
     assert "The round is brought to its end" in capfd.readouterr().err
 
@@ -117,7 +117,7 @@ def test_the_notice_goes_to_stderr_and_may_be_lost(
         raise OSError(5, "Input/output error")  # as a terminal that was closed gives
 
     monkeypatch.setattr(os, "write", gone)
-    with listening() as stop:
+    with stop_on_signals() as stop:
         signal.raise_signal(signal.SIGINT)
     assert stop.asked == signal.SIGINT
 

@@ -122,13 +122,13 @@ def inspect(
 
     from flexcfl.data.datasets import dataset_named
     from flexcfl.data.terminal_view import federation_report
-    from flexcfl.runner.conduct import loading
+    from flexcfl.runner.console_run import show_loading
     from flexcfl.settings import assignments, validated
 
     dataset = dataset_named(name)
     table = assignments(each.strip().removeprefix("data.") for each in set_ or [])
     options = validated(dataset.options, table, name)
-    with loading(Console(stderr=True), f"Loading {name}"):
+    with show_loading(Console(stderr=True), f"Loading {name}"):
         shown = federation_report(dataset.load(options, data), options)
     print_to_stdout(shown)
     if svg is not None:

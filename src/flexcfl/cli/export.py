@@ -42,10 +42,10 @@ def export(
 
     from flexcfl.lines import bytes_text, tell
     from flexcfl.runner import load
-    from flexcfl.runner.conduct import loading
+    from flexcfl.runner.console_run import show_loading
 
     console = Console(quiet=quiet)
-    with loading(console, "Reading the run"):
+    with show_loading(console, "Reading the run"):
         path = load(folder, model=model).export(out, force=force)
     files = sorted(path.iterdir())
     size = bytes_text(sum(each.stat().st_size for each in files))
@@ -89,13 +89,13 @@ def place(
     from flexcfl.data.npz import read_npz
     from flexcfl.errors import DataError
     from flexcfl.runner import load
-    from flexcfl.runner.conduct import loading
+    from flexcfl.runner.console_run import show_loading
 
     if not data.is_file():
         raise DataError(f"There is no file '{data}': name the newcomer's .npz file with --data.")
     held = read_npz(data, f"'{data}'", allow_unsplit=True)
     test = (None, None) if held.test is None else (held.test.x, held.test.y)
-    with loading(Console(stderr=True), "Reading the run and placing the newcomer"):
+    with show_loading(Console(stderr=True), "Reading the run and placing the newcomer"):
         run = load(folder, model=model)
         placement = run.place(held.train.x, held.train.y, *test, seed=seed)
     if json_:

@@ -47,10 +47,10 @@ def report(
 
     from flexcfl.lines import bytes_text, tell
     from flexcfl.report.page.page import write_page
-    from flexcfl.runner.conduct import loading
+    from flexcfl.runner.console_run import show_loading
 
     console = Console(quiet=quiet)
-    with loading(console, "Reading the runs and drawing the page"):
+    with show_loading(console, "Reading the runs and drawing the page"):
         written = write_page(folders, out, title)
     for sentence in written.left_out:  # even if the console is quiet
         typer.echo(sentence, err=True)

@@ -35,11 +35,11 @@ def run(
 
     from flexcfl.experiment import toml
     from flexcfl.experiment.layers import SettingsLayer
-    from flexcfl.runner.conduct import conduct
+    from flexcfl.runner.console_run import run_experiment
     from flexcfl.runner.tracking import trackers
 
     file = [SettingsLayer("file", toml.read(experiment))] if experiment else []
-    conduct(
+    run_experiment(
         [*file, settings],
         Console(quiet=quiet),
         folder=out or "new",
@@ -160,7 +160,7 @@ def _resume_run(
     from flexcfl.experiment.layers import spoken
     from flexcfl.flower.local.federate import forget, is_local, resume_local
     from flexcfl.record.lifecycle import is_finished, tidy
-    from flexcfl.runner.conduct import resume as resume_here
+    from flexcfl.runner.console_run import resume_experiment as resume_here
     from flexcfl.runner.tracking import trackers
 
     if jobs is not None:

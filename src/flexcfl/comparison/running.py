@@ -31,8 +31,8 @@ from flexcfl.report.page import Report, html
 from flexcfl.report.page.page import REPORT
 from flexcfl.report.terminal.setting_rows import print_rows
 from flexcfl.runner.callbacks import Callback
-from flexcfl.runner.conduct import loading
-from flexcfl.runner.stopping import Stop, StoppedError, listening
+from flexcfl.runner.console_run import show_loading
+from flexcfl.runner.stopping import Stop, StoppedError, stop_on_signals
 from flexcfl.runner.tracking import trackers
 
 __all__ = ["CSV", "JSON", "Folder", "run_comparison"]
@@ -74,7 +74,7 @@ def run_comparison(
         print_rows(display.settings_rows(runs, jobs, before), console)
         with (
             _report_kept_runs(path, spec, runs, console),
-            listening() if stoppable and path else nullcontext(Stop()) as stop,
+            stop_on_signals() if stoppable and path else nullcontext(Stop()) as stop,
             live_display(progress_view(runs), console) as show_progress,
         ):
             results = _Results(show_progress)
@@ -84,7 +84,7 @@ def run_comparison(
             raise StoppedError(how_far, path, stop)
         comparison = _compared(runs, results.done, path)
         if path and not (before == len(runs) and (path / JSON).is_file()):
-            with loading(console, "Drawing the report"):
+            with show_loading(console, "Drawing the report"):
                 for name, content in _files(runs, comparison, path):
                     write(path, name, content)
     display.show_results(comparison, console, seconds=monotonic() - started)

@@ -44,8 +44,8 @@ from flexcfl.runner.callbacks import Callback
 from flexcfl.runner.execute import execute
 from flexcfl.runner.origin import Origin
 from flexcfl.runner.prepare import Prepared, prepare
-from flexcfl.runner.restoring import Restored, restored
-from flexcfl.runner.stopping import Stop, listening
+from flexcfl.runner.restoring import Restored, restore
+from flexcfl.runner.stopping import Stop, stop_on_signals
 from flexcfl.runner.tracking import trackers
 
 __all__ = ["RunWorker", "Send", "failure_message", "run_in_this_process"]
@@ -98,7 +98,9 @@ class RunWorker:
         self.begun = True
         with (
             _run_folder(task, prepared) as (folder, found),
-            listening(tell=False) if folder and self.stoppable else nullcontext(Stop()) as stop,
+            stop_on_signals(tell=False)
+            if folder and self.stoppable
+            else nullcontext(Stop()) as stop,
         ):
             if found:
                 _report_restored(found, send)
@@ -141,7 +143,7 @@ def _run_folder(
         yield None, None
     elif _has_begun(path):
         with locked(path):
-            found = restored(path, prepared, Origin.of(prepared))
+            found = restore(path, prepared, Origin.of(prepared))
             with found.trusted():
                 yield RunFolder(path), found
     else:

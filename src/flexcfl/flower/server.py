@@ -28,7 +28,7 @@ from flexcfl.flower.own_data import check_not_simulated, stand_in_objects
 from flexcfl.flower.pipe import reporting
 from flexcfl.record.folder import EXPERIMENT
 from flexcfl.record.places import LOGS, NODES
-from flexcfl.runner import conduct
+from flexcfl.runner import console_run
 from flexcfl.runner.callbacks import Callback, remark
 from flexcfl.runner.prepare import Prepared, prepare
 from flexcfl.runner.result import Run
@@ -76,13 +76,15 @@ def serve(
         if not out:
             raise SettingsError("There is no run to resume: name the folder of a run as out.")
         own = stand_in_objects([SettingsLayer("file", toml.read(Path(out) / EXPERIMENT))])
-        return conduct.resume(Path(out), console, own=own, hosting=hosting, callbacks=callbacks)
+        return console_run.resume_experiment(
+            Path(out), console, own=own, hosting=hosting, callbacks=callbacks
+        )
     file, layers = _named_settings(str(config.get("experiment", "")))
     layers += [
         spoken({}, assignments(shlex.split(str(config.get("set", ""))))),
         SettingsLayer("network", EVERY_ROUND),
     ]
-    return conduct.conduct(
+    return console_run.run_experiment(
         layers,
         console,
         folder=Path(out) if out else "new",

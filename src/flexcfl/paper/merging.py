@@ -18,7 +18,7 @@ from flexcfl.record import places
 from flexcfl.record.folder import write
 from flexcfl.record.lock import locked
 from flexcfl.record.reading import is_finished
-from flexcfl.runner.conduct import loading
+from flexcfl.runner.console_run import show_loading
 
 __all__ = ["merge"]
 
@@ -35,7 +35,7 @@ def merge(sources: Sequence[Path], folder: Path, console: Console) -> list[Path]
             )
     places.make_folder(folder)
     with locked(folder):
-        with loading(console, "Reading runs"):
+        with show_loading(console, "Reading runs"):
             found = _joined([folder, *sources])
         _check_nothing_is_lost(folder, found)
         for source in sources:

@@ -26,8 +26,8 @@ from flexcfl.record import places
 from flexcfl.record.folder import write
 from flexcfl.record.lock import locked
 from flexcfl.record.reading import is_finished
-from flexcfl.runner.conduct import loading
-from flexcfl.runner.stopping import StoppedError, limited, listening
+from flexcfl.runner.console_run import show_loading
+from flexcfl.runner.stopping import StoppedError, stop_after, stop_on_signals
 
 __all__ = ["complete_rows", "make_targets", "planned_cells", "write_target"]
 
@@ -102,7 +102,7 @@ def _run(
     words = f"{len(cells)} runs, {before} of them done before" if before else f"{len(cells)} runs"
     tell(f"{words}, {jobs} at a time, in '{folder}'", console)
     progress, low_priority = progress_of(cells), seconds is not None
-    with listening() as stop, limited(stop, seconds):
+    with stop_on_signals() as stop, stop_after(stop, seconds):
         started = run_in_processes(
             due, jobs, pickled(None), folder, stop, low_priority=low_priority
         )
@@ -121,7 +121,7 @@ def _run(
 
 def write_target(request: Request, console: Console, folder: Path) -> list[Path]:
     """Write and show a target from all of its finished runs in ``folder``."""
-    with loading(console, f"Making {request.target}"):
+    with show_loading(console, f"Making {request.target}"):
         results = _results(request, folder)
         if not request.drawn(results) and request.cells():
             tell(f"{request.target}: no row that was asked for is complete yet", console)
@@ -132,7 +132,7 @@ def write_target(request: Request, console: Console, folder: Path) -> list[Path]
         _show(made.table, console)
     name = "-".join([request.target, *(f"{choice}-{value}" for choice, value in request.chosen)])
     by = target_files.origin_notes(request.target, request.only, request.chosen, results)
-    with loading(console, "Drawing pictures and the page"):
+    with show_loading(console, "Drawing pictures and the page"):
         files = {
             folder / f"{name}{ending}": content
             for ending, content in target_files.files(made, by, results, name, folder)

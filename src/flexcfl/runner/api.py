@@ -13,10 +13,10 @@ from flexcfl.experiment.experiment import Experiment
 from flexcfl.experiment.layers import SettingsLayer, spoken
 from flexcfl.experiment.objects import PARTS, user_objects
 from flexcfl.experiment.options import Options, with_options
-from flexcfl.runner import conduct as conducting
+from flexcfl.runner import console_run
 from flexcfl.runner.callbacks import Callback, callback_list
-from flexcfl.runner.conduct import conduct
-from flexcfl.runner.restoring import own_parts
+from flexcfl.runner.console_run import run_experiment
+from flexcfl.runner.restoring import custom_parts
 from flexcfl.runner.result import Run
 from flexcfl.runner.tracking import trackers
 from flexcfl.settings import keywords
@@ -74,7 +74,7 @@ def run(
     """
     track = options.pop("track", None)
     own, given = user_objects(options)
-    return conduct(
+    return run_experiment(
         [_experiment_layer(experiment, own_data=own.federation is not None), spoken(given, set)],
         Console(quiet=not progress),
         folder=Path(out) if out is not None else None,
@@ -129,9 +129,9 @@ def resume(
     """
     path = Path(folder)
     given = {"dataset": dataset, "model": model, "shift": shift, "drift": drift, "data": data}
-    objects, named = user_objects(given, keep=own_parts(path))
+    objects, named = user_objects(given, keep=custom_parts(path))
     settings = {key: value for key, value in named.items() if PARTS.get(key) not in objects.parts}
-    return conducting.resume(
+    return console_run.resume_experiment(
         path,
         Console(quiet=not progress),
         layers=[spoken(settings)],

@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AUXILIARY",
-    "files",
-    "group",
-    "models",
-    "newcomer",
+    "artifact_files",
+    "model_file_name",
+    "model_files",
+    "newcomer_state",
 ]
 
 AUXILIARY = "auxiliary.safetensors"
 
 
-def files(
+def artifact_files(
     prepared: Prepared, serving: Serving, newcomer: Any, summary: Summary
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the names and contents of files, one at a time because models may be large."""
@@ -44,7 +44,7 @@ def files(
     yield CLIENTS, tables.clients_to_csv(serving.model_of, arrival, structure, names).encode()
     if serving.clustering is not None:
         yield FOUNDERS, tables.columns_to_csv(founders_of(serving.clustering)).encode()
-    for name, content in models(prepared.engine, serving.models, serving.auxiliary, summary):
+    for name, content in model_files(prepared.engine, serving.models, serving.auxiliary, summary):
         yield f"{MODELS}/{name}", content
     for name, content in checkpoints.checkpoint_files(
         _checkpoint(serving, newcomer, summary["rounds"])
@@ -52,17 +52,17 @@ def files(
         yield f"{NEWCOMER}/{name}", content
 
 
-def newcomer(algorithm: Algorithm[Any], state: Any) -> Any:
+def newcomer_state(algorithm: Algorithm[Any], state: Any) -> Any:
     """Return the state as a newcomer alone finds it, or None if the algorithm knows of none."""
     return algorithm.newcomer(state) if isinstance(algorithm, Welcoming) else None
 
 
-def group(number: int) -> str:
+def model_file_name(number: int) -> str:
     """Return the name of the file of a group's model."""
     return f"group-{number}.safetensors"
 
 
-def models(
+def model_files(
     engine: "Engine",
     vectors: Iterable[Vector],
     auxiliary: Vector | None,
@@ -71,7 +71,7 @@ def models(
     """Yield the names and contents of the files of models, which say what they are ``about``."""
     known = {key: about[key] for key in ("algorithm", "dataset", "model", "seed", "rounds")}
     for number, vector in enumerate(vectors):
-        yield group(number), _safetensors(engine, vector, {**known, "group": number})
+        yield model_file_name(number), _safetensors(engine, vector, {**known, "group": number})
     if auxiliary is not None:
         yield AUXILIARY, _safetensors(engine, auxiliary, {**known, "group": None})
 

@@ -36,13 +36,13 @@ from flexcfl.trust.guards import Guards, admitted
 
 __all__ = [
     "NOT_EVALUATED",
-    "Held",
-    "Refused",
+    "ConversationResult",
+    "RefusedAnswers",
     "Testers",
     "Transcript",
     "evaluate",
     "evaluation_sample",
-    "hold",
+    "hold_conversation",
     "timed",
 ]
 
@@ -51,18 +51,18 @@ ResultT = TypeVar("ResultT")
 
 
 @dataclass
-class Refused:
+class RefusedAnswers:
     """How many answers the guards turned away, by reason, and how many they shortened."""
 
     rejected: Counter[str] = field(default_factory=Counter)
     clipped: int = 0
 
-    def __add__(self, other: "Refused") -> "Refused":
-        return Refused(self.rejected + other.rejected, self.clipped + other.clipped)
+    def __add__(self, other: "RefusedAnswers") -> "RefusedAnswers":
+        return RefusedAnswers(self.rejected + other.rejected, self.clipped + other.clipped)
 
 
 @dataclass(frozen=True, eq=False)
-class Held(Generic[ResultT]):
+class ConversationResult(Generic[ResultT]):
     """The result of a conversation, with its cost and what one needs to know of its course.
 
     ``training`` are the exchanges in which clients trained for the round, ``detected`` counts the
@@ -78,18 +78,18 @@ class Held(Generic[ResultT]):
     training: list[Exchange]
     detected: int
     placed: Ids
-    refused: Refused
+    refused: RefusedAnswers
     missing: tuple[Missing, ...]
     messages: tuple[Messages, ...]
 
 
-def hold(
+def hold_conversation(
     talk: Conversation[ResultT], executor: Executor, number: int, guards: Guards
-) -> Held[ResultT]:
+) -> ConversationResult[ResultT]:
     """Hold a conversation of round ``number`` (0 is the start) with an executor."""
     transcript = Transcript(executor, number, guards)
     result, seconds = timed(lambda: drive(talk, transcript))
-    return Held(
+    return ConversationResult(
         result,
         transcript.ledger,
         seconds,
@@ -125,7 +125,7 @@ class Transcript:
     training: list[Exchange] = field(default_factory=list)
     detected: int = 0
     placed: list[Ids] = field(default_factory=list)
-    refused: Refused = field(default_factory=Refused)
+    refused: RefusedAnswers = field(default_factory=RefusedAnswers)
     centre: NDArray[np.float64] | None = None
     missing: list[Missing] = field(default_factory=list)
     messages: list[Messages] = field(default_factory=list)
@@ -138,7 +138,7 @@ class Transcript:
         rejected = Counter(admission.rejected)
         if self.measuring:  # whose late answers are missing, and not counted as refused
             del rejected["late"]
-        self.refused += Refused(rejected, admission.clipped)
+        self.refused += RefusedAnswers(rejected, admission.clipped)
         reply = admission.reply
         if len(admission.silent):
             self.missing.append(Missing(self.number, order.kind, spans(admission.silent)))

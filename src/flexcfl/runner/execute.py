@@ -27,8 +27,8 @@ from flexcfl.runner.origin import Origin
 from flexcfl.runner.prepare import Prepared
 from flexcfl.runner.restoring import CheckpointInfo, Restored, TableExtent
 from flexcfl.runner.result import Run
+from flexcfl.runner.run_summary import summarize_run
 from flexcfl.runner.stopping import Stop, StoppedError
-from flexcfl.runner.summary import summarised
 from flexcfl.trust.guards import Guards
 
 __all__ = ["View", "execute"]
@@ -167,12 +167,12 @@ def _finished(
     started: float,
 ) -> Run:
     """Return what came of a run whose rounds are over, once all of it is written."""
-    serving, newcomer = kept.last, artifacts.newcomer(prepared.algorithm, kept.state)
+    serving, newcomer = kept.last, artifacts.newcomer_state(prepared.algorithm, kept.state)
     seconds = perf_counter() - started
     tables = columns_by_table(kept.rows)
-    summary = summarised(prepared, tables, serving, releases, seconds)
+    summary = summarize_run(prepared, tables, serving, releases, seconds)
     if folder:
-        folder.finish(artifacts.files(prepared, serving, newcomer, summary), summary)
+        folder.finish(artifacts.artifact_files(prepared, serving, newcomer, summary), summary)
         remove_checkpoints(folder)
     return Run(
         settings=prepared.experiment.tables(),

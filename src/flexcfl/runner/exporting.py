@@ -31,7 +31,7 @@ def export(run: Run, folder: Path | None = None, force: bool = False) -> Path:
     _check_free(path, force)
     # All is known before anything is written.
     texts = _texts(run)
-    models = artifacts.models(run.engine, run.models, run.auxiliary, run.summary)
+    models = artifacts.model_files(run.engine, run.models, run.auxiliary, run.summary)
     make_folder(path)
     written = set()
     for name, content in chain(models, texts):
@@ -91,7 +91,7 @@ def _group(run: Run, number: int) -> ExportedGroup:
     accuracy = float(run.group_accuracy[number])
     return ExportedGroup(
         number,
-        artifacts.group(number),
+        artifacts.model_file_name(number),
         None if np.isnan(accuracy) else accuracy,
         number in run.waiting,
         tuple(np.flatnonzero(run.group_of == number).tolist()),

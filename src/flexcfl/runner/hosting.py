@@ -25,10 +25,10 @@ from flexcfl.trust.privacy import PrivacyGuard
 if TYPE_CHECKING:
     from torch import nn
 
-__all__ = ["SIMULATED", "Hosted", "Hosting", "simulation", "single_client"]
+__all__ = ["SIMULATED", "HostedWorld", "Hosting", "simulation", "single_client"]
 
 
-class Hosted(World, Protocol):
+class HostedWorld(World, Protocol):
     """A world whose memory is kept in checkpoints.
 
     ``releases`` is how many updates left the client of which most did, where they want
@@ -64,7 +64,7 @@ class Hosting(Protocol):
         """Return the experiment with its clients, its model and its algorithm."""
         ...
 
-    def world(self, prepared: Prepared) -> Hosted:
+    def world(self, prepared: Prepared) -> HostedWorld:
         """Return the world at the start of a run."""
         ...
 

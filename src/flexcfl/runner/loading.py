@@ -33,7 +33,7 @@ from flexcfl.report.terminal.run_results import result_rows
 from flexcfl.runner import artifacts
 from flexcfl.runner.hosting import single_client
 from flexcfl.runner.prepare import Prepared
-from flexcfl.runner.restoring import WRONG, check_arrays, served
+from flexcfl.runner.restoring import WRONG, check_arrays, checked_serving
 from flexcfl.runner.result import Run
 from flexcfl.settings import keywords
 
@@ -166,7 +166,7 @@ def _experiment(tables: Settings, own: Sequence[str], blank: Federation) -> Expe
 
 def _models(path: Path, engine: "Engine") -> tuple[list[Vector], Vector | None]:
     folder = path / MODELS
-    files = (folder / artifacts.group(number) for number in itertools.count())
+    files = (folder / artifacts.model_file_name(number) for number in itertools.count())
     there = list(itertools.takewhile(Path.is_file, files))
     models = [engine.flatten(tensors(disk.read(file))) for file in there]
     beside = folder / artifacts.AUXILIARY
@@ -191,6 +191,6 @@ def _newcomer(path: Path, prepared: Prepared, models: list[Vector]) -> tuple[Any
     if place is not None:
         arrays[place] = np.stack(models)
     state = rebuilt(state_type(prepared.algorithm), content["state"], arrays)
-    if len(served(prepared, state).models) != len(models):
+    if len(checked_serving(prepared, state).models) != len(models):
         raise UnfitError("its models are not those of the groups")
     return state, waiting

@@ -38,12 +38,12 @@ from flexcfl.record.tables import (
 )
 from flexcfl.runner.conversation import (
     NOT_EVALUATED,
-    Refused,
+    RefusedAnswers,
     Testers,
     Transcript,
     evaluate,
     evaluation_sample,
-    hold,
+    hold_conversation,
     timed,
 )
 from flexcfl.trust.guards import Guards
@@ -108,7 +108,7 @@ class Past:
     ledger: Ledger = field(default_factory=Ledger)
     seconds: float = 0.0
     members: tuple[Membership, ...] = ()
-    refused: Refused = field(default_factory=Refused)
+    refused: RefusedAnswers = field(default_factory=RefusedAnswers)
     missing: tuple[Missing, ...] = ()
     messages: tuple[Messages, ...] = ()
 
@@ -129,7 +129,7 @@ class _Course:
         rng = seeds.generator(self.settings.seed, "start")
         executor, present = self.world.at(0), self.cohorts.present(0)
         talk = self.algorithm.start(initial, present, rng)
-        held = hold(talk, executor, 0, self.guards)
+        held = hold_conversation(talk, executor, 0, self.guards)
         _check_state(self.algorithm, held.result)
         model_of = self.algorithm.serving(held.result).model_of
         members = memberships(0, np.flatnonzero(model_of != NO_GROUP), model_of)
@@ -140,7 +140,7 @@ class _Course:
         executor, present = self.world.at(number), self.cohorts.present(number)
         rng = seeds.generator(self.settings.seed, "round", number)
         talk = self.algorithm.round(past.state, self.cohorts.choose(number), present, rng)
-        held = hold(talk, executor, number, self.guards)
+        held = hold_conversation(talk, executor, number, self.guards)
         _check_state(self.algorithm, held.result)
         serving = self.algorithm.serving(held.result)
         listening = Transcript(executor, number, self.guards, measuring=True)

@@ -12,7 +12,7 @@ from flexcfl.data.user_data import Pair, RawExamples, arrays_that_fit
 from flexcfl.errors import DataError, SettingsError
 from flexcfl.experiment.experiment import RunSettings
 from flexcfl.protocol import NO_GROUP, Evaluate, Ids, Serving
-from flexcfl.runner.conversation import hold
+from flexcfl.runner.conversation import hold_conversation
 from flexcfl.runner.hosting import simulation, single_client
 from flexcfl.runner.restoring import WRONG
 from flexcfl.runner.result import Run
@@ -118,7 +118,7 @@ def _placed(
     world = simulation(prepared, seed)  # if one client diverges, that is an answer, not an error
     executor, rng = world.at(number), seeds.generator(seed, "round", number)
     talk = algorithm.round(run.newcomer, np.array([0]), np.array([True]), rng)
-    group = _group(algorithm.serving(hold(talk, executor, number, Guards()).result))
+    group = _group(algorithm.serving(hold_conversation(talk, executor, number, Guards()).result))
     models = np.stack(run.models)
     newcomer = np.zeros(len(models), dtype=np.int64)
     measured = executor(Evaluate(newcomer, models, np.arange(len(models)), "test"))

@@ -25,8 +25,8 @@ from flexcfl.runner.origin import Origin
 from flexcfl.runner.prepare import Prepared
 
 __all__ = [
-    *("WRONG", "CheckpointInfo", "Restored", "TableExtent", "check_arrays", "check_own"),
-    *("own_parts", "restored", "served"),
+    *("WRONG", "CheckpointInfo", "Restored", "TableExtent", "check_arrays", "check_custom_parts"),
+    *("custom_parts", "restore", "checked_serving"),
 ]
 
 # What arrays of wrong sizes lead to, wherever they are used.
@@ -91,7 +91,7 @@ class Restored:
             ) from error
 
 
-def restored(
+def restore(
     folder: Path, prepared: Prepared, origin: Origin, hosting: Hosting = SIMULATED
 ) -> Restored:
     """Return what the newest checkpoint says that can be used, with remarks on newer ones."""
@@ -114,14 +114,14 @@ def restored(
     raise SettingsError(f"There is no checkpoint in '{folder}' to go on with{why}: {what}")
 
 
-def check_own(folder: Path, own: UserObjects) -> None:
+def check_custom_parts(folder: Path, own: UserObjects) -> None:
     """Refuse to go on with a run without what only Python has of it."""
     origin = _origin(folder)
     if origin is not None:
         origin.check_own(own.parts)
 
 
-def own_parts(folder: Path) -> tuple[str, ...]:
+def custom_parts(folder: Path) -> tuple[str, ...]:
     """Return which parts of the run in a folder only Python has."""
     origin = _origin(folder)
     return () if origin is None else origin.own
@@ -171,7 +171,7 @@ def _fitting(
     if memory.number != checkpoint.round:
         raise UnfitError(f"its world is of round {memory.number}")
     state = rebuilt(state_type(prepared.algorithm), content["state"], arrays)
-    serving = served(prepared, state)
+    serving = checked_serving(prepared, state)
     past = Past(checkpoint.round, state, serving.model_of)
     return Restored(found, about, past, serving, memory, rows, tuple(remarks))
 
@@ -200,7 +200,7 @@ def check_arrays(found: FoundCheckpoint, prepared: Prepared) -> None:
             raise UnfitError(f"it has vectors of shape {array.shape} where {parameters} are wanted")
 
 
-def served(prepared: Prepared, state: Any) -> Serving:
+def checked_serving(prepared: Prepared, state: Any) -> Serving:
     """Return the models of a state, once it is known to be one of this run's clients."""
     try:
         serving = prepared.algorithm.serving(state)

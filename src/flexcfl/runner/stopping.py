@@ -13,7 +13,7 @@ from typing import Any
 from flexcfl.errors import FlexcflError
 from flexcfl.record.places import resume_command
 
-__all__ = ["SIGNALS", "Stop", "StoppedError", "limited", "listening"]
+__all__ = ["SIGNALS", "Stop", "StoppedError", "stop_after", "stop_on_signals"]
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 TIME_OVER = 0  # in place of the number of a signal
@@ -45,7 +45,7 @@ class StoppedError(FlexcflError):
 
 
 @contextmanager
-def listening(tell: bool = True) -> Iterator[Stop]:
+def stop_on_signals(tell: bool = True) -> Iterator[Stop]:
     """Take the first signal for a wish to stop, and hand a second one on to who listened before.
 
     Signals that are ignored stay so. Outside of the main thread nobody can listen.
@@ -77,7 +77,7 @@ def listening(tell: bool = True) -> Iterator[Stop]:
 
 
 @contextmanager
-def limited(stop: Stop, seconds: float | None) -> Iterator[None]:
+def stop_after(stop: Stop, seconds: float | None) -> Iterator[None]:
     """Ask to stop after so many seconds, unless somebody has asked before; None is no limit."""
     if seconds is None:
         yield

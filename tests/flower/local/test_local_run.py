@@ -14,7 +14,7 @@ from flexcfl.flower.local import federate as local_run
 from flexcfl.flower.local.federation import FederationPlan
 from flexcfl.flower.local.run_progress import RunProgress
 from flexcfl.record.tables import RoundFigures
-from flexcfl.runner.conduct import conduct as conduct_here
+from flexcfl.runner.console_run import run_experiment as conduct_here
 
 pytest.importorskip("flwr")
 

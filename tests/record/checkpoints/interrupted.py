@@ -16,11 +16,11 @@ from flexcfl.experiment.objects import UserObjects
 from flexcfl.experiment.resolve import resolve
 from flexcfl.record.folder import RunFolder
 from flexcfl.record.tables import Round
-from flexcfl.runner import conduct
+from flexcfl.runner import console_run
 from flexcfl.runner.execute import execute
 from flexcfl.runner.origin import Origin
 from flexcfl.runner.prepare import Prepared, prepare
-from flexcfl.runner.restoring import restored
+from flexcfl.runner.restoring import restore
 from flexcfl.runner.result import Run
 from flexcfl.runner.stopping import Stop, StoppedError
 
@@ -109,7 +109,7 @@ def _broken_off(
 
     if not again:
         path.mkdir()
-    found = restored(path, prepared, Origin.of(prepared)) if again else None
+    found = restore(path, prepared, Origin.of(prepared)) if again else None
     try:
         execute(prepared, view, RunFolder(path), stop, found)
     except (StoppedError, CrashError):
@@ -119,7 +119,7 @@ def _broken_off(
 
 def resumed(path: Path, own: UserObjects = PICTURES) -> Run:
     """Resume a run as the command does."""
-    return conduct.resume(path, Console(quiet=True), own=own)
+    return console_run.resume_experiment(path, Console(quiet=True), own=own)
 
 
 def content(folder: Path) -> dict[str, object]:

@@ -16,7 +16,7 @@ from flexcfl.experiment.resolve import resolve
 from flexcfl.record.tables import ROUNDS
 from flexcfl.report.terminal.run_results import result_rows
 from flexcfl.report.terminal.setting_rows import resolved_rows
-from flexcfl.runner.conduct import sizes_of
+from flexcfl.runner.console_run import sizes_of
 from flexcfl.runner.prepare import Prepared, prepare
 from flexcfl.runner.result import Run
 

@@ -32,7 +32,7 @@ from flexcfl.record.tables import RoundFigures
 from flexcfl.report.terminal.round_progress import show_rounds
 from flexcfl.report.terminal.run_results import result_rows
 from flexcfl.report.terminal.setting_rows import print_rows, resolved_rows
-from flexcfl.runner.conduct import loading, sizes_of
+from flexcfl.runner.console_run import show_loading, sizes_of
 from flexcfl.runner.loading import load
 from flexcfl.runner.prepare import Prepared, prepare
 from flexcfl.runner.tracking import trackers
@@ -146,7 +146,7 @@ def _execute(
     if not console.is_terminal:  # it has no spinner
         tell(what, console)
     with _say_how_to_resume(path, console, made), LocalFederation(plan, _remark) as federation:
-        with loading(console, what):
+        with show_loading(console, what):
             before = federation.begin()
         if config.get("resume"):
             after = f"after round {before} of {total}" if before else "from the start"
@@ -213,7 +213,7 @@ def _prepared(resolved: Resolved, file: Path | None, console: Console) -> Prepar
             "out, or start nodes as docs/flower.md says."
         )
     print_rows(resolved_rows(resolved, file), console)
-    with loading(console, "Loading the data and the model"):
+    with show_loading(console, "Loading the data and the model"):
         prepared = prepare(experiment)
     clients = prepared.federation.clients
     if nodes > clients:

@@ -14,9 +14,9 @@ from flexcfl.runner.callbacks import Beginning
 __all__ = [
     "Setting",
     "Values",
-    "missing",
-    "needed",
-    "past",
+    "import_extra",
+    "missing_extra",
+    "past_rounds",
     "round_values",
     "settings",
     "summary_values",
@@ -42,7 +42,7 @@ def round_values(figures: RoundFigures, groups: Iterable[GroupFigures]) -> Value
     }
 
 
-def past(beginning: Beginning) -> Iterator[tuple[int, Values]]:
+def past_rounds(beginning: Beginning) -> Iterator[tuple[int, Values]]:
     """Yield the number and the figures of each round that was done before."""
     groups: dict[int, list[GroupFigures]] = {}
     for each in beginning.groups:
@@ -83,15 +83,15 @@ def _plain(value: Any) -> Setting:
     return json.dumps(value)
 
 
-def needed(module: str, extra: str) -> Any:
+def import_extra(module: str, extra: str) -> Any:
     """Import a module of an extra, or raise an error that says how to install the extra."""
     try:
         return import_module(module)
     except ImportError as error:
-        raise missing(extra, error) from None
+        raise missing_extra(extra, error) from None
 
 
-def missing(extra: str, error: ImportError) -> SettingsError:
+def missing_extra(extra: str, error: ImportError) -> SettingsError:
     """Return the error for a package that cannot be imported."""
     what = f"module '{error.name}'" if error.name else str(error)
     return SettingsError(

@@ -18,7 +18,7 @@ from flexcfl.runner.callbacks import Beginning, Callback
 from flexcfl.runner.result import Run
 from flexcfl.runner.stopping import StoppedError
 from flexcfl.runner.tracking import logged
-from flexcfl.runner.tracking.logged import Values, missing, needed
+from flexcfl.runner.tracking.logged import Values, import_extra, missing_extra
 
 __all__ = ["FILE", "MLflow"]
 
@@ -69,7 +69,7 @@ class MLflow(Callback):
         with _as_user_error():
             if not self._continue(_run_id_in(beginning.folder)):
                 self._start(beginning)
-            for number, values in logged.past(beginning):
+            for number, values in logged.past_rounds(beginning):
                 self._log(number, values)
 
     def round(self, done: Round) -> None:
@@ -145,7 +145,7 @@ class MLflow(Callback):
 
 
 def _mlflow() -> Any:
-    return needed("mlflow", EXTRA)
+    return import_extra("mlflow", EXTRA)
 
 
 def _experiment(client: Any, name: str | None) -> str | None:
@@ -180,7 +180,7 @@ def _as_user_error(kind: type[FlexcflError] = TrainingError, then: str = "") -> 
     try:
         yield
     except ImportError as error:  # MLflow imports the packages of its stores late
-        raise missing(EXTRA, error) from None
+        raise missing_extra(EXTRA, error) from None
     except (mlflow.MlflowException, OSError) as error:
         why = " ".join(str(error).split())[:300].rstrip(".")
         raise kind(

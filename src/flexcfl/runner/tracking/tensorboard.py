@@ -12,7 +12,7 @@ from flexcfl.record.tables import Round
 from flexcfl.runner.callbacks import Beginning, Callback
 from flexcfl.runner.result import Run
 from flexcfl.runner.tracking import logged
-from flexcfl.runner.tracking.logged import Values, needed
+from flexcfl.runner.tracking.logged import Values, import_extra
 
 __all__ = ["FOLDER", "TensorBoard"]
 
@@ -77,7 +77,7 @@ class TensorBoard(Callback):
             self._events = _Events(self._made(beginning.folder))
             self._events.restart()
             self._events.settings(logged.settings(beginning.experiment))
-            for number, values in logged.past(beginning):
+            for number, values in logged.past_rounds(beginning):
                 self._events.scalars(number, values)
         return self._events
 
@@ -103,7 +103,7 @@ class _Events:
     """One event file, which grows by whole rounds."""
 
     def __init__(self, folder: Path) -> None:
-        writer = needed("tensorboard.summary.writer.record_writer", FOLDER)
+        writer = import_extra("tensorboard.summary.writer.record_writer", FOLDER)
         # Readers read files in the order of their names.
         seconds, rest = divmod(time.time_ns(), 10**9)
         self._path = folder / f"events.out.tfevents.{seconds:010}.{rest:09}.flexcfl"
@@ -119,7 +119,7 @@ class _Events:
 
     def settings(self, settings: dict[str, logged.Setting]) -> None:
         """Add the settings, for the view of hyper-parameters."""
-        plugin = needed("tensorboard.plugins.hparams.summary_v2", FOLDER)
+        plugin = import_extra("tensorboard.plugins.hparams.summary_v2", FOLDER)
         self._add(step=0, summary=plugin.hparams_pb(settings))
 
     def scalars(self, number: int, values: Values) -> None:
@@ -141,4 +141,4 @@ class _Events:
 
 
 def _proto(name: str) -> Any:
-    return needed(f"tensorboard.compat.proto.{name}", FOLDER)
+    return import_extra(f"tensorboard.compat.proto.{name}", FOLDER)

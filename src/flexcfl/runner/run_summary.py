@@ -20,7 +20,7 @@ from flexcfl.runner.origin import processor, versions
 from flexcfl.runner.prepare import Prepared
 from flexcfl.trust.privacy import epsilon
 
-__all__ = ["summarised"]
+__all__ = ["summarize_run"]
 
 # In this order the file has them; what rounds tell alone stands among the rest.
 ORDER = (
@@ -33,7 +33,7 @@ ORDER = (
 )
 
 
-def summarised(
+def summarize_run(
     prepared: Prepared,
     tables: Mapping[str, Columns],
     serving: Serving,

@@ -28,16 +28,16 @@ from flexcfl.runner.execute import View, execute
 from flexcfl.runner.hosting import SIMULATED, Hosting
 from flexcfl.runner.origin import Origin
 from flexcfl.runner.prepare import Prepared
-from flexcfl.runner.restoring import Restored, check_own, restored
+from flexcfl.runner.restoring import Restored, check_custom_parts, restore
 from flexcfl.runner.result import Run
-from flexcfl.runner.stopping import Stop, StoppedError, listening
+from flexcfl.runner.stopping import Stop, StoppedError, stop_on_signals
 
-__all__ = ["Folder", "conduct", "loading", "resume", "sizes_of"]
+__all__ = ["Folder", "resume_experiment", "run_experiment", "show_loading", "sizes_of"]
 
 Folder: TypeAlias = Path | Literal["new"] | None  # "new" is one under runs; None writes nothing
 
 
-def conduct(
+def run_experiment(
     layers: Iterable[SettingsLayer],
     console: Console,
     *,
@@ -70,7 +70,7 @@ def conduct(
     return run
 
 
-def resume(
+def resume_experiment(
     path: Path,
     console: Console,
     *,
@@ -88,12 +88,12 @@ def resume(
     with locked(path):
         if is_finished(path):
             raise SettingsError(f"The run in '{path}' is finished: there is nothing left to do.")
-        check_own(path, own)  # before what it lacks is looked for by its name
+        check_custom_parts(path, own)  # before what it lacks is looked for by its name
         file = path / EXPERIMENT
         experiment = resolve([SettingsLayer("file", _said(file, own)), *layers], own).experiment
         # Everything is from the file, which need not be said of each setting.
         prepared = _prepared(Resolved(experiment, {}), file, own, console, hosting)
-        found = restored(path, prepared, Origin.of(prepared), hosting)
+        found = restore(path, prepared, Origin.of(prepared), hosting)
         _show_restored(found, prepared, console)
         with found.trusted(), _going_on(path, console, stoppable) as stop:
             view = _view(prepared, console, found.number)
@@ -117,7 +117,7 @@ def _prepared(
     resolved: Resolved, file: Path | None, own: UserObjects, console: Console, hosting: Hosting
 ) -> Prepared:
     print_rows(resolved_rows(resolved, file), console)
-    with loading(console, hosting.waiting):
+    with show_loading(console, hosting.waiting):
         prepared = hosting.prepare(resolved.experiment, own)
     print_rows(sizes_of(prepared, hosting.sizes(prepared)), console)
     return prepared
@@ -151,7 +151,7 @@ def _show_restored(found: Restored, prepared: Prepared, console: Console) -> Non
 def _going_on(path: Path, console: Console, stoppable: bool) -> Iterator[Stop]:
     """Listen to signals, and say how to go on if the run does not come to its end."""
     try:
-        with listening() if stoppable else nullcontext(Stop()) as stop:
+        with stop_on_signals() if stoppable else nullcontext(Stop()) as stop:
             yield stop
     except StoppedError:
         raise
@@ -168,7 +168,7 @@ def _going_on(path: Path, console: Console, stoppable: bool) -> Iterator[Stop]:
         raise
 
 
-def loading(console: Console, what: str) -> AbstractContextManager[object]:
+def show_loading(console: Console, what: str) -> AbstractContextManager[object]:
     """Show that something is under way, on a console that is to show anything."""
     # A spinner redirects what others print to its console, where a quiet one would swallow it.
     if console.quiet:
