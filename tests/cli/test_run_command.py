@@ -470,6 +470,6 @@ def test_ctrl_c_pressed_again_and_again_is_like_once(here: Path) -> None:
     # Whether the second comes before the notice, or before the round has ended, is luck.
     *notices, last = filter(None, err.splitlines())
     assert len(notices) <= 1
-    assert all(each.startswith("The round is brought to its end") for each in notices)
+    assert all(each.startswith("Stopping after this round") for each in notices)
     assert last == "Interrupted." or last.startswith("Stopped after round ")
     assert (here / "mine" / "rounds.csv").read_text().endswith("\n")

@@ -96,7 +96,7 @@ def test_it_stops_when_asked_to_and_goes_on_as_it_says(
     assert command.returncode == 143
     complete = len(list(out.glob("*/summary.json")))
     assert told == (
-        "\nThe round is brought to its end; once more (Ctrl-C) stops at once.\n"
+        "\nStopping after this round; press Ctrl-C again to stop at once.\n"
         f"Stopped with {complete} of 4 runs complete. To go on: flexcfl resume '{out}'\n"
     )
     for folder in out.glob("*/checkpoints"):
@@ -120,7 +120,7 @@ def test_who_does_not_want_to_wait_for_the_end_of_a_round_need_not(tmp_path: Pat
         command.send_signal(signal.SIGINT)
         assert command.stderr is not None
         assert command.stderr.readline() == "\n"
-        assert "brought to its end" in command.stderr.readline()
+        assert "Stopping after this round" in command.stderr.readline()
         sleep(0.5)
         assert command.poll() is None
         command.send_signal(signal.SIGINT)

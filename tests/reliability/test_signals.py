@@ -60,7 +60,7 @@ def test_the_round_is_ended_and_saved_and_the_printed_command_goes_on(
     child.send(number)
     assert child.wait() == code
     notice, sentence = child.err.read_text().split("\n")[1:3]
-    assert notice == "The round is brought to its end; once more (Ctrl-C) stops at once."
+    assert notice == "Stopping after this round; press Ctrl-C again to stop at once."
     told = re.fullmatch(r"Stopped after round (\d+) of 12\. To go on: (.*)", sentence)
     assert told is not None, sentence
     done = int(told[1])
@@ -98,7 +98,7 @@ def test_a_second_one_stops_at_once_and_does_no_harm(
     whole = children.start(*command(other, rounds=2, epochs=1500))
     until(child, lambda: rows(folder) == 1 and (folder / "timings.csv").exists())
     child.send(number)
-    until(child, lambda: "brought to its end" in child.err.read_text())
+    until(child, lambda: "Stopping after this round" in child.err.read_text())
     child.send(number)
     assert child.wait() == code
     assert rows(folder) == 1  # the second round was not waited for
@@ -206,6 +206,6 @@ def test_in_the_last_round_the_run_simply_ends(children: Children, tmp_path: Pat
     until(child, lambda: (folder / "checkpoints" / "round-0.json").exists())
     child.send(signal.SIGINT)
     assert child.wait() == 0
-    assert "brought to its end" in child.err.read_text()
+    assert "Stopping after this round" in child.err.read_text()
     assert whole.wait() == 0
     assert differences(folder, other) == []

@@ -111,7 +111,7 @@ def test_the_notice_goes_to_stderr_and_may_be_lost(
 ) -> None:
     with stop_on_signals():
         signal.raise_signal(signal.SIGINT)
-    assert "The round is brought to its end" in capfd.readouterr().err
+    assert "Stopping after this round" in capfd.readouterr().err
 
     def gone(_file: int, _content: bytes) -> int:
         raise OSError(5, "Input/output error")  # as a terminal that was closed gives

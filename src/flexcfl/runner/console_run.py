@@ -1,4 +1,4 @@
-"""A whole run, from layers of settings to its result: for the command and for ``flexcfl.run``."""
+"""A run with its console output, for the command and for ``flexcfl.run``."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -50,9 +50,9 @@ def run_experiment(
 ) -> Run:
     """Check everything, then train, writing into ``folder`` and showing on ``console``.
 
-    ``file`` is shown as where settings come from. What the caller has of its own takes the place
-    of what the experiment names. A ``stoppable`` run listens to signals. ``hosting`` says where
-    the clients are, and ``callbacks`` are told of everything.
+    ``file`` is shown as the source of settings. The objects in ``own`` replace what the experiment
+    names. A ``stoppable`` run handles signals. ``hosting`` says where the clients are, and
+    ``callbacks`` follow the run.
     """
     resolved = resolve(layers, own)
     if isinstance(folder, Path):
@@ -88,10 +88,10 @@ def resume_experiment(
     with locked(path):
         if is_finished(path):
             raise SettingsError(f"The run in '{path}' is finished: there is nothing left to do.")
-        check_custom_parts(path, own)  # before what it lacks is looked for by its name
+        check_custom_parts(path, own)  # first, because missing objects cannot be found by name
         file = path / EXPERIMENT
         experiment = resolve([SettingsLayer("file", _said(file, own)), *layers], own).experiment
-        # Everything is from the file, which need not be said of each setting.
+        # All settings are from the file, so no sources are shown.
         prepared = _prepared(Resolved(experiment, {}), file, own, console, hosting)
         found = restore(path, prepared, Origin.of(prepared), hosting)
         _show_restored(found, prepared, console)
@@ -104,7 +104,7 @@ def resume_experiment(
 
 
 def _said(file: Path, own: UserObjects) -> dict[str, Any]:
-    """Return what an experiment says; the options of objects are theirs, and only written down."""
+    """Return the settings of a file, without the options of custom objects."""
     tables = toml.read(file)
     for name, brought in (("shift", own.shifts), ("drift", own.detector)):
         said = tables.get(name)
@@ -124,7 +124,7 @@ def _prepared(
 
 
 def sizes_of(prepared: Prepared, held: str) -> Rows:
-    """Return how large everything is; ``held`` is what is known of the data."""
+    """Return the rows of sizes that are shown; ``held`` describes the data."""
     return size_rows(
         prepared.federation.clients,
         prepared.engine.parameters,
@@ -162,17 +162,17 @@ def _going_on(path: Path, console: Console, stoppable: bool) -> Iterator[Stop]:
             raise DiskError.of(
                 error.path, error.reason, f"then go on: {resume_command(path)}"
             ) from None
-        # Where training itself has failed, it would fail again.
+        # If the training failed, it would fail again.
         further = "" if isinstance(error, FlexcflError) else f" To go on: {resume_command(path)}"
         tell(f"The rounds so far are in '{path}'.{further}", console)
         raise
 
 
 def show_loading(console: Console, what: str) -> AbstractContextManager[object]:
-    """Show that something is under way, on a console that is to show anything."""
-    # A spinner redirects what others print to its console, where a quiet one would swallow it.
+    """Show a spinner, unless the console is quiet."""
+    # A spinner redirects all output to its console, and a quiet console would swallow it.
     if console.quiet:
         return nullcontext()
-    # Unlike its bars, Rich's spinners do not ask whether the terminal can show them.
+    # Unlike its bars, Rich's spinners do not check whether the terminal can show them.
     spinner = "line" if console.options.ascii_only else "dots"
     return console.status(what, spinner=spinner)

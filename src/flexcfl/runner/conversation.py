@@ -1,7 +1,7 @@
 """Conversations with clients: those of an algorithm, and the evaluation of its models.
 
-Held says what came of one, what it cost, who trained and who drifted. Between the clients and the
-algorithm stand the server's guards.
+A ``ConversationResult`` has the result of one, its costs, and which clients trained and drifted.
+The server's guards check every reply before the algorithm gets it.
 """
 
 from collections import Counter
@@ -52,7 +52,7 @@ ResultT = TypeVar("ResultT")
 
 @dataclass
 class RefusedAnswers:
-    """How many answers the guards turned away, by reason, and how many they shortened."""
+    """The number of answers that the guards rejected, by reason, and that they clipped."""
 
     rejected: Counter[str] = field(default_factory=Counter)
     clipped: int = 0
@@ -63,13 +63,13 @@ class RefusedAnswers:
 
 @dataclass(frozen=True, eq=False)
 class ConversationResult(Generic[ResultT]):
-    """The result of a conversation, with its cost and what one needs to know of its course.
+    """The result of a conversation, with its costs and the facts for the round's tables.
 
-    ``training`` are the exchanges in which clients trained for the round, ``detected`` counts the
-    verdicts of drift, and ``placed`` are clients that were placed before the training of the round,
-    those among them that are no newcomers for the sake of such a verdict. ``refused`` counts what
-    never reached the algorithm. ``missing`` says who did not answer to what, and ``messages`` what
-    went over a network.
+    ``training`` are the exchanges in which clients trained for the round. ``detected`` counts the
+    verdicts of drift. ``placed`` are the clients that were placed before the training of the round:
+    newcomers, and clients that detected drift. ``refused`` counts answers that never reached the
+    algorithm. ``missing`` lists the clients that did not answer an order, and ``messages`` the
+    traffic over a network.
     """
 
     result: ResultT
@@ -103,18 +103,18 @@ def hold_conversation(
 
 
 def timed(work: Callable[[], ResultT]) -> tuple[ResultT, float]:
-    """Return the result of some work and how many seconds it took."""
+    """Return the result of a function and the seconds that it took."""
     started = perf_counter()
     return work(), perf_counter() - started
 
 
 @dataclass
 class Transcript:
-    """An executor that hands on what the guards admit, counts costs, and remembers the training.
+    """An executor that returns what the guards admit, counts costs, and keeps the training.
 
-    ``centre`` is the direction by which later founders are judged, and ``measuring`` says that the
-    run asks here and not the algorithm, which is then not charged. Everything else that was said is
-    forgotten at once: the updates of founders may be large.
+    ``centre`` is the direction by which later founders are judged. With ``measuring``, the orders
+    come from the run and not from the algorithm, which is not charged for them. All other replies
+    are dropped at once, because the updates of founders may be large.
     """
 
     executor: Executor
@@ -131,12 +131,12 @@ class Transcript:
     messages: list[Messages] = field(default_factory=list)
 
     def __call__(self, order: Order[ReplyT]) -> ReplyT:
-        """Pass an order on, and note what it brought."""
+        """Execute an order and record its reply."""
         received: Any = self.executor(order)
         admission = admitted(order, received, self.number, self.guards, self.centre)
         self.centre = admission.centre
         rejected = Counter(admission.rejected)
-        if self.measuring:  # whose late answers are missing, and not counted as refused
+        if self.measuring:  # late answers count as missing here, not as rejected
             del rejected["late"]
         self.refused += RefusedAnswers(rejected, admission.clipped)
         reply = admission.reply
@@ -170,10 +170,10 @@ def evaluation_sample(number: int | None, clients: int, seed: int) -> Ids | None
 
 @dataclass(frozen=True, eq=False)
 class Testers:
-    """Who tests models: those ``present``, or those of a ``sample`` that are.
+    """The clients that test models: those ``present``, or those of a ``sample`` that are.
 
-    ``arrival`` has for every client the round in which it appeared, ``honest`` whether it means
-    well where not all do. ``toured()`` says whether everybody has been chosen once.
+    ``arrival`` has the round in which each client appeared. ``honest`` flags the clients that do
+    not attack, if some do. ``toured()`` says whether every client has been chosen once.
     """
 
     present: Flags
@@ -190,7 +190,7 @@ def evaluate(serving: Serving, testers: Testers, executor: Executor) -> Evaluati
     tested = there[serving.model_of[there] != NO_GROUP]
     order = _order(serving, tested, there)
     evaluated = executor(order)
-    # A client that answers has measured all that it was asked for.
+    # A client that answers has evaluated all models that it was asked for.
     model_of = order.model_of[np.isin(order.clients, evaluated.clients)]
     placed = model_of < len(serving.models)
     newcomers = placed & (testers.arrival[evaluated.clients] > 0)
@@ -210,9 +210,9 @@ def evaluate(serving: Serving, testers: Testers, executor: Executor) -> Evaluati
 
 
 def _order(serving: Serving, tested: Ids, there: Ids) -> Evaluate:
-    """Ask clients with a group for its model, and all for the auxiliary one where there is one.
+    """Order clients with a group to test its model, and all to test the auxiliary one, if any.
 
-    A client measures both in a row, while its data are at hand.
+    A client tests both in a row, while its data are loaded.
     """
     if serving.auxiliary is None:
         return Evaluate(tested, serving.models, serving.model_of[tested])

@@ -1,4 +1,4 @@
-"""One run, from a prepared experiment to its result and its folder, with checkpoints on the way."""
+"""One run, from a prepared experiment to its result and its folder, with checkpoints."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -46,9 +46,9 @@ def execute(
 ) -> Run:
     """Run all rounds, each written down where there is a folder and then shown by ``view``.
 
-    What is ``restored`` from that folder need not be done again. Where somebody may ask to ``stop``
-    there is a checkpoint before that. ``hosting`` says where the clients are, and ``callbacks`` are
-    told of everything. ``tell`` passes on what a person should know.
+    Rounds that were ``restored`` from the folder are not repeated. If a ``stop`` is requested, a
+    checkpoint is saved first. ``hosting`` says where the clients are, ``callbacks`` follow the run,
+    and ``tell`` prints sentences for the user.
     """
     with following(callbacks, _beginning(prepared, folder, restored), tell) as followers:
         started = perf_counter() - (restored.about.seconds if restored else 0)
@@ -68,9 +68,9 @@ def execute(
 
 @dataclass(frozen=True, eq=False)
 class _Running:
-    """A run that goes on; what is known of it is asked when a checkpoint is made.
+    """A run in progress; a checkpoint calls ``memory`` and ``seconds`` for the current values.
 
-    ``labels`` are those that its clients have at the start.
+    ``labels`` are the clients' labels at the start.
     """
 
     prepared: Prepared
@@ -89,7 +89,7 @@ def _recorded(folder: RunFolder | None, run: _Running, restored: Restored | None
     settings, store = run.prepared.experiment.run, Store(folder.path / CHECKPOINTS)
 
     def save(checkpoint: Checkpoint) -> None:
-        folder.flush()  # a checkpoint says how far tables go, so they come first
+        folder.flush()  # tables first, because a checkpoint has their extents
         with as_disk_error(folder.path / CHECKPOINTS):
             store.save(checkpoint)
 
@@ -116,14 +116,14 @@ class _Recorder:
     origin: Origin
 
     def begin(self) -> None:
-        """Write what there is before the first round."""
+        """Write the files that a run has before its first round."""
         prepared, labels = self.run.prepared, self.run.labels
         files = [(LABELS, columns_to_csv(labels.columns).encode())] if labels.known else []
         self.folder.begin(toml.written(prepared.experiment, prepared.remarks), files)
         self.saver.save_now(0, lambda: self._checkpoint(0, None, None))
 
     def recorded(self, rounds: Iterable[Round]) -> Iterator[Round]:
-        """Hand on the rounds; after some of them, and before stopping, there is a checkpoint."""
+        """Yield the rounds; save a checkpoint when due, and before stopping."""
         last = self.run.prepared.experiment.run.rounds
         for done in self.folder.record(rounds):
             number = done.figures.round
@@ -154,7 +154,7 @@ def _beginning(
     path = folder.path if folder else None
     if restored is None:
         return Beginning(prepared.experiment, path)
-    rows = restored.rows  # copied, as these lists will grow
+    rows = restored.rows  # copied, because these lists grow
     return Beginning(prepared.experiment, path, tuple(rows[ROUNDS]), tuple(rows[GROUPS]))
 
 
@@ -166,7 +166,7 @@ def _finished(
     folder: RunFolder | None,
     started: float,
 ) -> Run:
-    """Return what came of a run whose rounds are over, once all of it is written."""
+    """Write the final files of a run whose rounds are done, and return its result."""
     serving, newcomer = kept.last, artifacts.newcomer_state(prepared.algorithm, kept.state)
     seconds = perf_counter() - started
     tables = columns_by_table(kept.rows)
@@ -203,9 +203,9 @@ def _rounds(prepared: Prepared, world: World, restored: Restored | None) -> Iter
 
 
 def _guards(experiment: Experiment) -> Guards:
-    """Return the guards, without any by which one client's update decides on that of another.
+    """Return the guards, without those that compare clients' updates if privacy forbids it.
 
-    Where the server promises privacy it shortens all updates anyway.
+    With privacy at the level of groups, the server clips all updates anyway.
     """
     promised = experiment.privacy.level == "group"
     return replace(experiment.guards, norm_bound="none") if promised else experiment.guards
@@ -221,7 +221,7 @@ class _Kept:
 
     @property
     def last(self) -> Serving:
-        """The models in service in the end: a run has at least one round."""
+        """The final models; a run has at least one round."""
         assert self.serving is not None
         return self.serving
 

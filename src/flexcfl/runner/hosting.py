@@ -1,4 +1,4 @@
-"""Where the clients of a run are: in this process, or elsewhere; and the one that comes alone."""
+"""Where the clients of a run are: in this process or elsewhere; also a run's single client."""
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -29,31 +29,27 @@ __all__ = ["SIMULATED", "HostedWorld", "Hosting", "simulation", "single_client"]
 
 
 class HostedWorld(World, Protocol):
-    """A world whose memory is kept in checkpoints.
-
-    ``releases`` is how many updates left the client of which most did, where they want
-    privacy.
-    """
+    """A world whose memory is kept in checkpoints."""
 
     @property
     def releases(self) -> int:
-        """How many updates left the client of which most did."""
+        """Largest number of updates that any one client released, if clients want privacy."""
         ...
 
     def memory(self) -> Any:
-        """Return all that is known after a round, which does not change with the world."""
+        """Return a snapshot of the world after a round, which later rounds do not change."""
         ...
 
     def recall(self, memory: Any) -> None:
-        """Be as after the round of which this was remembered."""
+        """Restore the world from a snapshot."""
         ...
 
 
 class Hosting(Protocol):
-    """Makes ready what a run needs, and its world.
+    """Prepares a run and its world.
 
-    ``memory`` is the type of what the world keeps, ``waiting`` what is shown until all is ready,
-    ``beside`` are folders that its processes may have in that of a run before this begins.
+    ``memory`` is the type of the world's snapshots. ``waiting`` is shown until everything is ready.
+    ``beside`` names folders that its processes may make in the folder of a run before it begins.
     """
 
     memory: type[Any]
@@ -69,11 +65,11 @@ class Hosting(Protocol):
         ...
 
     def sizes(self, prepared: Prepared) -> str:
-        """Return in words what is known of the clients' data."""
+        """Return a description of the clients' data."""
         ...
 
     def labels(self, prepared: Prepared) -> LabelSkew:
-        """Return which labels the clients have before anything shifts, as far as is known."""
+        """Return the clients' labels before any shift, as far as they are known."""
         ...
 
 
@@ -105,10 +101,10 @@ SIMULATED = _Simulated()
 def simulation(
     prepared: Prepared, secret: int, divergence: Divergence | None = None, *, computes: bool = True
 ) -> Simulation:
-    """Return clients that are simulated; the noise of their privacy comes from a ``secret``.
+    """Return simulated clients; the noise of their privacy comes from a ``secret``.
 
-    ``divergence`` is who ends a run whose training comes to nothing, if anybody. Without
-    ``computes`` no order needs the model, which is then not made.
+    ``divergence``, if given, ends a run whose training diverges. Without ``computes``, no order
+    needs the model, and it is not made.
     """
     experiment = prepared.experiment
     clients, privacy = prepared.federation.clients, experiment.privacy
@@ -139,10 +135,10 @@ def single_client(
     model: "str | Callable[[], nn.Module] | None" = None,
     seed: int | None = None,
 ) -> Prepared:
-    """Return all that it takes to hold a round with the one client of a federation.
+    """Prepare a round with the only client of a federation.
 
-    Nothing happens to its data and it means well. So many ``clients`` the run has, on which depends
-    how private it is. ``model`` takes the place of the model that the experiment names.
+    Its data do not change, and it does not attack. ``clients`` is the number of clients of the run,
+    on which its privacy depends. ``model`` replaces the model that the experiment names.
     """
     run, privacy = experiment.run, experiment.privacy
     if privacy.level != "none":

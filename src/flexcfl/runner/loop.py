@@ -1,6 +1,6 @@
-"""The rounds of a run, one record at a time.
+"""The rounds of a run, one at a time.
 
-The loop trains, measures and yields; writing, showing and collecting is done by whoever iterates.
+The loop trains, evaluates and yields; the caller writes, shows and collects the rounds.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -55,9 +55,9 @@ GUARDS = Guards()
 
 
 class World(Protocol):
-    """Where the clients are: gives an executor for the orders of each round.
+    """The clients, wherever they are; gives an executor for the orders of each round.
 
-    Whatever happens to their data happens before the round.
+    The clients' data change before a round, never during it.
     """
 
     def at(self, number: int) -> Executor:
@@ -65,7 +65,7 @@ class World(Protocol):
         ...
 
     def shifted(self, number: int) -> Ids | None:
-        """Return the clients whose data changed when round ``number`` began, where one can know."""
+        """Return the clients whose data changed when round ``number`` began, None if unknown."""
         ...
 
 
@@ -81,9 +81,9 @@ def train(
 ) -> Iterator[Round]:
     """Yield the rounds of a run, from the first to the last, or those after some ``past``.
 
-    ``cohorts`` say who is there and who takes part, ``guards`` what is believed of their answers,
-    and ``honest`` who means well, where not all clients do. What the start costs is counted with
-    the first round.
+    ``cohorts`` say which clients are present and which take part. ``guards`` check their answers.
+    ``honest`` flags the clients that do not attack, if some do. The costs of the start are counted
+    in the first round.
     """
     clients, seed = len(cohorts.arrival), settings.seed
     sample = evaluation_sample(settings.evaluate_clients, clients, seed)
@@ -97,9 +97,9 @@ def train(
 
 @dataclass(frozen=True, eq=False)
 class Past:
-    """What the round after ``number`` finds: the state and every client's group.
+    """The state of a run after round ``number``, with every client's group.
 
-    In the first round what the start has cost comes along.
+    After the start (round 0), it also has the costs of the start, which the first round reports.
     """
 
     number: int
@@ -115,7 +115,7 @@ class Past:
 
 @dataclass(frozen=True, eq=False)
 class _Course:
-    """What is the same in all rounds."""
+    """What all rounds share."""
 
     algorithm: Algorithm[Any]
     world: World
@@ -197,7 +197,7 @@ class _Course:
 
 
 def _check_state(algorithm: Algorithm[Any], state: Any) -> None:
-    """Refuse a state that a checkpoint could not be read back as, before a crash needs one."""
+    """Refuse a state that could not be restored from a checkpoint, before a crash needs one."""
     try:
         why = unreadable_part(state_type(algorithm), state)
     except TypeError as error:
@@ -208,18 +208,18 @@ def _check_state(algorithm: Algorithm[Any], state: Any) -> None:
 
 
 def _turnout(training: Sequence[Exchange]) -> tuple[int, int]:
-    """Return how many clients were asked to train, and of how many updates were accepted."""
+    """Return the number of clients asked to train, and of those whose updates were accepted."""
     asked = _different(order.clients for order, _ in training)
     return asked, _different(reply.clients for _, reply in training)
 
 
 def _different(clients: Iterable[Ids]) -> int:
-    """Return how many clients these are, of which an algorithm may ask some several times."""
+    """Return the number of distinct clients; an algorithm may ask a client several times."""
     return len(np.unique(np.concatenate([np.empty(0, np.int64), *clients])))
 
 
 def _members(serving: Serving, present: Flags) -> Ids:
-    """Return how many clients that are present each group has."""
+    """Return the number of present clients in each group."""
     placed = np.flatnonzero(serving.model_of != NO_GROUP)
     there = placed[present[placed]]
     return np.bincount(serving.model_of[there], minlength=len(serving.models))

@@ -1,4 +1,4 @@
-"""A run found again in its folder: the newest checkpoint that is whole, and what fits to it."""
+"""A run restored from its folder: the newest valid checkpoint, and the tables that fit to it."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,13 +29,13 @@ __all__ = [
     *("custom_parts", "restore", "checked_serving"),
 ]
 
-# What arrays of wrong sizes lead to, wherever they are used.
+# What arrays of wrong sizes raise, wherever they are used.
 WRONG = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
 @dataclass(frozen=True)
 class TableExtent:
-    """How far a table went when a checkpoint was made."""
+    """The extent of a table when a checkpoint was made."""
 
     name: str
     extent: Extent
@@ -43,7 +43,7 @@ class TableExtent:
 
 @dataclass(frozen=True)
 class CheckpointInfo:
-    """What a checkpoint holds beside the states of the algorithm and of the world."""
+    """The content of a checkpoint, except the states of the algorithm and of the world."""
 
     origin: Origin
     seconds: float
@@ -52,9 +52,9 @@ class CheckpointInfo:
 
 @dataclass(frozen=True, eq=False)
 class Restored:
-    """A run as it was after some round, which is none where ``past`` is None.
+    """A run as it was after a round; ``past`` is None if no round was finished.
 
-    ``rows`` are those of its tables, and ``remarks`` what a person should know.
+    ``rows`` are the rows of its tables, and ``remarks`` are sentences for the user.
     """
 
     found: FoundCheckpoint
@@ -67,19 +67,19 @@ class Restored:
 
     @property
     def number(self) -> int:
-        """The last round that need not be done again."""
+        """The last round that is not repeated."""
         return self.found.checkpoint.round
 
     @property
     def extents(self) -> dict[str, Extent]:
-        """How far the tables go."""
+        """The extents of the tables."""
         return {table.name: table.extent for table in self.about.tables}
 
     @contextmanager
     def trusted(self) -> Iterator[None]:
-        """Tell in a sentence what a checkpoint leads to that somebody has made up.
+        """Turn an error that a forged checkpoint may cause into a ``SettingsError``.
 
-        It can be anything, at any time, and cannot be told from a fault of the program.
+        It can be any error, at any time, and cannot be distinguished from a bug.
         """
         try:
             yield
@@ -94,7 +94,7 @@ class Restored:
 def restore(
     folder: Path, prepared: Prepared, origin: Origin, hosting: Hosting = SIMULATED
 ) -> Restored:
-    """Return what the newest checkpoint says that can be used, with remarks on newer ones."""
+    """Return the run as of the newest usable checkpoint, with remarks on newer ones."""
     remarks: list[str] = []
     for found in Store(folder / CHECKPOINTS).found():
         if isinstance(found, str):
@@ -115,22 +115,22 @@ def restore(
 
 
 def check_custom_parts(folder: Path, own: UserObjects) -> None:
-    """Refuse to go on with a run without what only Python has of it."""
+    """Refuse to resume a run without its custom objects."""
     origin = _origin(folder)
     if origin is not None:
         origin.check_own(own.parts)
 
 
 def custom_parts(folder: Path) -> tuple[str, ...]:
-    """Return which parts of the run in a folder only Python has."""
+    """Return which parts of the run in a folder are custom objects."""
     origin = _origin(folder)
     return () if origin is None else origin.own
 
 
 def _origin(folder: Path) -> Origin | None:
-    """Return what a run was made of, as the newest checkpoint says that can be read."""
+    """Return the origin of a run from its newest readable checkpoint."""
     for manifest in Store(folder / CHECKPOINTS).manifests():
-        with suppress(UnfitError):  # raised again when it is to be used
+        with suppress(UnfitError):  # raised again when it is used
             if not isinstance(manifest, str):
                 return _about(manifest.content, []).origin
     return None
@@ -177,7 +177,7 @@ def _fitting(
 
 
 def _check_hosting(about: CheckpointInfo, hosting: Hosting) -> None:
-    """Refuse to go on in this process with clients that are on nodes: messages went to them."""
+    """Refuse to resume in this process if the clients are on nodes, as messages show."""
     if hosting is SIMULATED and any(table.name == MESSAGES for table in about.tables):
         raise SettingsError(
             "The clients of this run are on nodes: go on where it was begun, with 'flexcfl resume' "
@@ -189,8 +189,8 @@ def _check_hosting(about: CheckpointInfo, hosting: Hosting) -> None:
 def check_arrays(found: FoundCheckpoint, prepared: Prepared) -> None:
     """Refuse arrays that no run has.
 
-    Vectors are models of this run, for compiled loops do not look where they read. Rows of nothing
-    take no room in a file, and for ever to go through.
+    Vectors must have the size of this run's models, because compiled loops do not check bounds.
+    Rows without columns take no space in a file, but endless time to go through.
     """
     parameters = prepared.engine.parameters
     for array in found.checkpoint.arrays:
@@ -201,7 +201,7 @@ def check_arrays(found: FoundCheckpoint, prepared: Prepared) -> None:
 
 
 def checked_serving(prepared: Prepared, state: Any) -> Serving:
-    """Return the models of a state, once it is known to be one of this run's clients."""
+    """Return the models of a state after checking that it fits this run's clients."""
     try:
         serving = prepared.algorithm.serving(state)
         models, model_of = serving.models, serving.model_of

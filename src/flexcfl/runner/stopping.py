@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while a run goes on: the first ends the round, the second ends all at once."""
+"""Ctrl-C and SIGTERM during a run: the first ends it after the round, the second at once."""
 
 import os
 import signal
@@ -17,26 +17,26 @@ __all__ = ["SIGNALS", "Stop", "StoppedError", "stop_after", "stop_on_signals"]
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 TIME_OVER = 0  # in place of the number of a signal
-NOTICE = b"\nThe round is brought to its end; once more (Ctrl-C) stops at once.\n"
+NOTICE = b"\nStopping after this round; press Ctrl-C again to stop at once.\n"
 
 
 @dataclass(eq=False)
 class Stop:
-    """Whether a run is asked to stop, and by which signal; 0 is the end of its time."""
+    """Whether a run was asked to stop, and by which signal; 0 stands for a time limit."""
 
     asked: int | None = None
 
     @property
     def timed_out(self) -> bool:
-        """Whether it is the end of its time that asks."""
+        """Whether a time limit was reached."""
         return self.asked == TIME_OVER
 
 
 class StoppedError(FlexcflError):
-    """A run or a comparison has ended early, as it was asked to.
+    """A run or a comparison was stopped early, as requested.
 
-    ``further`` is how to go on, where that is not the command for its folder. ``code`` is how a
-    command ends by that signal.
+    ``further`` says how to resume, if not with the command for its folder. ``code`` is the exit
+    code of a command that this signal stops.
     """
 
     def __init__(self, how_far: str, folder: Path, stop: Stop, further: str | None = None) -> None:
@@ -46,9 +46,9 @@ class StoppedError(FlexcflError):
 
 @contextmanager
 def stop_on_signals(tell: bool = True) -> Iterator[Stop]:
-    """Take the first signal for a wish to stop, and hand a second one on to who listened before.
+    """Treat the first signal as a request to stop, and pass a second one to the old handler.
 
-    Signals that are ignored stay so. Outside of the main thread nobody can listen.
+    Ignored signals stay ignored. Outside the main thread, nothing is handled.
     """
     stop = Stop()
     if threading.current_thread() is not threading.main_thread():
@@ -62,7 +62,7 @@ def stop_on_signals(tell: bool = True) -> Iterator[Stop]:
             stop.asked = number
             if tell:
                 with suppress(OSError):  # the terminal may be gone
-                    os.write(2, NOTICE)  # not by Python's own files, which may be at it just now
+                    os.write(2, NOTICE)  # not through Python's files, which may be in use
             return
         _hand_on(taken[signal.Signals(number)], number, frame)
 
@@ -78,7 +78,7 @@ def stop_on_signals(tell: bool = True) -> Iterator[Stop]:
 
 @contextmanager
 def stop_after(stop: Stop, seconds: float | None) -> Iterator[None]:
-    """Ask to stop after so many seconds, unless somebody has asked before; None is no limit."""
+    """Request a stop after this many seconds, unless one was requested; None means no limit."""
     if seconds is None:
         yield
         return
