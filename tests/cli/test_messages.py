@@ -73,8 +73,11 @@ MISTAKES = [
     (["report", "mine", "-o", "pipe"], "'pipe' is a link, a device or a pipe"),
     (["report", "mine", "-o", "link"], "'link' is a link, a device or a pipe"),
     (["run", "bad.toml"], "The experiment 'bad.toml' is not TOML (Expected ']' at the end of a"),
-    (["run", "bad.toml"], "mend it there, or name another file."),
-    (["run", "bytes.toml"], "its byte 1 is not UTF-8 text: mend it there, or name another file."),
+    (["run", "bad.toml"], "correct it there, or name another file."),
+    (
+        ["run", "bytes.toml"],
+        "its byte 1 is not UTF-8 text: correct it there, or name another file.",
+    ),
     (["run", "long.toml"], "is longer than 65536 bytes: name the right file."),
     (["run", "--groups", NO_TEXT], "[algorithm] groups must be UTF-8 text, not 'caf\\udce9'."),
     (["run", "--set", f"local.rate={NO_TEXT}"], "[local] rate must be UTF-8 text, not"),

@@ -59,21 +59,21 @@ class NamedOptions:
 
 @settings(frozen=True, config=ConfigDict(extra="forbid"))
 class ModelSettings:
-    """The network: ``mclr``, ``mlp``, ``cnn``, or one's own as ``package.module:factory``."""
+    """The network: ``mclr``, ``mlp``, ``cnn``, or your own as ``package.module:factory``."""
 
     name: str
 
 
 @settings(frozen=True, config=ConfigDict(extra="forbid"))
 class RunSettings:
-    """How long the run is, who takes part in a round, when models are evaluated, and where.
+    """The length of the run, the cohorts, the evaluation, the device and the checkpoints.
 
-    ``evaluate_clients`` is the size of a sample of clients on which models are evaluated instead of
-    on all of them. It is drawn once from the seed, among all clients. ``data`` is the folder in
-    which the files of a dataset are looked for first. A checkpoint is made after
-    ``checkpoint_rounds`` rounds or ``checkpoint_seconds`` seconds, whichever comes first; 0 turns
-    either off. Those by rounds are put off while they would take more than ``checkpoint_share`` of
-    a processor's time, 1 for never.
+    With ``evaluate_clients``, models are evaluated on a sample of that many clients instead of on
+    all. The sample is drawn once from the seed, among all clients. ``data`` is the folder that is
+    searched first for the files of a dataset. A checkpoint is made after ``checkpoint_rounds``
+    rounds or ``checkpoint_seconds`` seconds, whichever comes first; 0 turns either off. Checkpoints
+    by rounds are postponed while they would take more than ``checkpoint_share`` of a processor's
+    time; with 1 they never are.
     """
 
     rounds: Positive = 300
@@ -91,15 +91,15 @@ class RunSettings:
 
 @settings(frozen=True, config=ConfigDict(extra="forbid"))
 class NetworkSettings:
-    """Who is waited for, how long, and what of the federation the server cannot see for itself.
+    """How many nodes the server waits for and how long, and what it cannot know of their data.
 
-    The first round begins when ``nodes`` of them are there, for which is waited ``patience``
-    seconds. Whoever has not answered an order after ``time_limit`` seconds is left out for the
-    rest of the round. ``updates`` says how they travel; models always do as float32.
+    The first round begins when ``nodes`` nodes are connected; the server waits ``patience`` seconds
+    for them. A node that has not answered an order after ``time_limit`` seconds is left out for the
+    rest of the round. ``updates`` is the type in which updates are sent; models are always float32.
 
-    Where nodes bring files of their own, ``clients`` is for how many there is room, those that come
-    later among them, ``shape`` what one example is like, and ``classes`` how many labels there are;
-    without these three, nodes have parts of the dataset that the experiment names.
+    If nodes bring their own files, ``clients`` is the largest number of clients, including those
+    that come later, ``shape`` the shape of one example, and ``classes`` the number of labels.
+    Without these three, nodes have parts of the dataset that the experiment names.
     """
 
     nodes: Annotated[int, Field(ge=1, le=10**6)] | None = None

@@ -1,9 +1,9 @@
 """Settings by ``table.key``, from defaults, file, options and ``--set``; the later layer wins.
 
-A later layer also sets aside what came with the thing that it replaces. A run writes all its
-settings into ``experiment.toml``, those that its dataset and its algorithm brought along as well.
-With another dataset or algorithm, what that one brings takes their place; only values that differ
-from the defaults were somebody's own choice, and stay where they mean something.
+A later layer also removes settings that belong to what it replaces. A run writes all settings into
+``experiment.toml``, including the defaults of its dataset and algorithm. If a later layer names
+another dataset or algorithm, its defaults replace these. Only values that differ from the defaults
+were chosen by the user; they stay if they still apply.
 """
 
 from collections.abc import Iterable, Mapping
@@ -57,14 +57,14 @@ class SettingsLayer:
 
 @dataclass(frozen=True)
 class MergedSettings:
-    """All settings that were given, and for each the source that had the last word."""
+    """All settings that were given, each with the source that set it last."""
 
     values: Flat
     sources: Mapping[str, str]
 
     @property
     def tables(self) -> Tables:
-        """The settings as tables, all of which are there."""
+        """The settings as tables, including empty ones."""
         return {table: {} for table in TABLES} | nested(self.values)
 
 
@@ -100,7 +100,7 @@ def _placed(name: str, value: object) -> dict[str, Any]:
 
 
 def _home(key: str) -> str:
-    """Return where a setting belongs, or may belong, or else an example of where one does."""
+    """Return the full name of a setting, or of several that may be meant, or else an example."""
     known = homes() | {name: [option.setting] for name, option in OPTIONS.items()}
     return " or ".join(known.get(nearest(key, known) or "", ["local.rate"]))
 
@@ -115,11 +115,11 @@ def nested(values: Flat) -> Tables:
 
 
 def spoken(options: Mapping[str, object], assignments: object = None) -> SettingsLayer:
-    """Return what somebody asks for by options such as ``rate=0.1`` and by ``local.rate=0.1``.
+    """Return one layer from options such as ``rate=0.1`` and assignments of ``local.rate``.
 
-    An assignment overrides an option, and options that are None were not given. Both make one
-    layer, because they are given together: neither sets the other aside. Options may contain
-    settings by ``table.key`` as well, those of an object, which nothing overrides.
+    An assignment overrides an option, and options that are None were not given. They form one
+    layer, so that neither removes the other. Options may also contain settings by ``table.key``,
+    those of an object, which nothing overrides.
     """
     if assignments is not None and not isinstance(assignments, Mapping):
         raise SettingsError(
@@ -151,7 +151,7 @@ def named_code(tables: Mapping[str, Any]) -> list[str]:
 
 
 def merged(layers: Iterable[SettingsLayer]) -> MergedSettings:
-    """Return what the layers say together."""
+    """Merge layers; later ones win."""
     values: Flat = {}
     sources: dict[str, str] = {}
     for layer in layers:
@@ -163,14 +163,14 @@ def merged(layers: Iterable[SettingsLayer]) -> MergedSettings:
 
 
 def superseded(below: Flat, above: Flat) -> set[str]:
-    """Return the names of the settings below that what is said above leaves without a meaning."""
+    """Return the names of the settings below that no longer apply with those above."""
     before: Flat = {**CHOICES, **below}
     after: Flat = {**before, **above}
     changed = {name.split(".")[0] for name in CHOICES if after[name] != before[name]}
     gone = {name for name in below if name.split(".")[0] in changed} - {ARRIVALS}
     gone -= {f"algorithm.{option}" for option in _options(_algorithm(after))}
     if changed:
-        # A file that names no dataset took over nothing from one: what it says is its own.
+        # A file that names no dataset has no defaults of one: all its values were chosen.
         old, new = _brought({**CHOICES, **above, **below}), _brought(after)
         gone |= {name for name in old.keys() & below.keys() if below[name] == old[name]}
         if old[PROX] and not new[PROX]:  # with a weight chosen for FedProx, FedAvg would be FedProx
@@ -179,7 +179,7 @@ def superseded(below: Flat, above: Flat) -> set[str]:
         gone |= _not_taken(after)
     if "local.epochs" in above:
         gone.add("local.steps")
-    if not _algorithm(after).migrates:  # and nobody asks for drift
+    if not _algorithm(after).migrates:  # such an algorithm does not check for drift
         gone |= {name for name in below if name.startswith("drift.")}
     for one, other in (("attack.share", "attack.clients"), ("attack.clients", "attack.share")):
         if one in above and other not in above:
@@ -204,7 +204,7 @@ def _without_meaning(below: Flat, after: Flat) -> set[str]:
 
 
 def _brought(settings: Flat) -> Flat:
-    """Return the settings that a dataset and an algorithm bring along."""
+    """Return the default settings of a dataset and an algorithm."""
     algorithm = _algorithm(settings)
     options = {f"algorithm.{key}": value for key, value in _options(algorithm).items()}
     return options | defaults(str(settings["data.name"]), algorithm)
@@ -213,7 +213,7 @@ def _brought(settings: Flat) -> Flat:
 def _algorithm(settings: Flat) -> AlgorithmEntry:
     try:
         return ALGORITHMS[str(settings["algorithm.name"])]
-    except (KeyError, SettingsError):  # raised again when it is to be used
+    except (KeyError, SettingsError):  # raised again when it is used
         return ALGORITHMS[ALGORITHM]
 
 

@@ -14,20 +14,20 @@ from flexcfl.settings import excess
 
 __all__ = ["parsed", "read", "written"]
 
-# Thirty times what a run writes down. With both limits, the worst of files takes the parser a
-# second; a key of very many parts, which stands on one line, would take it hours.
+# Thirty times the size of what a run writes. With both limits, parsing the worst file takes a
+# second; a key with very many parts on one line would take hours.
 MOST_BYTES = 2**16
 MOST_DOTS = 200
-MEND = "mend it there, or name another file"
+CORRECT = "correct it there, or name another file"
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return what a TOML file says."""
+    """Return the content of a TOML file."""
     return parsed(_content(path), str(path))
 
 
 def parsed(content: bytes, name: str) -> dict[str, Any]:
-    """Return what TOML says, and what it meant before; ``name`` is what sentences call it."""
+    """Parse TOML of this or an earlier version; error messages call it ``name``."""
     if len(content) > MOST_BYTES:
         raise SettingsError(
             f"The experiment '{name}' is longer than {MOST_BYTES} bytes: name the right file."
@@ -35,12 +35,12 @@ def parsed(content: bytes, name: str) -> dict[str, Any]:
     said = _parsed(name, content)
     beyond = excess(said)
     if beyond:
-        raise SettingsError(f"The experiment '{name}' holds {beyond}: {MEND}.")
+        raise SettingsError(f"The experiment '{name}' holds {beyond}: {CORRECT}.")
     return _with_legacy_options(said)
 
 
 def _with_legacy_options(said: dict[str, Any]) -> dict[str, Any]:
-    """Add the options that an algorithm has had since the file was written."""
+    """Add the options that an algorithm got after the file was written."""
     table = said.get("algorithm")
     if not isinstance(table, dict):
         return said
@@ -69,12 +69,12 @@ def _parsed(path: str, content: bytes) -> dict[str, Any]:
         return tomllib.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise SettingsError(
-            f"The experiment '{path}' is not TOML, for its byte {error.start} is not UTF-8 text: "
-            f"{MEND}."
+            f"The experiment '{path}' is not TOML, because its byte {error.start} is not UTF-8 "
+            f"text: {CORRECT}."
         ) from None
     except (ValueError, RecursionError) as error:  # also numbers and nesting beyond all measure
         raise SettingsError(
-            f"The experiment '{path}' is not TOML ({reason(error)}): {MEND}."
+            f"The experiment '{path}' is not TOML ({reason(error)}): {CORRECT}."
         ) from None
 
 
