@@ -1,9 +1,11 @@
 """The names that users import: a change of them is a decision, and stands in the changelog."""
 
 import importlib
+from collections import defaultdict
 from pathlib import Path
 
 import flexcfl
+from tests.test_architecture import MODULES
 
 FILE = Path(__file__).with_name("public_names.txt")
 ROOMS = (
@@ -27,3 +29,13 @@ def test_public_names_are_those_that_were_agreed_on() -> None:
     assert names() == FILE.read_text("utf-8"), (
         f"Public names changed: name the change in CHANGELOG.md, then write {FILE.name} again."
     )
+
+
+def test_a_public_class_has_its_name_alone() -> None:
+    owners: dict[str, set[str]] = defaultdict(set)
+    for module in MODULES:
+        for name, found in vars(importlib.import_module(module)).items():
+            if isinstance(found, type) and found.__module__ == module and name[0] != "_":
+                owners[name].add(module)
+    shared = {name: modules for name, modules in owners.items() if len(modules) > 1}
+    assert not shared, f"Rename all but one of each: {shared}."
