@@ -1,4 +1,4 @@
-"""Comparisons that are killed, stopped and gone on with, in real processes: nothing is lost."""
+"""Comparisons that are killed, stopped and resumed, in real processes: nothing is lost."""
 
 import os
 import random
@@ -73,7 +73,7 @@ def test_it_is_the_same_after_it_was_killed_at_any_moment(
             while size(out) == rounds and command.poll() is None:
                 sleep(0.01)
             sleep(moment)
-            # The parent first is worst: whoever is left has nobody to tell.
+            # Killing the parent first is worst: its children cannot report to anyone.
             alive = command.poll() is None
             for each in [command.pid, *children(command.pid)] if alive else []:
                 with suppress(ProcessLookupError):

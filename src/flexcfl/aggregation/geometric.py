@@ -16,14 +16,6 @@ from flexcfl.clustering import gram
 from flexcfl.clustering.measures import Matrix
 from flexcfl.protocol import Ids, Vectors
 
-__all__ = [
-    "GeometricMedian",
-    "geometric_median",
-    "geometric_weights",
-    "select_rows",
-    "squared_distances",
-]
-
 ITERATIONS = 32
 SMOOTHING = 1e-6
 

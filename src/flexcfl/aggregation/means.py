@@ -14,11 +14,6 @@ from pydantic.dataclasses import dataclass
 
 from flexcfl.protocol import Ids, Trained, Vectors
 
-__all__ = [
-    *("MEAN", "Averaging", "Mean", "Rule", "Sharing", "Weights"),
-    *("group_steps", "norms", "shared", "stepped", "weighted_mean"),
-]
-
 FORBID = ConfigDict(extra="forbid")
 
 Averaging: TypeAlias = Literal["simple", "examples"]

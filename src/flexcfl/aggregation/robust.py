@@ -24,8 +24,6 @@ from flexcfl.clustering import bipartition, cosines, gram
 from flexcfl.clustering.measures import Matrix, column_blocks
 from flexcfl.protocol import Ids, Vectors
 
-__all__ = ["Clusters", "Krum", "Median", "MultiKrum", "TrimmedMean"]
-
 Share: TypeAlias = Annotated[float, Field(ge=0, lt=0.5)]
 
 

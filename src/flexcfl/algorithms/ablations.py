@@ -8,8 +8,6 @@ from flexcfl.algorithms.flexcfl import FlexCFL
 from flexcfl.algorithms.flexcfl_options import FlexcflOptions, RccOptions
 from flexcfl.protocol import Local
 
-__all__ = ["random_assignment", "random_centres"]
-
 
 def random_centres(local: Local, options: RccOptions) -> FlexCFL:
     """Return FlexCFL-RCC: random clients are the centres of the groups, without clustering.

@@ -31,8 +31,6 @@ from flexcfl.protocol import (
     ask,
 )
 
-__all__ = ["CFL", "LEAF", "CflOptions", "CflState", "memory"]
-
 LEAF = -1  # the first child of a node that has not been divided
 
 Norm = Annotated[float, Field(ge=0, allow_inf_nan=False)]

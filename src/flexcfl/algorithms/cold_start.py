@@ -23,8 +23,6 @@ from flexcfl.protocol import (
     ask,
 )
 
-__all__ = ["Founded", "Founders", "clustered", "each_its_own", "pretrained"]
-
 
 @dataclass(frozen=True, eq=False)
 class Founders:

@@ -11,8 +11,6 @@ import numpy as np
 from flexcfl.aggregation import MEAN, Rule, stepped
 from flexcfl.protocol import Conversation, Flags, Ids, Initial, Local, Serving, Train, ask
 
-__all__ = ["FedAvg"]
-
 
 @dataclass(frozen=True)
 class FedAvg:

@@ -8,8 +8,6 @@ from flexcfl.algorithms.flexcfl import FlexCFL
 from flexcfl.algorithms.flexcfl_options import FlexcflOptions
 from flexcfl.protocol import Local
 
-__all__ = ["fedgroup"]
-
 
 def fedgroup(local: Local, options: FlexcflOptions) -> FlexCFL:
     """Return FlexCFL whose clients are placed once.

@@ -7,8 +7,6 @@ MLSys 2020, Algorithm 2.
 from flexcfl.algorithms.fedavg import FedAvg
 from flexcfl.protocol import Local
 
-__all__ = ["fedprox"]
-
 
 def fedprox(local: Local) -> FedAvg:
     r"""Return FedAvg over clients that train with a proximal term.

@@ -30,8 +30,6 @@ from flexcfl.protocol import (
     ask,
 )
 
-__all__ = ["FeSEM", "FesemOptions", "FesemState", "fesem_mig", "memory"]
-
 
 @settings(frozen=True, config=FORBID)
 class FesemOptions:

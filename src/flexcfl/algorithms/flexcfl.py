@@ -35,8 +35,6 @@ from flexcfl.protocol import (
     ask,
 )
 
-__all__ = ["FlexCFL", "FlexcflState", "memory"]
-
 Found: TypeAlias = tuple[Ids, Ids]  # clients, and the group that each of them joins
 
 

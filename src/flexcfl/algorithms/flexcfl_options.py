@@ -14,8 +14,6 @@ from flexcfl.aggregation import Sharing
 from flexcfl.algorithms.options import FORBID, Count, Groups
 from flexcfl.protocol import Local
 
-__all__ = ["FlexcflOptions", "GroupOptions", "RccOptions"]
-
 Rate = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 
 

@@ -37,8 +37,6 @@ from flexcfl.protocol import (
     ask,
 )
 
-__all__ = ["FLHC", "FlhcOptions", "FlhcState", "memory"]
-
 Distance = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 

@@ -27,8 +27,6 @@ from flexcfl.protocol import (
     ask,
 )
 
-__all__ = ["IFCA", "IfcaOptions", "IfcaState", "ifca_mig"]
-
 
 @settings(frozen=True, config=FORBID)
 class IfcaOptions:

@@ -16,8 +16,6 @@ from flexcfl.protocol import (
     ask,
 )
 
-__all__ = ["settled", "verdicts"]
-
 
 def verdicts(standing: Flags, group_of: Ids, present: Flags) -> Conversation[Flags]:
     """Ask all clients that are present and have a group, and return which have drifted.

@@ -8,8 +8,6 @@ from pydantic.dataclasses import dataclass as settings
 
 from flexcfl.protocol import Local
 
-__all__ = ["FORBID", "Count", "Groups", "NoOptions", "WithOptions"]
-
 FORBID = ConfigDict(extra="forbid")
 
 Count: TypeAlias = Annotated[int, Field(ge=1, le=10**9)]

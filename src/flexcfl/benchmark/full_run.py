@@ -13,8 +13,6 @@ from flexcfl.record.tables import Round
 from flexcfl.runner.execute import execute
 from flexcfl.runner.prepare import Prepared, prepare
 
-__all__ = ["FullRun", "full_run"]
-
 
 @dataclass(frozen=True)
 class FullRun:

@@ -6,8 +6,6 @@ from importlib.metadata import PackageNotFoundError, version
 
 from flexcfl.runner.origin import processor
 
-__all__ = ["machine", "peak_memory"]
-
 PACKAGES = ("flexcfl", "torch", "numpy", "numba")
 
 

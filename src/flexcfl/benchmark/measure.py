@@ -24,8 +24,6 @@ from flexcfl.engine import Engine
 from flexcfl.models import build
 from flexcfl.seeds import generator
 
-__all__ = ["CAPTION", "StepTimes", "alternate", "markdown", "measure", "sgemm_rate", "table"]
-
 WorkT = TypeVar("WorkT")
 COLUMNS = ("work", "plain loop", "flexcfl", "times as fast", "limit", "times the limit", "path")
 CAPTION = (

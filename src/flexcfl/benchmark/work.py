@@ -24,20 +24,6 @@ from flexcfl.engine.schedule import Schedule, draw_batches
 from flexcfl.protocol import Ids, Local, Vector
 from flexcfl.seeds import generator
 
-__all__ = [
-    *(
-        "COHORT",
-        "LOCAL",
-        "WORKS",
-        "BenchmarkRound",
-        "Workload",
-        "cohort",
-        "engine_round",
-        "make_round",
-    ),
-    *("multiply_adds", "noise", "plain_loop"),
-]
-
 COHORT = 20
 LOCAL = Local(epochs=10, batch=10, rate=0.03)
 

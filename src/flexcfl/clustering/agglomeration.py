@@ -14,8 +14,6 @@ from flexcfl.clustering.alignment import best_aligned
 from flexcfl.clustering.measures import Matrix, column_blocks, cosines
 from flexcfl.protocol import Ids, Vectors
 
-__all__ = ["Linkage", "Metric", "agglomerated", "nearest_direction", "pairwise_distances"]
-
 Metric: TypeAlias = Literal["manhattan", "euclidean", "cosine"]
 Linkage: TypeAlias = Literal["complete", "single", "average", "ward"]
 

@@ -10,8 +10,6 @@ from flexcfl.clustering.measures import Matrix, column_blocks
 from flexcfl.protocol import NO_GROUP, Ids, Vectors
 from flexcfl.threads import one_thread
 
-__all__ = ["best_aligned"]
-
 
 def best_aligned(updates: Vectors, directions: Vectors) -> Ids:
     """Return, for each update, the group best aligned with it.

@@ -17,8 +17,6 @@ from flexcfl.clustering.validity import silhouette, within
 from flexcfl.errors import SettingsError, TrainingError, unknown
 from flexcfl.protocol import Clustering, Ids, Vectors
 
-__all__ = ["MEASURES", "Measure", "cluster"]
-
 # Takes the scalar products and the embedding, which has one column for each group wanted, and
 # returns the groups and the distances by which they were found.
 Measure: TypeAlias = Callable[[Matrix, Matrix, np.random.Generator], tuple[Ids, Matrix]]

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from flexcfl.protocol import Vectors
 from flexcfl.threads import one_thread
 
-__all__ = ["Matrix", "between", "column_blocks", "cosines", "edc", "gram", "madc"]
-
 Matrix: TypeAlias = NDArray[np.float64]
 
 BLOCK = 2**21  # numbers that are converted to float64 at a time

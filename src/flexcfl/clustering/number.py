@@ -22,8 +22,6 @@ from flexcfl.clustering.measures import Matrix, between, cosines, edc
 from flexcfl.clustering.partitions import STARTS, distinct, k_means
 from flexcfl.clustering.validity import worst_silhouette
 
-__all__ = ["number_of_groups"]
-
 CLOUDS = 10
 STARTS_IN_A_CLOUD = 3  # a cloud has no true division that K-means could miss
 # Measured: up to 0.11 without groups, nearly always 0.15 or more with groups.

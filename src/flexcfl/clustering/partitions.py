@@ -16,8 +16,6 @@ from flexcfl.errors import TrainingError
 from flexcfl.protocol import Flags, Ids
 from flexcfl.threads import one_thread
 
-__all__ = ["bipartition", "check_distinct", "complete_linkage", "distinct", "k_means"]
-
 STARTS = 10
 # Points closer than this are one point: cosines of float32 updates are not more exact, and K-means
 # must not separate points that differ by rounding only.

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from flexcfl.clustering.measures import Matrix
 from flexcfl.protocol import Ids
 
-__all__ = ["silhouette", "within", "worst_silhouette"]
-
 
 def within(points: Matrix, group_of: Ids) -> float:
     """Return the sum of the squared distances of points to the means of their groups."""

@@ -19,8 +19,6 @@ from flexcfl.runner.callbacks import Callback, callback_list
 from flexcfl.runner.tracking import tracker_names
 from flexcfl.settings import keywords, short_repr
 
-__all__ = ["compare"]
-
 
 @keywords(keyword_homes)
 @with_options(SharedOptions)

@@ -18,8 +18,6 @@ from flexcfl.report.page.page import REPORT
 from flexcfl.report.terminal.setting_rows import Rows, print_rows, setting_text
 from flexcfl.report.terminal.summary_text import divergence_advice, mostly_diverged
 
-__all__ = ["settings_rows", "show_results"]
-
 NARROW = 80  # columns: a narrower terminal has room for accuracy and traffic only
 
 

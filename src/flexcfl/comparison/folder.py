@@ -17,14 +17,6 @@ from flexcfl.record.lock import LOCK, locked
 from flexcfl.record.reading import is_finished
 from flexcfl.runner.stopping import StoppedError
 
-__all__ = [
-    "comparison_folder",
-    "count_finished",
-    "is_comparison",
-    "locked_folder",
-    "with_old_names",
-]
-
 ROOT = Path("comparisons")
 # Files that may be there before the comparison is, for example if a process was killed.
 REMAINS = {LOCK, f".{FILE}{disk.PART}"}

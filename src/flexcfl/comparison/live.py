@@ -18,8 +18,6 @@ from flexcfl.comparison.progress import ComparisonProgress, clock
 from flexcfl.comparison.worker_messages import Done, Event, RunSpec
 from flexcfl.lines import tell
 
-__all__ = ["ProgressView", "Take", "live_display", "progress_view", "with_live_display"]
-
 SILENCE = 10.0  # without a terminal, print a line at least this often, in seconds
 BAR = 20  # columns
 

@@ -16,8 +16,6 @@ from flexcfl.experiment.objects import UserObjects
 from flexcfl.experiment.resolve import resolve
 from flexcfl.record.places import distinct_names
 
-__all__ = ["DEFAULT", "PlannedRun", "check_number", "own_settings", "plan_runs", "shared_settings"]
-
 DEFAULT = ("fedavg", "ifca", "flexcfl")
 # Clustered algorithms have to see every client once; the same cohorts keep the comparison fair.
 COHORTS = "round-robin-then-uniform"

@@ -9,8 +9,6 @@ import numpy as np
 
 from flexcfl.comparison.worker_messages import Done, Event, Resumed, RoundDone, RunSpec, Started
 
-__all__ = ["ComparisonProgress", "Progress", "clock"]
-
 ENOUGH = 20  # rounds needed to estimate the time that is left
 
 

@@ -24,8 +24,6 @@ from flexcfl.runner.result import figure
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["Comparison"]
-
 
 @dataclass(frozen=True, eq=False)
 class Comparison:

@@ -35,8 +35,6 @@ from flexcfl.runner.console_run import show_loading
 from flexcfl.runner.stopping import Stop, StoppedError, stop_on_signals
 from flexcfl.runner.tracking import trackers
 
-__all__ = ["CSV", "JSON", "Folder", "run_comparison"]
-
 CSV, JSON = "comparison.csv", "comparison.json"
 Folder: TypeAlias = Path | Literal["new"] | None  # "new": one under comparisons; None: no files
 Execute: TypeAlias = Callable[[Sequence[PlannedRun], Path | None, Stop, Take], None]

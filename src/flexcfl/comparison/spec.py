@@ -20,8 +20,6 @@ from flexcfl.record.checks import difference as first_difference
 from flexcfl.runner.origin import Fingerprint
 from flexcfl.settings import validated
 
-__all__ = ["FILE", "ComparisonSpec"]
-
 FILE = "comparison.toml"
 
 

@@ -20,11 +20,6 @@ from flexcfl.record.summary import Summary, accuracy_of
 if TYPE_CHECKING:
     from flexcfl.comparison.result import Comparison
 
-__all__ = [
-    *("CSV_COLUMNS", "PLUS_MINUS", "AlgorithmResult", "algorithm_result", "csv", "html"),
-    *("legend", "over_rounds", "ranked", "terminal_table"),
-]
-
 # The columns of comparison.csv, with the keys of their values in a run's summary.
 CSV_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "algorithm": ("algorithm",),

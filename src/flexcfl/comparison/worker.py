@@ -48,8 +48,6 @@ from flexcfl.runner.restoring import Restored, restore
 from flexcfl.runner.stopping import Stop, stop_on_signals
 from flexcfl.runner.tracking import trackers
 
-__all__ = ["RunWorker", "Send", "failure_message", "run_in_this_process"]
-
 Send: TypeAlias = Callable[[News], None]
 
 MEMORY = (

@@ -9,11 +9,6 @@ from flexcfl.experiment.experiment import Experiment
 from flexcfl.record.record import Record
 from flexcfl.record.summary import Summary
 
-__all__ = [
-    *("Done", "Event", "Failed", "Faulty", "Message", "News", "Remark", "Resumed", "RoundDone"),
-    *("Started", "Task", "RunSpec"),
-]
-
 # Errors that their sentence alone can rebuild; others cannot be sent to another process.
 KINDS = (SettingsError, DataError, ModelError, TrainingError, FlexcflError)
 

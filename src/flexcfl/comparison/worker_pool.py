@@ -30,8 +30,6 @@ from flexcfl.errors import SettingsError, TrainingError
 from flexcfl.record.reading import is_finished, read_back
 from flexcfl.runner.stopping import Stop
 
-__all__ = ["WorkerProcess", "core_count", "pickled", "process_environment", "run_in_processes"]
-
 TICK = 0.5  # yield at least this often, in seconds
 LOWEST = 19  # the lowest priority
 GRACE = 2.0  # seconds before a process that does not end is killed

@@ -23,8 +23,6 @@ from flexcfl.comparison.worker_messages import Message, Task
 from flexcfl.errors import SettingsError
 from flexcfl.runner.stopping import StoppedError
 
-__all__ = ["main", "report_unraisable"]
-
 
 @dataclass(frozen=True)
 class _Unreadable:

@@ -16,8 +16,6 @@ from flexcfl.data.user_data import (
 from flexcfl.errors import DataError, reason
 from flexcfl.settings import keywords, short_repr, validated
 
-__all__ = ["Owners", "Subject", "from_arrays", "label_as_int", "stack_examples"]
-
 Subject: TypeAlias = Callable[[int], str]  # from an example's index to the subject of a sentence
 
 BRIGHTEST = {"u1": 255, "u2": 65535, "b1": 1}  # the largest pixel value of each image type

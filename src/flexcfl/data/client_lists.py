@@ -20,8 +20,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from flexcfl.errors import DataError
 
-__all__ = ["DerivedLists", "IndexLists", "MadeLists", "offsets_of", "ranges"]
-
 
 @dataclass(frozen=True, eq=False)
 class IndexLists:

@@ -17,8 +17,6 @@ from flexcfl.errors import DataError, reason
 from flexcfl.extensions import RAISED, error_summary
 from flexcfl.settings import keywords, short_repr, validated
 
-__all__ = ["PairedDataset", "from_dataset", "from_partitions"]
-
 Columns: TypeAlias = str | Sequence[str]
 
 # The types of columns that hold examples.

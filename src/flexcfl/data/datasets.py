@@ -28,8 +28,6 @@ from flexcfl.errors import DataError, SettingsError, unknown
 from flexcfl.extensions import RAISED, Registry, error_summary, summary_of
 from flexcfl.settings import validated
 
-__all__ = ["DATASETS", "Dataset", "dataset_named", "load_federation"]
-
 OptionsT = TypeVar("OptionsT")
 
 

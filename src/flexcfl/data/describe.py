@@ -14,20 +14,6 @@ from flexcfl.data.client_lists import IndexLists, MadeLists
 from flexcfl.data.federation import Federation
 from flexcfl.seeds import generator
 
-__all__ = [
-    "LEVELS",
-    "UNKNOWN",
-    "Distances",
-    "LabelSkew",
-    "Picture",
-    "client_distances",
-    "label_counts",
-    "label_skew",
-    "skew_picture",
-    "sorted_by_labels",
-    "unused_and_repeated",
-]
-
 LEVELS = 4
 MOST_CLIENTS_COUNTED = 100_000
 COUNTS_AT_ONCE = 2**22  # cells of one block of counts, most of which are zero

@@ -15,8 +15,6 @@ from flexcfl.data.client_lists import IndexLists, MadeLists
 from flexcfl.errors import DataError, reason
 from flexcfl.settings import short_repr
 
-__all__ = ["LABEL_ADVICE", "Federation", "placeholder_federation", "unknown_label_error"]
-
 # What to do with labels that are not class numbers.
 LABEL_ADVICE = (
     "number the classes from 0 (np.unique(y, return_inverse=True)[1] does that for strings, if y "

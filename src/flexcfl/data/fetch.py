@@ -18,8 +18,6 @@ import requests
 from flexcfl.data.files import SOURCES, UNREADABLE, Source, files_in, open_file
 from flexcfl.errors import DataError, unknown
 
-__all__ = ["fetch", "wrong_files"]
-
 Progress: TypeAlias = Callable[[str, int, int], None]
 Download: TypeAlias = Callable[[str, Path], None]
 

@@ -17,22 +17,6 @@ import pooch
 
 from flexcfl.errors import DataError
 
-__all__ = [
-    "SOURCES",
-    "UNREADABLE",
-    "Source",
-    "cache_folder",
-    "files_in",
-    "files_matching",
-    "find",
-    "find_complete",
-    "is_file",
-    "is_forbidden",
-    "open_file",
-    "permission_error",
-    "search_folders",
-]
-
 VARIABLE = "FLEXCFL_DATA"
 UNREADABLE = (OSError, EOFError, zlib.error)
 GZIP = b"\x1f\x8b"

@@ -37,17 +37,6 @@ from flexcfl.data.published_partitions import (
     published_mnist,
 )
 
-__all__ = [
-    "DigitsOptions",
-    "FashionOptions",
-    "FemnistOptions",
-    "MnistOptions",
-    "load_digits",
-    "load_fashion",
-    "load_femnist",
-    "load_mnist",
-]
-
 DIGITS = "sklearn/datasets/data/digits.csv.gz"  # 64 pixels and the digit in every line
 DIGITS_SIDE, DIGITS_BRIGHTEST = 8, 16
 EMNIST_CLASSES = 62  # 0 to 9, A to Z, a to z

@@ -18,16 +18,6 @@ from numpy.typing import NDArray
 from flexcfl.data.files import UNREADABLE, find, open_file, permission_error
 from flexcfl.errors import DataError
 
-__all__ = [
-    "CACHE_LINE",
-    "aligned_empty",
-    "pixel_statistics",
-    "read_idx",
-    "read_images_and_labels",
-    "read_train_and_test",
-    "standardised",
-]
-
 Bytes: TypeAlias = NDArray[np.uint8]
 Figures: TypeAlias = NDArray[np.float64]
 

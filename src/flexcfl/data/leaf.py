@@ -29,8 +29,6 @@ from flexcfl.data.user_data import (
 from flexcfl.errors import DataError
 from flexcfl.settings import keywords, short_repr
 
-__all__ = ["LeafOptions", "from_leaf", "load_leaf"]
-
 Shape: TypeAlias = tuple[int, ...]
 
 MOST_DIMENSIONS = 32  # what every version of NumPy supports

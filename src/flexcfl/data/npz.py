@@ -15,8 +15,6 @@ from flexcfl.data.user_data import ClientData, RawExamples, SplitOptions, federa
 from flexcfl.errors import DataError, reason
 from flexcfl.settings import keywords, short_repr, validated
 
-__all__ = ["NpzOptions", "count_npz", "from_folder", "load_npz", "read_npz"]
-
 WHOLE = ("x", "y")
 TRAIN, TEST = ("x_train", "y_train"), ("x_test", "y_test")
 

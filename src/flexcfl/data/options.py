@@ -17,26 +17,6 @@ from flexcfl.extensions import Registry, entry_maker
 from flexcfl.seeds import generator
 from flexcfl.settings import short_repr, validated
 
-__all__ = [
-    "FORBID",
-    "PARTITIONS",
-    "PARTITION_SETTINGS",
-    "ByClasses",
-    "Count",
-    "Defaults",
-    "Dirichlet",
-    "FolderOptions",
-    "Iid",
-    "Partition",
-    "PartitionEntry",
-    "PoolOptions",
-    "Seed",
-    "Share",
-    "apply_partition",
-    "partition_defaults",
-    "repartition",
-]
-
 FORBID = ConfigDict(extra="forbid")
 
 Count: TypeAlias = Annotated[int, Field(ge=1, le=10**6)]

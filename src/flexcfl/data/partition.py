@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from flexcfl.data.client_lists import IndexLists
 from flexcfl.errors import DataError, SettingsError
 
-__all__ = ["Indices", "by_classes", "by_owner", "dirichlet", "iid", "split"]
-
 Indices: TypeAlias = NDArray[np.int64]
 
 

@@ -13,17 +13,6 @@ from flexcfl.data.client_lists import IndexLists
 from flexcfl.data.partition import Indices, by_owner
 from flexcfl.errors import DataError, SettingsError
 
-__all__ = [
-    "CLASSES",
-    "FASHION_CLIENTS",
-    "FEMNIST_CLIENTS",
-    "MNIST_CLIENTS",
-    "published_fashion",
-    "published_femnist",
-    "published_mnist",
-    "split_as_published",
-]
-
 CLASSES = 10
 MNIST_CLIENTS = 1000
 MNIST_RESERVED = 1000  # images of each class that the proportional shares leave out

@@ -27,8 +27,6 @@ from flexcfl.data.partition import split
 from flexcfl.data.published_partitions import split_as_published
 from flexcfl.seeds import generator
 
-__all__ = ["ClustersOptions", "SyntheticOptions", "load_clusters", "load_synthetic"]
-
 SYNTHETIC_CLASSES = 10
 FEATURES = 60
 LEAST = 2  # examples of each client in clusters: one for training, one for testing

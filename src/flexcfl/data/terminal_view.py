@@ -26,8 +26,6 @@ from flexcfl.data.federation import Federation
 from flexcfl.errors import printable
 from flexcfl.lines import Folded, unbroken
 
-__all__ = ["DatasetRow", "DatasetTable", "federation_report"]
-
 # A narrower terminal may not have room for the first three columns.
 TABLE_WIDTH = 80
 INDENT = Text("  ")

@@ -16,22 +16,6 @@ from flexcfl.data.partition import Indices, by_owner, split
 from flexcfl.errors import DataError, DataWarning
 from flexcfl.seeds import generator
 
-__all__ = [
-    "MOST_CLASSES",
-    "NUMERIC",
-    "ClientData",
-    "ClientPart",
-    "Pair",
-    "RawExamples",
-    "SplitOptions",
-    "arrays_that_fit",
-    "checked_arrays",
-    "draw_test_flags",
-    "federation_of_clients",
-    "federation_of_parts",
-    "federation_of_pool",
-]
-
 Flags: TypeAlias = NDArray[np.bool_]
 Pair: TypeAlias = tuple[NDArray[np.float32], NDArray[np.int64]]
 

@@ -10,8 +10,6 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["TURNS", "Variants"]
-
 TURNS = 4  # quarter turns of a full rotation
 
 Rows: TypeAlias = NDArray[np.int64]

@@ -18,8 +18,6 @@ from flexcfl.engine.example_pool import ExamplePool
 from flexcfl.engine.schedule import Schedule
 from flexcfl.protocol import Ids, Local, Vector, Vectors
 
-__all__ = ["CompiledPath"]
-
 ROWS = 50  # evaluated together, to share the overhead of a forward pass
 
 Numbers: TypeAlias = NDArray[np.float32]

@@ -4,8 +4,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeVar
 
-__all__ = ["MATH", "can_compile", "compiled"]
-
 # Sums may be reordered and fused, as in any BLAS. NaN and infinity keep their meaning.
 MATH = {"reassoc", "contract", "nsz", "arcp"}
 

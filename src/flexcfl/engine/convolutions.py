@@ -12,8 +12,6 @@ from torch.nn import functional
 from flexcfl.engine.fused_layers import Parameter
 from flexcfl.protocol import Local
 
-__all__ = ["Convolution", "PatchConvolution", "SparseConvolution"]
-
 _aten = torch.ops.aten
 
 

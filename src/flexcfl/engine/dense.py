@@ -16,8 +16,6 @@ from flexcfl.engine.example_pool import ExamplePool
 from flexcfl.engine.schedule import Block, Schedule, step_blocks
 from flexcfl.protocol import Local
 
-__all__ = ["DensePath"]
-
 POSITIONS = 4096  # examples for which targets and logits are allocated at once
 GATHERED = 320  # examples gathered at once: about a megabyte of MNIST images
 

@@ -29,8 +29,6 @@ from flexcfl.models.dropout import sites
 from flexcfl.models.vetting import check
 from flexcfl.protocol import Ids, Local, Vector, Vectors
 
-__all__ = ["Engine"]
-
 
 class Engine:
     """Local training and evaluation on one pool of examples.

@@ -16,8 +16,6 @@ from flexcfl.engine.flat import Layout
 from flexcfl.engine.workers import ResourcePool, run_in_threads
 from flexcfl.protocol import Ids, Vector, Vectors
 
-__all__ = ["Meter", "ModuleMeter", "evaluate_models"]
-
 
 class Meter(Protocol):
     """One way of evaluating models on rows of the pool."""

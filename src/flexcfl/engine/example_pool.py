@@ -14,8 +14,6 @@ from torch import Tensor
 from flexcfl.data.variants import TURNS, Variants
 from flexcfl.protocol import Ids
 
-__all__ = ["ExamplePool"]
-
 
 class ExamplePool:
     """Examples ``x`` and labels ``y`` on one device, indexed by arrays of rows of any shape.

@@ -6,8 +6,6 @@ from math import prod
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Layout"]
-
 
 class Layout:
     """The order, names and shapes of a module's parameters inside a flat vector.

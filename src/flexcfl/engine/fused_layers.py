@@ -15,18 +15,6 @@ from torch.nn import functional
 
 from flexcfl.protocol import Local
 
-__all__ = [
-    "Dense",
-    "Drop",
-    "Flat",
-    "FusedLayer",
-    "MaxPool",
-    "Parameter",
-    "Rectifier",
-    "Zeros",
-    "pair",
-]
-
 BLOCK_BYTES = 2**20  # the part of a matrix that stays in a core's cache between two products
 
 _aten = torch.ops.aten

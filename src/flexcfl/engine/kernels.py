@@ -14,8 +14,6 @@ from numba import boolean, float32, float64, int64, njit, types
 
 from flexcfl.engine.compiling import MATH, compiled
 
-__all__ = ["TILE", "evaluate", "train"]
-
 TILE = 5  # divides the usual batches; with two rows of weights it fills the vector registers
 
 _Numbers = types.Array(float32, 1, "C")

@@ -7,8 +7,6 @@ from torch import nn
 
 from flexcfl.models.trials import hooked
 
-__all__ = ["convolutional_layers", "linear_layers"]
-
 _OF_IMAGES = {nn.Conv2d, nn.MaxPool2d, nn.ZeroPad2d, nn.ReLU, nn.Dropout, nn.Dropout2d}
 _OF_VECTORS = {nn.Linear, nn.ReLU, nn.Dropout}
 

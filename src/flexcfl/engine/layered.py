@@ -33,8 +33,6 @@ from flexcfl.engine.schedule import Schedule
 from flexcfl.models.dropout import Site, masks
 from flexcfl.protocol import Local
 
-__all__ = ["LayeredPath"]
-
 FEW_CHANNELS = 4  # the most input channels for which ``PatchConvolution`` pays
 WINDOW = 4  # the fewest inputs of a max pool per output for which most errors are zero
 

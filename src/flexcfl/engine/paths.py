@@ -29,8 +29,6 @@ from flexcfl.protocol import Local, Vectors
 if TYPE_CHECKING:
     from flexcfl.engine.compiled import CompiledPath
 
-__all__ = ["Path", "PathName", "Paths"]
-
 PathName: TypeAlias = Literal["reference", "stacked", "layered", "dense", "compiled"]
 
 # Clients in a stack share the cost of launching operators. Beyond these bounds a stack gains

@@ -16,8 +16,6 @@ from flexcfl.engine.schedule import Schedule
 from flexcfl.models.dropout import Site, masked, masks
 from flexcfl.protocol import Local
 
-__all__ = ["ReferencePath"]
-
 
 @dataclass(frozen=True, eq=False)
 class ReferencePath:

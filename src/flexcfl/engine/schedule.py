@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from flexcfl.errors import TrainingError
 from flexcfl.protocol import Ids, Local
 
-__all__ = ["Block", "Schedule", "draw_batches", "step_blocks", "steps"]
-
 
 @dataclass(frozen=True, eq=False)
 class Schedule:

@@ -14,8 +14,6 @@ from flexcfl.engine.schedule import Block, Schedule, step_blocks
 from flexcfl.models.dropout import Site, masked, masks
 from flexcfl.protocol import Local
 
-__all__ = ["StackedPath"]
-
 POSITIONS = 4096  # examples for which rows and weights are allocated at once
 
 

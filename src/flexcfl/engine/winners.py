@@ -12,8 +12,6 @@ from numba import float32, int64, njit, types
 
 from flexcfl.engine.compiling import MATH, compiled
 
-__all__ = ["TOGETHER", "backward"]
-
 TOGETHER = 4  # rows that are added at once, so that their sum is loaded and stored once
 
 

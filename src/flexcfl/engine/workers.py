@@ -15,8 +15,6 @@ from typing import Generic, TypeVar
 
 import torch
 
-__all__ = ["ResourcePool", "busy", "run_in_threads"]
-
 _at_work: list[int] = []  # one entry for every thread that runs tasks
 
 Task = TypeVar("Task")

@@ -17,8 +17,6 @@ from flexcfl.errors import SettingsError
 from flexcfl.protocol import Ids
 from flexcfl.settings import validated
 
-__all__ = ["SETTING", "Arrival", "Arrivals", "check_rounds", "checked", "drawn", "numbers"]
-
 SETTING = "arrivals"  # in the table of the data, beside the settings of any dataset
 EXAMPLE = "[{round = 100, share = 0.2}]"
 

@@ -24,21 +24,6 @@ from flexcfl.shifts import SHIFTS, Shift
 from flexcfl.shifts.detection import DETECTORS
 from flexcfl.trust.faults import ATTACKS
 
-__all__ = [
-    "KINDS",
-    "NAMED",
-    "NONE",
-    "RULE",
-    "Kind",
-    "chosen",
-    "homes",
-    "keyword_homes",
-    "names",
-    "option_names",
-    "shifts",
-    "spellings",
-]
-
 NONE = "none"  # says that nothing shifts where a dataset would bring a shift
 RULE = "mean"
 

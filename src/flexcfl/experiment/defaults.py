@@ -10,8 +10,6 @@ from typing import Any, TypeAlias
 from flexcfl.algorithms import AlgorithmEntry
 from flexcfl.experiment.choices import KINDS, NAMED
 
-__all__ = ["ALGORITHM", "DATASET", "Defaults", "Flat", "defaults"]
-
 Flat: TypeAlias = Mapping[str, Any]  # values by "table.key"
 
 DATASET, ALGORITHM = KINDS["data"].default, KINDS["algorithm"].default

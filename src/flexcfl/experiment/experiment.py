@@ -19,19 +19,6 @@ from flexcfl.trust.faults import Attack, Faults
 from flexcfl.trust.guards import Guards
 from flexcfl.trust.privacy import Privacy
 
-__all__ = [
-    "NO_ATTACK",
-    "PLAIN",
-    "DataSettings",
-    "Experiment",
-    "ModelSettings",
-    "NamedOptions",
-    "NetworkSettings",
-    "RunSettings",
-    "Tables",
-    "plain_table",
-]
-
 Tables: TypeAlias = dict[str, dict[str, Any]]
 
 NO_ATTACK = "none"

@@ -21,17 +21,6 @@ from flexcfl.experiment.experiment import Experiment, Tables
 from flexcfl.experiment.options import OPTIONS
 from flexcfl.extensions import is_import_path
 
-__all__ = [
-    "MergedSettings",
-    "SettingsLayer",
-    "flattened",
-    "merged",
-    "named_code",
-    "nested",
-    "spoken",
-    "superseded",
-]
-
 SHORT = ("shift", *NAMED)  # tables whose name alone may stand for them: shift = "swap-all"
 TABLES = tuple(item.name for item in fields(Experiment))
 CHOICES = {"data.name": DATASET, "algorithm.name": ALGORITHM}

@@ -26,8 +26,6 @@ from flexcfl.shifts.detection import Detector
 if TYPE_CHECKING:
     from torch import nn
 
-__all__ = ["NO_OBJECTS", "PARTS", "UserObjects", "label_of", "user_objects"]
-
 Named: TypeAlias = tuple[str, dict[str, Any]]  # a name, and options
 # The options that may be objects, and what the object of each is called.
 PARTS = {"dataset": "data", "model": "model", "shift": "shifts", "drift": "detector"}

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from flexcfl.shifts import Shift
     from flexcfl.shifts.detection import Detector
 
-__all__ = ["DECLARED", "OPTIONS", "Option", "Options", "SharedOptions", "names_of", "with_options"]
-
 PLACE = "options: The options of the command, by the same names."  # in a docstring
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 

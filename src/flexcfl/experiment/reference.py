@@ -20,8 +20,6 @@ from flexcfl.shifts import SHIFTS
 from flexcfl.shifts.detection import DETECTORS
 from flexcfl.trust.faults import ATTACKS
 
-__all__ = ["TABLES", "Block", "Grid", "Heading", "settings_of"]
-
 ENOUGH = 10**6  # larger bounds only keep out nonsense, and are not shown
 WORDS = {
     "integer": "whole number",

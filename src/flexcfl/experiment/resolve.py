@@ -20,8 +20,6 @@ from flexcfl.shifts import Shift
 from flexcfl.trust.guards import Guards
 from flexcfl.trust.privacy import Privacy
 
-__all__ = ["Resolved", "resolve"]
-
 
 @dataclass(frozen=True)
 class Resolved:

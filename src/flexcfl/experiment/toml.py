@@ -12,8 +12,6 @@ from flexcfl.errors import SettingsError, reason
 from flexcfl.experiment.experiment import Experiment
 from flexcfl.settings import excess
 
-__all__ = ["parsed", "read", "written"]
-
 # Thirty times the size of what a run writes. With both limits, parsing the worst file takes a
 # second; a key with very many parts on one line would take hours.
 MOST_BYTES = 2**16

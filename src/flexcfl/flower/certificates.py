@@ -26,16 +26,6 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from flexcfl.errors import DiskError, FlexcflError, SettingsError
 
-__all__ = [
-    "Certificates",
-    "NodeKey",
-    "ServerCertificate",
-    "main",
-    "make_certificates",
-    "make_node_key",
-    "make_server_certificate",
-]
-
 AUTHORITY, SERVER = (
     x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     for name in ("flexcfl throw-away authority", "flexcfl server")

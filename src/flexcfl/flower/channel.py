@@ -10,8 +10,6 @@ from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects
 
 from flexcfl.flower.messages import LONGEST, MalformedError
 
-__all__ = ["Answer", "MessageChannel", "message_bytes"]
-
 PAUSE = 0.2  # seconds between two looks for answers
 AFTERWARDS = 5.0  # seconds for which a message stays valid after the limit
 

@@ -28,8 +28,6 @@ from flexcfl.protocol import Order
 from flexcfl.runner.hosting import simulation
 from flexcfl.simulation import Simulation
 
-__all__ = ["answer", "app"]
-
 app = ClientApp()
 
 

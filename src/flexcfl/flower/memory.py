@@ -29,8 +29,6 @@ from flexcfl.record.folder import as_disk_error
 from flexcfl.record.lock import locked
 from flexcfl.simulation import Memory
 
-__all__ = ["NodeMemory"]
-
 KEPT = 16  # states that are kept, enough to go back several rounds with a few orders each
 RUNS = 20  # runs whose memory is kept, those used last: a run may be resumed after others
 

@@ -28,12 +28,6 @@ from flexcfl.protocol import (
     Train,
 )
 
-__all__ = [
-    *("HELLO", "LONGEST", "MESSAGES", "NAME", "MalformedError", "NodeInfo", "NodeReply"),
-    *("OrderHeading", "cast_updates", "node_info_record", "order_record", "read_node_info"),
-    *("read_order", "read_reply", "refusal_record", "reply_record"),
-]
-
 ABOUT, ARRAYS = "flexcfl", "arrays"
 
 # The Flower message type of each order: a category and an action.

@@ -23,8 +23,6 @@ from flexcfl.protocol import DistinctDraws, Executor, Ids, Order, Traffic, among
 from flexcfl.simulation import Divergence
 from flexcfl.trust.privacy import PrivacyGuard
 
-__all__ = ["FlowerNetwork", "ServerMemory"]
-
 ReplyT = TypeVar("ReplyT")
 
 PAUSE = 1.0  # seconds between two looks for nodes while none is connected

@@ -24,8 +24,6 @@ from flexcfl.protocol import Ids, numbers, spans
 from flexcfl.runner.prepare import Prepared, prepare
 from flexcfl.settings import validated
 
-__all__ = ["NodeClients", "NodeSettings", "clients_of"]
-
 HomePath = Annotated[Path, AfterValidator(Path.expanduser)]  # a shell does not expand ~ in quotes
 
 

@@ -20,8 +20,6 @@ from flexcfl.flower.messages import (
 from flexcfl.protocol import Flags, Ids
 from flexcfl.protocol.cohorts import NEVER, Cohorts, Policy
 
-__all__ = ["DataShape", "NodeDiscovery", "Roster"]
-
 NOWHERE = -1
 PAUSE = 0.2
 LIMIT = 120.0  # seconds until a node that has not answered is asked again

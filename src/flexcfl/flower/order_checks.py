@@ -9,8 +9,6 @@ from flexcfl.errors import SettingsError
 from flexcfl.flower.messages import NAME, MalformedError, OrderHeading
 from flexcfl.protocol import LOWEST_LOSS, Ids, Order, Purpose
 
-__all__ = ["check_heading", "check_order", "check_width"]
-
 MOST_ROUNDS = 10**9
 UPDATES = ("float32", "float16")
 PLAIN: Mapping[str, tuple[Any, ...]] = {

@@ -23,8 +23,6 @@ from flexcfl.protocol import Ids
 from flexcfl.settings import validated
 from flexcfl.trust.faults import Faults
 
-__all__ = ["check_not_simulated", "own_federation", "stand_in_objects"]
-
 IDX_PARTS = ("train", "t10k")  # as in the file names of MNIST
 BRIGHTEST = np.float32(255)
 

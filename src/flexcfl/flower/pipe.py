@@ -16,8 +16,6 @@ from pathlib import Path
 from flexcfl.errors import FlexcflError
 from flexcfl.runner.callbacks import Beginning, Callback
 
-__all__ = ["VARIABLE", "Event", "PipeReader", "reporting"]
-
 VARIABLE = "FLEXCFL_PIPE"
 PIECE = 2**16
 

@@ -36,8 +36,6 @@ from flexcfl.runner.tracking import trackers
 from flexcfl.settings import assignments
 from flexcfl.trust.privacy import PrivacyGuard
 
-__all__ = ["FlowerHosting", "app", "serve"]
-
 app = ServerApp()
 
 

@@ -14,8 +14,6 @@ import numpy as np
 from flexcfl.flower.messages import NodeReply
 from flexcfl.protocol import Ids, Order, Received
 
-__all__ = ["Share", "down_bytes", "merged_replies", "translated", "trimmed", "up_bytes"]
-
 NOBODY = -1
 
 

@@ -14,8 +14,6 @@ from flexcfl.errors import ModelError, unknown
 from flexcfl.extensions import RAISED, error_summary, import_object, importable_from_here
 from flexcfl.models import networks
 
-__all__ = ["NAMES", "build", "checked_factory"]
-
 NAMES = ("mclr", "mlp", "cnn")
 
 # Hidden units of the MLP: MNIST and FEMNIST as in the paper; other datasets use our choice.

@@ -17,8 +17,6 @@ from torch.overrides import TorchFunctionMode
 
 from flexcfl.errors import ModelError
 
-__all__ = ["DropoutMode", "Site", "masked", "masks", "sites", "undropped"]
-
 LEVELS = 2**16  # masks are drawn as 16-bit integers: four from one draw of the generator
 PROBE = 7  # a batch size that is unlikely to be mistaken for another dimension
 

@@ -14,11 +14,6 @@ import numpy as np
 import torch
 from torch import nn
 
-__all__ = [
-    *("dense", "digits_cnn", "fashion_cnn", "femnist_cnn", "mnist_cnn"),
-    *("initialised", "same_padding", "torch_expression"),
-]
-
 # Layers whose repr is the call that makes them, with all arguments.
 PLAIN = (nn.Conv2d, nn.Dropout, nn.Flatten, nn.Linear, nn.MaxPool2d, nn.ReLU, nn.ZeroPad2d)
 

@@ -18,8 +18,6 @@ from flexcfl.extensions import error_summary
 from flexcfl.models.dropout import undropped
 from flexcfl.models.networks import PLAIN
 
-__all__ = ["check_copies", "hooked", "known_to_work", "try_module"]
-
 _ROWS = 3
 _KNOWN = {nn.Sequential, nn.Dropout2d, *PLAIN}
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")

@@ -10,8 +10,6 @@ from torch.nn.parameter import is_lazy
 from flexcfl.errors import ModelError
 from flexcfl.models import trials
 
-__all__ = ["check"]
-
 
 def check(module: nn.Module, shape: tuple[int, ...], classes: int) -> None:
     """Raise ``ModelError`` if the module cannot learn ``classes`` from examples of ``shape``.

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from matplotlib import figure
     from matplotlib.axes import Axes
 
-__all__ = ["BoundMeasurement", "csv", "draw", "measure_bound", "rows", "table"]
-
 RATES = (0.03, 0.01, 0.003, 0.001)  # the paper's for MNIST, and smaller ones
 ETA_G = 0.1  # the paper's, in its Table 3
 

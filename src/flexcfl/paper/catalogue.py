@@ -5,11 +5,6 @@ from dataclasses import dataclass, field
 
 from flexcfl.errors import SettingsError, unknown
 
-__all__ = [
-    *("CLASSES", "METHODS", "NO_SHIFT", "ROUNDS", "ROWS", "SHIFTS", "Method", "PaperRow"),
-    *("family", "motivation", "named", "sharing"),
-]
-
 CLASSES = (1, 3, 5, 10)  # classes of a client, in Table 1
 ROUNDS = 300  # the paper's; ``PaperRow.seconds`` is their duration
 NO_SHIFT = "none"

@@ -16,8 +16,6 @@ from flexcfl.experiment.layers import SettingsLayer
 from flexcfl.experiment.resolve import resolve
 from flexcfl.paper.catalogue import NO_SHIFT, ROUNDS, Method, PaperRow
 
-__all__ = ["CHOICES", "RUNS", "Cell", "Chosen", "PaperChoice", "TablePart", "chosen"]
-
 RUNS = "runs"  # the folder of all cells
 Chosen: TypeAlias = tuple[tuple[str, str], ...]  # names of choices with their values
 

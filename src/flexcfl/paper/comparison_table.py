@@ -13,8 +13,6 @@ from flexcfl.lines import show
 from flexcfl.record import csv_tables
 from flexcfl.record.metrics import MeanDeviation
 
-__all__ = ["ComparisonTable", "Entry", "difference"]
-
 OURS, SPREAD, PAPER, DIFFERENCE = "ours", "spread", "paper", "difference"
 UNKNOWN = "-"
 

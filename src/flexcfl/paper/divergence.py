@@ -22,8 +22,6 @@ from flexcfl.paper.regression import (
 )
 from flexcfl.protocol import Ids
 
-__all__ = ["PROVED", "MeasuredDivergence", "holds", "measure_divergence"]
-
 PROVED = ("lemma", "own", "convex", "groups", "theorem", "shared")  # see holds
 
 ROUNDING = 1e-9  # relative tolerance, for equalities that float64 does not keep exactly

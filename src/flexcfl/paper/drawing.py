@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["LOOKS", "STYLE", "Look", "Panel", "curve", "grid", "legend", "limit_to_late"]
-
 Look: TypeAlias = tuple[str, str]  # colour and dashes
 STYLE = {
     "svg.hashsalt": "flexcfl",  # element ids do not change from run to run

@@ -20,11 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    *("COSTLY", "RATES", "SHARING", "accuracy", "accuracy_parts", "eta", "eta_parts"),
-    *("motivation", "overhead", "overhead_parts", "overhead_table", "shift"),
-]
-
 COMPARED = ("fedavg", "fedprox", "ifca", "fesem", "flexcfl", "flexcfl-eta0.1")
 RATES = (0.1, 1.0, 5.0, 10.0)  # the paper draws several without naming them, including 0.1 and 5
 EVERY_RATE = (METHODS["flexcfl"], *map(sharing, RATES))

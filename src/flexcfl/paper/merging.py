@@ -20,8 +20,6 @@ from flexcfl.record.lock import locked
 from flexcfl.record.reading import is_finished
 from flexcfl.runner.console_run import show_loading
 
-__all__ = ["merge"]
-
 
 def merge(sources: Sequence[Path], folder: Path, console: Console) -> list[Path]:
     """Add the finished runs of ``sources`` to the records of ``folder``, and remake its tables.

@@ -13,11 +13,6 @@ from flexcfl.paper.results import Result, group_by
 from flexcfl.paper.tables import READING, score
 from flexcfl.record.metrics import MeanDeviation
 
-__all__ = [
-    *("ALGORITHMS", "ALIKE", "BEYOND_ROWS", "CHOICES_MEASURED", "OURS"),
-    *("algorithms", "algorithms_parts", "beyond", "beyond_parts", "choices", "choices_parts"),
-]
-
 # Choice, value, and the methods and shifts for which it is measured.
 CHOICES_MEASURED: Sequence[tuple[str, str, Sequence[str], Sequence[str]]] = (
     ("pretraining", "epoch", ("flexcfl",), (NO_SHIFT, "swap-all")),

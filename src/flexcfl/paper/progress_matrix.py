@@ -17,8 +17,6 @@ from flexcfl.comparison.worker_messages import Done, Event
 from flexcfl.paper.cells import Cell
 from flexcfl.paper.results import group_by
 
-__all__ = ["ProgressMatrix", "progress_of", "show_matrix"]
-
 ROOM = 6  # lines of the terminal that the matrix leaves free
 
 

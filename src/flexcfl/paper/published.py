@@ -8,8 +8,6 @@ from collections.abc import Mapping
 
 from flexcfl.paper.catalogue import SHIFTS
 
-__all__ = ["ACCURACY", "MOTIVATION", "SIZES", "TRANSFERS", "UNDER_SHIFT", "accuracy"]
-
 # Table 1, by classes per client: mean and variance of the discrepancy, the largest and the median
 # accuracy, and the first round with 85 %.
 MOTIVATION: Mapping[int, tuple[float, float, float, float, int]] = {

@@ -20,8 +20,6 @@ from flexcfl.paper.cells import RUNS, Cell
 from flexcfl.record.checks import check_finished, difference, without_free
 from flexcfl.record.summary import Summary
 
-__all__ = ["CURVES", "CellRecord", "read_records", "record_file", "to_json_lines"]
-
 CURVES = ("accuracy", "loss", "discrepancy")
 DIGITS = 6  # significant digits of a loss or a discrepancy: more than a picture can show
 Number = Annotated[float, Field(allow_inf_nan=False)]

@@ -14,11 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from flexcfl.protocol import Ids
 from flexcfl.threads import one_thread
 
-__all__ = [
-    *("Descent", "ClientExamples", "Numbers", "descend", "gradient", "group_loss", "lipschitz"),
-    *("loss", "shares_of", "smoothness"),
-]
-
 Numbers: TypeAlias = NDArray[np.float64]
 
 

@@ -29,8 +29,6 @@ from flexcfl.record.reading import is_finished
 from flexcfl.runner.console_run import show_loading
 from flexcfl.runner.stopping import StoppedError, stop_after, stop_on_signals
 
-__all__ = ["complete_rows", "make_targets", "planned_cells", "write_target"]
-
 AGAIN = "give the same command again"
 # Most of the paper's claims rest on these methods, without a shift and under swap-all.
 CENTRAL = ("fedavg", "fedgroup", "flexcfl", "flexcfl-eta0.1", "flexcfl-eta5", "ifca")

@@ -22,8 +22,6 @@ from flexcfl.record.summary import Summary
 from flexcfl.record.tables import GROUPS
 from flexcfl.record.tables import ROUNDS as ROUNDS_CSV
 
-__all__ = ["Result", "check_same", "finished_results", "group_by", "over_shared_rounds"]
-
 ItemT = TypeVar("ItemT")
 KeyT = TypeVar("KeyT", bound=Hashable)
 

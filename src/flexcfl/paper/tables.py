@@ -14,12 +14,6 @@ from flexcfl.record.summary import Summary
 from flexcfl.runner.prepare import prepare
 from flexcfl.shifts import Incremental
 
-__all__ = [
-    *("READING", "accuracies", "by_method", "by_setting", "counted", "figure", "heading"),
-    *("published_figure", "score", "shifted", "table1", "table1_parts", "table2"),
-    *("table3", "table3_parts", "table4", "table4_parts"),
-]
-
 READING = (
     "Accuracy in %: ours is the maximum over rounds, which is the paper's score and by which the "
     "best of a row is marked, as mean and standard deviation over the seeds; final is the mean of "

@@ -25,8 +25,6 @@ from flexcfl.report.page import PageTable, Report, html
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["command", "files", "origin_notes", "runs_csv"]
-
 GOALS = ("0.8", "0.85", "0.9")
 
 

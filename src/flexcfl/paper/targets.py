@@ -16,8 +16,6 @@ from flexcfl.paper.results import Result
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["TARGETS", "Request", "Target", "TargetOutput", "target_named"]
-
 Parts: TypeAlias = Callable[[PaperRow], Sequence[TablePart]]
 EVERY, MNIST = tuple(ROWS), ("mnist-mclr",)
 

@@ -10,19 +10,6 @@ from numpy.typing import NDArray
 from flexcfl.protocol.order import Order
 from flexcfl.protocol.vectors import NO_GROUP, Flags, Ids, Vector, Vectors
 
-__all__ = [
-    "Algorithm",
-    "Clustering",
-    "Conversation",
-    "Executor",
-    "Initial",
-    "Serving",
-    "Welcoming",
-    "ask",
-    "drive",
-    "state_type",
-]
-
 ReplyT = TypeVar("ReplyT")
 StateT = TypeVar("StateT")
 ResultT = TypeVar("ResultT")

@@ -5,8 +5,6 @@ from numpy.typing import NDArray
 
 from flexcfl.protocol.vectors import NO_GROUP, Ids
 
-__all__ = ["lowest_finite"]
-
 
 def lowest_finite(losses: NDArray[np.float64]) -> Ids:
     """Return the column of the lowest finite loss in each row; the first of equals wins.

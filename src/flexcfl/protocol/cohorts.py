@@ -14,8 +14,6 @@ import numpy as np
 from flexcfl import seeds
 from flexcfl.protocol import Flags, Ids
 
-__all__ = ["NEVER", "Attendance", "Cohorts", "Policy"]
-
 NEVER = 2**62  # the arrival round of a client that does not exist
 
 Policy: TypeAlias = Literal["uniform", "round-robin-then-uniform"]

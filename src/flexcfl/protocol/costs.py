@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-__all__ = ["Charge", "Cost"]
-
 Charge: TypeAlias = Literal[
     "training",
     "cold-start",

@@ -9,8 +9,6 @@ from flexcfl.protocol.algorithm import Executor
 from flexcfl.protocol.order import Order, Purpose, TrainingOrder
 from flexcfl.protocol.vectors import Ids
 
-__all__ = ["DistinctDraws"]
-
 ReplyT = TypeVar("ReplyT")
 
 

@@ -5,8 +5,6 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass as settings
 
-__all__ = ["Local"]
-
 Positive = Annotated[int, Field(ge=1, le=10**9)]
 # The upper bounds keep a step's factors, such as rate * prox, within float32.
 Rate = Annotated[float, Field(gt=0, le=1e32, allow_inf_nan=False)]

@@ -14,8 +14,6 @@ import numpy as np
 from flexcfl.protocol.costs import Charge, Cost
 from flexcfl.protocol.vectors import Ids
 
-__all__ = ["Exchange", "Order", "Purpose", "Reply", "TrainingOrder"]
-
 Purpose: TypeAlias = Literal["training", "cold-start", "placement"]
 """Why clients train: for the round itself, to find their group from the common origin, or to follow
 a group that was divided in their absence. Each purpose has its own seeds for batches.

@@ -15,8 +15,6 @@ from flexcfl.protocol.local import Local
 from flexcfl.protocol.order import Order, Purpose, TrainingOrder
 from flexcfl.protocol.vectors import FIGURE_BYTES, FLOAT32_BYTES, Ids, Vectors
 
-__all__ = ["LOWEST_LOSS", "Evaluate", "Evaluated", "Train", "Trained", "check_models"]
-
 LOWEST_LOSS: Final = "lowest-loss"
 """Asks each client for the model that fits its data best."""
 # The ledger's word for each purpose of training.

@@ -23,19 +23,6 @@ from flexcfl.protocol.vectors import (
     Vectors,
 )
 
-__all__ = [
-    "CheckDrift",
-    "Checked",
-    "Choose",
-    "Chosen",
-    "Keep",
-    "Kept",
-    "Migrate",
-    "Place",
-    "Placed",
-    "Settle",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Placed:

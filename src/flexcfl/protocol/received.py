@@ -6,8 +6,6 @@ from typing import Any, TypeVar
 from flexcfl.protocol.order import Order
 from flexcfl.protocol.vectors import FLOAT32_BYTES, Flags, Ids
 
-__all__ = ["Received", "Traffic", "among", "of_those"]
-
 OrderT = TypeVar("OrderT", bound=Order[Any])
 
 

@@ -6,8 +6,6 @@ import numpy as np
 
 from flexcfl.protocol.vectors import Ids
 
-__all__ = ["numbers", "spans"]
-
 PART = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 MOST = 10**7
 

@@ -5,17 +5,6 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "FIGURE_BYTES",
-    "FLAG_BYTES",
-    "FLOAT32_BYTES",
-    "NO_GROUP",
-    "Flags",
-    "Ids",
-    "Vector",
-    "Vectors",
-]
-
 Vector: TypeAlias = NDArray[np.float32]
 """One model, or one update."""
 Vectors: TypeAlias = NDArray[np.float32]

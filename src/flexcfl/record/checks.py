@@ -15,11 +15,6 @@ from flexcfl.record.summary import check_summary
 from flexcfl.record.tables import GROUPS, LEDGER, MEMBERSHIP, ROUNDS, SHIFTS, Columns
 from flexcfl.trust.guards import REASONS
 
-__all__ = [
-    *("FREE", "MOST_CLIENTS", "check_finished", "check_numbers", "check_settings", "check_table"),
-    *("difference", "without_free"),
-]
-
 # Settings that do not change what is computed: where the data are and how often to save.
 FREE = {
     *("[run] data", "[data] folder"),

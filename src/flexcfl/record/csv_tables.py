@@ -14,8 +14,6 @@ from flexcfl.protocol import NO_GROUP, Ids
 from flexcfl.protocol.cohorts import NEVER
 from flexcfl.record.tables import Columns
 
-__all__ = ["clients_to_csv", "columns_to_csv", "read_columns", "read_rows", "to_csv"]
-
 LARGEST = 2**53  # a larger integer may have no exact float
 
 

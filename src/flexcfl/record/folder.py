@@ -20,11 +20,6 @@ from flexcfl.record import csv_tables as tables
 from flexcfl.record.summary import Summary
 from flexcfl.record.tables import TABLES, Round, Rows
 
-__all__ = [
-    *("CLIENTS", "EXPERIMENT", "EXPORT", "FOUNDERS", "LABELS", "MODELS", "NEWCOMER", "SUMMARY"),
-    *("Extent", "RunFolder", "as_disk_error", "write"),
-]
-
 EXPERIMENT, SUMMARY = "experiment.toml", "summary.json"
 LABELS, CLIENTS, FOUNDERS = "labels.csv", "clients.csv", "founders.csv"
 MODELS, NEWCOMER, EXPORT = "models", "newcomer", "export"  # folders

@@ -15,20 +15,6 @@ from flexcfl.record.lock import LOCK, locked
 from flexcfl.record.places import CHECKPOINTS
 from flexcfl.record.tables import ROUNDS
 
-__all__ = [
-    *(
-        "ROOT",
-        "State",
-        "check_run",
-        "claim_folder",
-        "remove_checkpoints",
-        "is_finished",
-        "run_name",
-        "state_of",
-    ),
-    "tidy",
-]
-
 ROOT = Path("runs")
 State: TypeAlias = Literal["finished", "running", "interrupted"]
 

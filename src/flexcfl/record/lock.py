@@ -15,8 +15,6 @@ from flexcfl.record import places
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["LOCK", "is_held", "locked"]
-
 LOCK = ".lock"
 # Errors of file systems without locks, as on some clusters: a run without a lock beats no run.
 WITHOUT = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)

@@ -10,19 +10,6 @@ from pathlib import Path
 from flexcfl import disk
 from flexcfl.errors import SettingsError
 
-__all__ = [
-    *(
-        "CHECKPOINTS",
-        "LOGS",
-        "NODES",
-        "distinct_names",
-        "as_folder_error",
-        "check_free",
-        "resume_command",
-    ),
-    *("make_folder", "make_run_folder", "safe_name", "remove", "folder_taken"),
-]
-
 # Names that Windows reserves for devices, in upper or lower case and with any ending.
 DEVICES = re.compile(r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)
 CHECKPOINTS = "checkpoints"  # a folder within the folder of an unfinished run

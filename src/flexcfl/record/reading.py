@@ -36,19 +36,6 @@ from flexcfl.record.summary import Summary, check_summary
 from flexcfl.record.tables import GROUPS, MEMBERSHIP, ROUNDS, SHIFTS, TABLES, Columns, columns
 from flexcfl.settings import excess
 
-__all__ = [
-    *(
-        "FILES",
-        "DamageError",
-        "as_damage_error",
-        "check_whole",
-        "read_contents",
-        "find_runs",
-        "is_finished",
-    ),
-    *("read_outline", "read", "read_back", "rows_at_checkpoint", "rows_so_far"),
-]
-
 DEPTH = 3  # the runs of a reproduction are this far below its folder
 MOST_BYTES, LONGEST = 2**20, 2**30  # of the summary, and of a table
 # Tables that are written in one piece, with the integer columns that they must have.

@@ -24,19 +24,6 @@ from flexcfl.record.tables import (
     columns,
 )
 
-__all__ = [
-    *(
-        "Changes",
-        "Record",
-        "runs_by_method",
-        "changes_of",
-        "founders_of",
-        "group_matrix",
-        "measured_rounds",
-    ),
-    *("empty_table", "shift_marks"),
-]
-
 
 def empty_table(*names: str) -> Columns:
     """Return a table with these columns and no rows."""

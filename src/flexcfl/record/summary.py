@@ -15,19 +15,6 @@ from flexcfl.record import metrics
 from flexcfl.record.tables import Columns
 from flexcfl.trust.guards import REASONS
 
-__all__ = [
-    *("FIGURES", "AccuracySummary", "AttackSummary", "ClusteringSummary", "DiscrepancySummary"),
-    *(
-        "SummaryFigure",
-        "PrivacySummary",
-        "RoundsSummary",
-        "Summary",
-        "TrafficSummary",
-        "accuracy_of",
-    ),
-    *("check_summary", "figures_in", "summarize_rounds"),
-]
-
 HOPELESS = 10.0  # a mean loss: guessing among twenty thousand classes is better
 
 Count: TypeAlias = Annotated[int, Field(ge=0, le=2**53)]

@@ -15,13 +15,6 @@ from numpy.typing import NDArray
 from flexcfl.protocol import NO_GROUP, Ids, Serving, spans
 from flexcfl.record.metrics import PURPOSES, Cost, Ledger, Trainees
 
-__all__ = [
-    *("GROUPS", "LEDGER", "MEMBERSHIP", "MESSAGES", "MISSING", "ROUNDS", "SHIFTS", "TABLES"),
-    *("Columns", "Evaluation", "GroupFigures", "LedgerEntry", "Membership", "Messages", "Missing"),
-    *("Round", "RoundFacts", "RoundFigures", "Rows", "Shifted", "TableSchema", "Timing", "TIMINGS"),
-    *("columns", "memberships", "rows_of", "columns_by_table"),
-]
-
 Columns: TypeAlias = Mapping[str, NDArray[Any]]
 Rows: TypeAlias = Mapping[str, Sequence[Any]]
 """The rows of each table, by the name of its file."""

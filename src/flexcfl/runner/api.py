@@ -26,8 +26,6 @@ from flexcfl.shifts.detection import Detector
 if TYPE_CHECKING:
     from torch import nn
 
-__all__ = ["resume", "run"]
-
 
 @keywords(keyword_homes)
 @with_options(Options)

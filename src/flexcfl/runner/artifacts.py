@@ -24,14 +24,6 @@ from flexcfl.runner.prepare import Prepared
 if TYPE_CHECKING:
     from flexcfl.engine import Engine
 
-__all__ = [
-    "AUXILIARY",
-    "artifact_files",
-    "model_file_name",
-    "model_files",
-    "newcomer_state",
-]
-
 AUXILIARY = "auxiliary.safetensors"
 
 

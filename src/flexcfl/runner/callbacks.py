@@ -15,17 +15,6 @@ from flexcfl.extensions import error_summary
 from flexcfl.record.tables import GroupFigures, Round, RoundFigures
 from flexcfl.runner.result import Run
 
-__all__ = [
-    "Beginning",
-    "Callback",
-    "Followers",
-    "Tell",
-    "View",
-    "callback_list",
-    "following",
-    "remark",
-]
-
 View: TypeAlias = Callable[[Iterator[Round]], Iterator[Round]]
 Tell: TypeAlias = Callable[[str], None]
 

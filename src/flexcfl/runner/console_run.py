@@ -23,16 +23,14 @@ from flexcfl.record.tables import ROUNDS
 from flexcfl.report.terminal.round_progress import show_rounds
 from flexcfl.report.terminal.run_results import result_rows
 from flexcfl.report.terminal.setting_rows import Rows, print_rows, resolved_rows, size_rows
-from flexcfl.runner.callbacks import Callback, remark
-from flexcfl.runner.execute import View, execute
+from flexcfl.runner.callbacks import Callback, View, remark
+from flexcfl.runner.execute import execute
 from flexcfl.runner.hosting import SIMULATED, Hosting
 from flexcfl.runner.origin import Origin
 from flexcfl.runner.prepare import Prepared
 from flexcfl.runner.restoring import Restored, check_custom_parts, restore
 from flexcfl.runner.result import Run
 from flexcfl.runner.stopping import Stop, StoppedError, stop_on_signals
-
-__all__ = ["Folder", "resume_experiment", "run_experiment", "show_loading", "sizes_of"]
 
 Folder: TypeAlias = Path | Literal["new"] | None  # "new" is one under runs; None writes nothing
 

@@ -34,18 +34,6 @@ from flexcfl.record.metrics import Ledger
 from flexcfl.record.tables import Evaluation, Messages, Missing
 from flexcfl.trust.guards import Guards, admitted
 
-__all__ = [
-    "NOT_EVALUATED",
-    "ConversationResult",
-    "RefusedAnswers",
-    "Testers",
-    "Transcript",
-    "evaluate",
-    "evaluation_sample",
-    "hold_conversation",
-    "timed",
-]
-
 ReplyT = TypeVar("ReplyT")
 ResultT = TypeVar("ResultT")
 

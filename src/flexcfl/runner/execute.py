@@ -31,8 +31,6 @@ from flexcfl.runner.run_summary import summarize_run
 from flexcfl.runner.stopping import Stop, StoppedError
 from flexcfl.trust.guards import Guards
 
-__all__ = ["View", "execute"]
-
 
 def execute(
     prepared: Prepared,

@@ -17,8 +17,6 @@ from flexcfl.runner import artifacts
 from flexcfl.runner.restoring import WRONG
 from flexcfl.runner.result import Run
 
-__all__ = ["export"]
-
 CARD, CONFIG, SETTINGS = "README.md", "config.json", "settings.toml"
 MODEL = re.compile(rf"group-[0-9]+\.safetensors|{re.escape(artifacts.AUXILIARY)}")
 

@@ -25,8 +25,6 @@ from flexcfl.trust.privacy import PrivacyGuard
 if TYPE_CHECKING:
     from torch import nn
 
-__all__ = ["SIMULATED", "HostedWorld", "Hosting", "simulation", "single_client"]
-
 
 class HostedWorld(World, Protocol):
     """A world whose memory is kept in checkpoints."""

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
     from flexcfl.engine import Engine
 
-__all__ = ["load"]
-
 MOST_NUMBERS = 2**28  # in one example: a gigabyte
 # What damaged files raise; RecursionError comes from endless nesting.
 TROUBLES = (*WRONG, OSError, csv.Error, SafetensorError, RecursionError)

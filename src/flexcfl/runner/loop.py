@@ -48,9 +48,6 @@ from flexcfl.runner.conversation import (
 )
 from flexcfl.trust.guards import Guards
 
-__all__ = ["Past", "World", "train"]
-
-
 GUARDS = Guards()
 
 

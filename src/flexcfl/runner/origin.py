@@ -19,8 +19,6 @@ from flexcfl.experiment.experiment import Experiment
 from flexcfl.record.checks import FREE
 from flexcfl.runner.prepare import Prepared
 
-__all__ = ["Fingerprint", "Origin", "processor", "versions"]
-
 Pairs: TypeAlias = tuple[tuple[str, str], ...]
 
 SAMPLE = 256  # of the examples so many are looked at: to go through all of them takes time

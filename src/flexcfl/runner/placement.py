@@ -19,8 +19,6 @@ from flexcfl.runner.result import Run
 from flexcfl.settings import validated
 from flexcfl.trust.guards import Guards
 
-__all__ = ["Placement", "place"]
-
 TRAIN, TEST = "x and y", "x_test and y_test"
 
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from flexcfl.engine import Engine
 
-__all__ = ["Prepared", "check_memory", "machine_memory", "prepare"]
-
 
 @dataclass(frozen=True, eq=False)
 class Prepared:

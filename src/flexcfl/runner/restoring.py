@@ -24,11 +24,6 @@ from flexcfl.runner.loop import Past
 from flexcfl.runner.origin import Origin
 from flexcfl.runner.prepare import Prepared
 
-__all__ = [
-    *("WRONG", "CheckpointInfo", "Restored", "TableExtent", "check_arrays", "check_custom_parts"),
-    *("custom_parts", "restore", "checked_serving"),
-]
-
 # What arrays of wrong sizes raise, wherever they are used.
 WRONG = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 

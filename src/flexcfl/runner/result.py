@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from flexcfl.engine import Engine
     from flexcfl.runner.placement import Placement
 
-__all__ = ["Run", "figure"]
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Run(Record):

@@ -20,8 +20,6 @@ from flexcfl.runner.origin import processor, versions
 from flexcfl.runner.prepare import Prepared
 from flexcfl.trust.privacy import epsilon
 
-__all__ = ["summarize_run"]
-
 # In this order the file has them; what rounds tell alone stands among the rest.
 ORDER = (
     *("algorithm", "dataset", "model", "shift", "seed", "rounds", "clients", "shape", "classes"),

@@ -13,8 +13,6 @@ from typing import Any
 from flexcfl.errors import FlexcflError
 from flexcfl.record.places import resume_command
 
-__all__ = ["SIGNALS", "Stop", "StoppedError", "stop_after", "stop_on_signals"]
-
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 TIME_OVER = 0  # in place of the number of a signal
 NOTICE = b"\nStopping after this round; press Ctrl-C again to stop at once.\n"

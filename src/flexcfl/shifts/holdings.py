@@ -17,8 +17,6 @@ from flexcfl.data.client_lists import offsets_of
 from flexcfl.protocol import Flags, Ids
 from flexcfl.shifts.slots import NOBODY, Slots
 
-__all__ = ["Holdings", "Moves", "ranks"]
-
 
 @dataclass(frozen=True, eq=False)
 class Moves:

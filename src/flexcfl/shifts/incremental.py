@@ -15,8 +15,6 @@ from flexcfl.data.federation import Federation
 from flexcfl.shifts.holdings import Holdings
 from flexcfl.shifts.shift import FORBID, Moment
 
-__all__ = ["Incremental", "Release"]
-
 
 @settings(frozen=True, config=FORBID)
 class Release:

@@ -11,8 +11,6 @@ from flexcfl.data.federation import Federation
 from flexcfl.protocol import Ids
 from flexcfl.shifts.holdings import Holdings
 
-__all__ = ["FORBID", "Moment", "Probability", "Rounds", "Shift"]
-
 FORBID = ConfigDict(extra="forbid")
 
 Probability: TypeAlias = Annotated[float, Field(ge=0, le=1)]

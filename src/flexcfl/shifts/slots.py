@@ -12,8 +12,6 @@ from flexcfl.data.client_lists import IndexLists, MadeLists, offsets_of, ranges
 from flexcfl.errors import TrainingError
 from flexcfl.protocol import Flags, Ids
 
-__all__ = ["NOBODY", "Slots", "union"]
-
 NOBODY = np.empty(0, dtype=np.int64)
 NOTHING = IndexLists(NOBODY, np.zeros(1, dtype=np.int64))
 

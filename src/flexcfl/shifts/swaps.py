@@ -22,8 +22,6 @@ from flexcfl.protocol import Flags, Ids
 from flexcfl.shifts.holdings import Holdings, Moves, ranks
 from flexcfl.shifts.shift import FORBID, Moment, Probability, Rounds
 
-__all__ = ["Gradual", "Pairing", "Recurring", "SwapAll", "SwapPart"]
-
 NO_LABEL = -1
 
 

@@ -20,8 +20,6 @@ from flexcfl.shifts.shift import Moment, Shift
 from flexcfl.shifts.slots import NOBODY, Slots
 from flexcfl.shifts.view import DataView, changed
 
-__all__ = ["Timeline", "TimelineMemory"]
-
 
 @dataclass(frozen=True, eq=False)
 class MovedSlots:

@@ -23,8 +23,6 @@ from flexcfl.errors import SettingsError
 from flexcfl.shifts.holdings import Holdings
 from flexcfl.shifts.shift import FORBID, Moment, Probability
 
-__all__ = ["LabelPermutation", "Rotation"]
-
 FEW_CLASSES = 6  # all 720 permutations are listed; with more classes, 1,000 are drawn quickly
 
 Way = TypeVar("Way", bound=np.signedinteger[Any])

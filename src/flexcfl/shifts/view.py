@@ -14,8 +14,6 @@ from flexcfl.protocol import Flags, Ids
 from flexcfl.shifts.holdings import Holdings
 from flexcfl.shifts.slots import NOBODY, Slots, union
 
-__all__ = ["DataView", "HeldExamples", "changed"]
-
 
 @dataclass(frozen=True, eq=False)
 class HeldExamples(DerivedLists):

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from flexcfl.errors import TrainingError
 from flexcfl.protocol import Order, Vectors
 
-__all__ = ["Divergence"]
-
 PATIENCE = 3  # diverged cohorts in a row that end a run; dropout may leave small cohorts
 
 

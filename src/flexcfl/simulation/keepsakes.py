@@ -11,8 +11,6 @@ import numpy as np
 
 from flexcfl.protocol import Flags, Ids, Vector, Vectors
 
-__all__ = ["Keepsake", "Keepsakes", "KeepsakesMemory"]
-
 
 @dataclass(frozen=True, eq=False)
 class Keepsake:

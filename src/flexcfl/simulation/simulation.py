@@ -43,8 +43,6 @@ from flexcfl.trust.privacy import PrivacyGuard
 if TYPE_CHECKING:  # the engine is passed in, so importing this module does not import torch
     from flexcfl.engine import Engine
 
-__all__ = ["Memory", "Simulation"]
-
 ReplyT = TypeVar("ReplyT")
 
 

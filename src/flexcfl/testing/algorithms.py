@@ -24,8 +24,6 @@ from flexcfl.record.checkpoints import flattened, rebuilt, unreadable_part
 from flexcfl.testing.check import demand, demand_options, demand_summary
 from flexcfl.testing.parabolas import Parabolas
 
-__all__ = ["PROMISES", "AlgorithmSubject", "advanced", "check_serving", "same", "started"]
-
 CLIENTS, ROUNDS = 12, 4
 COHORT: Ids = np.array([1, 4, 7, 9])
 PHASES = (None, "training", "cold-start", "placement", "place", "keep", "settle", "choose")

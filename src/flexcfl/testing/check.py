@@ -7,8 +7,6 @@ from typing import Any
 from flexcfl.errors import SettingsError
 from flexcfl.settings import validated
 
-__all__ = ["Check", "bound", "demand", "demand_options", "demand_summary"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Check:

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from flexcfl.shifts.detection import DetectorEntry, Samples
 from flexcfl.testing.check import demand, demand_options, demand_summary
 
-__all__ = ["PROMISES", "labelled"]
-
 DRAWS = 30
 
 

@@ -32,8 +32,6 @@ from flexcfl.protocol import (
     lowest_finite,
 )
 
-__all__ = ["Parabolas"]
-
 PARAMETERS = 3
 KINDS = 3
 

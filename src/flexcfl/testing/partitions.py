@@ -11,8 +11,6 @@ from flexcfl.data.options import Partition, apply_partition
 from flexcfl.errors import DataError
 from flexcfl.testing.check import demand, demand_options
 
-__all__ = ["PROMISES", "PartitionSubject"]
-
 LABELS = np.random.default_rng(0).permutation(np.arange(600) % 10)
 
 

@@ -12,8 +12,6 @@ from flexcfl.settings import validated
 from flexcfl.shifts import Holdings, Moment, Shift, ShiftEntry, Timeline
 from flexcfl.testing.check import demand, demand_options, demand_summary
 
-__all__ = ["PROMISES", "everybody", "of_labels", "often"]
-
 ROUNDS, LATE = 25, 200
 CLIENTS = CLASSES = 10
 

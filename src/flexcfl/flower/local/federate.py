@@ -37,8 +37,6 @@ from flexcfl.runner.loading import load
 from flexcfl.runner.prepare import Prepared, prepare
 from flexcfl.runner.tracking import trackers
 
-__all__ = ["federate", "forget", "is_local", "resume_local"]
-
 NODES = 2
 CLEAR = "\r\x1b[2K"  # the line of the progress bar
 

@@ -28,8 +28,6 @@ from flexcfl.record import places
 from flexcfl.record.lifecycle import is_finished
 from flexcfl.record.tables import RoundFigures
 
-__all__ = ["SUPERLINK", "FederationPlan", "LocalFederation"]
-
 TICK = 0.2  # seconds between two looks at all processes
 STARTING = 120.0  # seconds within which a program starts, on any machine
 LONG = 70  # bytes of a folder's name; the path of a socket in it may have about 100

@@ -12,8 +12,6 @@ import os
 import socket
 import sys
 
-__all__ = ["main"]
-
 LOOK = 0.2  # seconds between two checks whether the parent is alive
 
 

@@ -19,8 +19,6 @@ from threading import Thread
 from types import SimpleNamespace
 from typing import Any, NoReturn, TypeAlias
 
-__all__ = ["main", "shorten_waits"]
-
 Program: TypeAlias = Callable[[], Any]
 
 WAITING = 1000  # clients that may wait until everything is imported

@@ -17,8 +17,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["LocalProcess", "LocalProcesses", "guard"]
-
 PATIENCE = 10.0  # seconds until a killed process is gone
 LINGERING = 1.0  # seconds until the processes that it started are gone
 

@@ -18,11 +18,6 @@ from flexcfl.errors import SettingsError
 if TYPE_CHECKING:
     from flexcfl.flower.certificates import Certificates
 
-__all__ = [
-    *("FORKED", "HOST", "FORK_SERVER", "Programs", "check_free_port", "environment", "free_port"),
-    "is_open",
-]
-
 HOST = "127.0.0.1"
 MOST = 65535
 NAME = "here"  # the name of the connection in the configuration of ``flwr``

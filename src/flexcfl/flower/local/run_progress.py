@@ -14,8 +14,6 @@ from flexcfl.record.places import CHECKPOINTS, LOGS, NODES
 from flexcfl.record.reading import rows_so_far
 from flexcfl.record.tables import ROUNDS, TABLES, RoundFigures
 
-__all__ = ["REGISTER", "RunProgress"]
-
 REGISTER = "register"  # the step that registers the keys of nodes, only with TLS
 
 

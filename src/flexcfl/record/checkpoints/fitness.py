@@ -16,8 +16,6 @@ from flexcfl.record.checkpoints.tree import (
     resolved_alias,
 )
 
-__all__ = ["unreadable_part"]
-
 WORKS = "NDArray[np.float32], int, float, bool, str, None, tuples and frozen dataclasses of these"
 
 

@@ -21,19 +21,6 @@ from safetensors.numpy import load
 from flexcfl import disk
 from flexcfl.record.checkpoints.tree import UnfitError, rebuilt
 
-__all__ = [
-    "ANY",
-    "ARRAYS",
-    "ROUND",
-    "File",
-    "Manifest",
-    "UnreadableError",
-    "arrays_in",
-    "file_parts",
-    "manifest_bytes",
-    "parse_manifest",
-]
-
 FORMAT, VERSION = "flexcfl checkpoint", 1
 PARTS = ("round", "files", "arrays", "content")
 ROUND = re.compile(r"round-([0-9]{1,10})\.json")

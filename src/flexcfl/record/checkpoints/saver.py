@@ -9,8 +9,6 @@ from typing import TypeVar
 
 from flexcfl.record.checkpoints.store import Checkpoint
 
-__all__ = ["Saver"]
-
 ResultT = TypeVar("ResultT")
 
 

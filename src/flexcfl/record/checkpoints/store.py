@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from flexcfl import disk
 from flexcfl.record.checkpoints import layout
 
-__all__ = ["Checkpoint", "FoundCheckpoint", "Store", "checkpoint_files"]
-
 KEPT = 2
 LIVE = 1 / 4  # the share of a file that must be in use; below it, its arrays are written again
 

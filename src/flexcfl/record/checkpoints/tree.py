@@ -13,8 +13,6 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["PLAIN", "UnfitError", "flattened", "hints", "rebuilt", "resolved_alias"]
-
 PLAIN = (bool, int, float, str)
 WHOLE = 2**53  # floats represent all whole numbers up to here
 

@@ -14,8 +14,6 @@ from typing import Any
 from flexcfl.record.export.markdown import fenced, front_matter, plain, table
 from flexcfl.record.summary import Summary
 
-__all__ = ["ExportedGroup", "ExportedRun", "card", "config"]
-
 KEYS = ("algorithm", "dataset", "model", "shape", "classes", "parameters", "rounds", "seed")
 SOME = 20  # at most this many clients of a group are listed
 NOT_MEASURED = "not measured"

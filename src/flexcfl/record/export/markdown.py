@@ -7,8 +7,6 @@ from typing import Any
 
 from flexcfl.errors import printable
 
-__all__ = ["fenced", "front_matter", "plain", "table"]
-
 # The special characters of CommonMark, all of which a backslash escapes.
 MEANING = re.compile(r"([\\`*_{}\[\]()<>#+!|~&$@:/-])")
 

@@ -1,6 +1,7 @@
 """Metrics: accuracy, loss, discrepancy, traffic, and how well groups match true clusters."""
 
-from flexcfl.record.metrics.ledger import PURPOSES, Cost, Ledger
+from flexcfl.protocol import Cost
+from flexcfl.record.metrics.ledger import PURPOSES, Ledger
 from flexcfl.record.metrics.rounds import Trainees, accuracy, adjusted_rand_index
 from flexcfl.record.metrics.summary import (
     Accuracy,

@@ -15,8 +15,6 @@ from typing import get_args
 
 from flexcfl.protocol import FLOAT32_BYTES, Charge, Cost, Exchange
 
-__all__ = ["PURPOSES", "Cost", "Ledger"]
-
 PURPOSES: tuple[Charge, ...] = get_args(Charge)
 
 

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from flexcfl.protocol import NO_GROUP, Evaluated, Exchange, Flags, Ids, Serving, Vector
 
-__all__ = ["Trainees", "accuracy", "adjusted_rand_index"]
-
 
 def accuracy(evaluated: Evaluated, chosen: Flags | None = None) -> float | None:
     """Return the fraction of examples that were classified correctly, or None without examples.

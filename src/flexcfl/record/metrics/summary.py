@@ -8,11 +8,6 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    *("LAST", "THRESHOLDS", "Accuracy", "Curve", "MeanDeviation", "MeanVariance", "final"),
-    *("measured_by_all", "rounds_text", "rounds_to"),
-]
-
 THRESHOLDS = ("0.8", "0.85", "0.9", "0.95")
 LAST = 10  # "final" figures are means over this many of the last rounds
 

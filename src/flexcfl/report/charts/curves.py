@@ -18,8 +18,6 @@ from flexcfl.report.charts.figure import (
 )
 from flexcfl.report.charts.palette import method_style, with_opacity
 
-__all__ = ["accuracy", "discrepancy", "loss", "over_seeds", "traffic"]
-
 BAND = 0.16
 MOST_NAMED = 5  # with more methods, the text names only the highest and the lowest
 NOT_MEASURED = "No round has been measured yet."

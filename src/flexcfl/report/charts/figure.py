@@ -8,18 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "Chart",
-    "axis",
-    "client_axis",
-    "count_axis",
-    "escaped",
-    "json_numbers",
-    "layout",
-    "percent",
-    "rounds_axis",
-]
-
 FEW = 10  # up to this number, every whole number has a tick
 
 

@@ -22,8 +22,6 @@ from flexcfl.report.charts.figure import (
 )
 from flexcfl.report.charts.palette import SEQUENCE, group_colour, with_opacity
 
-__all__ = ["accuracies", "founders", "labels", "sizes"]
-
 MOST_NAMED = 8  # with more groups, the text names only the lowest and the highest
 MOST_CLIENTS = 400  # the most clients that are drawn
 MOST_COUNTED = 2**24

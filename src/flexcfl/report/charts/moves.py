@@ -28,8 +28,6 @@ from flexcfl.report.charts.palette import (
     with_opacity,
 )
 
-__all__ = ["MOST", "changes", "flows", "moves"]
-
 MOST, MOST_GROUPS = 1000, 40  # the most clients, and groups between which they move, to draw
 TALLEST, LEAST, ROW = 900, 320, 6  # pixels: largest and smallest picture, and one client
 MARK_OPACITY = 0.6

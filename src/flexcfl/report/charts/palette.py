@@ -6,12 +6,6 @@ contrast of 3 to 1 on white (WCAG 2.2, 1.4.11), and each has a brighter one for 
 
 from collections.abc import Mapping, Sequence
 
-__all__ = [
-    *("BLACK", "BLUE", "COLOURS", "DARK", "GOLD", "GREEN", "MARK", "MIDDLING", "NEUTRAL"),
-    *("OLIVE", "PALE", "PINK", "PLUM", "SEQUENCE", "SHADE", "SKY", "VERMILION"),
-    *("with_opacity", "group_colour", "method_style"),
-]
-
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B57E00", "#4F9AD3", "#000000")
 BLUE, VERMILION, GREEN, PINK, GOLD, SKY, BLACK = COLOURS
 _BRIGHT = ("#4DB2F2", "#FF8A3D", "#2CCFA2", "#E9A3C9", "#E8B740", "#8CD0F7", "#F2F2F2")

@@ -16,8 +16,6 @@ from flexcfl.report.history.run_details import GroupDetails, RunDetails
 from flexcfl.report.terminal.setting_rows import WIDTH, Rows, print_rows, rows_by_table, value_text
 from flexcfl.report.terminal.summary_text import MANY, summary_rows
 
-__all__ = ["BLOCKS", "PLAIN", "detail_rows", "show_run", "sparkline"]
-
 STATES = {
     "finished": "finished {when}",
     "running": "running: round {done} of {total}",

@@ -19,8 +19,6 @@ from flexcfl.report.history.run_details import RunDetails
 from flexcfl.report.terminal.setting_rows import name_text, value_text
 from flexcfl.settings import short_repr
 
-__all__ = ["Curves", "DiffView", "Difference", "difference"]
-
 MISSING = object()  # no value, unlike None
 Lines: TypeAlias = Mapping[str, Sequence[str]]
 

@@ -20,8 +20,6 @@ from flexcfl.report.history.rows import (
     sorted_rows,
 )
 
-__all__ = ["History", "folders_of_runs", "read_runs", "runs"]
-
 DEFAULT_FOLDERS = (Path("runs"), Path("comparisons"))  # where commands save runs
 Read = TypeVar("Read")
 

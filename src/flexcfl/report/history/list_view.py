@@ -14,8 +14,6 @@ from flexcfl.record.summary import FIGURES
 from flexcfl.report.history.rows import RunRow
 from flexcfl.report.terminal.setting_rows import name_text, value_text
 
-__all__ = ["GAP", "UNKNOWN", "ListView", "cell_text", "labelled_cells", "plain_table"]
-
 COLUMNS = (
     *("folder", "algorithm", "dataset", "model", "shift", "seed", "rounds", "state"),
     *("final", "best", "traffic", "migrations", "when"),

@@ -25,11 +25,6 @@ from flexcfl.record.tables import ROUNDS
 from flexcfl.report.terminal.setting_rows import value_text
 from flexcfl.settings import assignments, short_repr
 
-__all__ = [
-    *("RunRow", "keys_in", "newest_first", "as_json", "flat_settings", "sort_key", "checked_key"),
-    *("matching_rows", "sorted_rows", "row_of"),
-]
-
 WHEN = "when"
 FACTS = ("folder", "state", WHEN)
 # Short names: options for their settings, and tables for the setting ``name`` in them.

@@ -28,8 +28,6 @@ from flexcfl.record.summary import Summary
 from flexcfl.record.tables import GROUPS, LEDGER, ROUNDS, Columns
 from flexcfl.report.history.rows import RunRow, as_json, flat_settings, row_of
 
-__all__ = ["GroupDetails", "RunDetails", "details"]
-
 OURS: Mapping[str, Mapping[str, Any]] = {"data": DATASETS.ours, "algorithm": ALGORITHMS.ours}
 # What each file in the folder of a run holds.
 CONTENTS: Mapping[str, str] = {

@@ -13,8 +13,6 @@ from flexcfl.report.charts import OF_METHODS, charts_of_run
 from flexcfl.report.history.finding import read_runs
 from flexcfl.report.history.rows import flat_settings
 
-__all__ = ["Report", "Setting"]
-
 # Settings that may differ between runs of one method: the seed, and where and how they run.
 IGNORED = {"run.seed", "run.data", "run.device", "run.rounds", "network.nodes", "network.patience"}
 CHECKPOINTS = "checkpoint_"

@@ -26,8 +26,6 @@ from flexcfl.report.charts.palette import DARK
 from flexcfl.report.page import text
 from flexcfl.report.page.content import Report, Setting
 
-__all__ = ["REPORT", "PageTable", "html", "page_state", "write_page"]
-
 REPORT = "report.html"
 COMPRESSION = 6  # the gzip level: a higher one takes longer and saves little
 

@@ -27,8 +27,6 @@ from flexcfl.record.record import Record
 from flexcfl.report.page.content import Report
 from flexcfl.report.page.page import html, page_state
 
-__all__ = ["address", "server"]
-
 TRIES = 20  # ports to try, beginning with the requested one
 PATIENCE = 30  # seconds in which a browser must send its request and read the answer
 HTML, JSON = "text/html; charset=utf-8", "application/json"

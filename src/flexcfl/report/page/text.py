@@ -12,8 +12,6 @@ from flexcfl.record.metrics import MeanDeviation
 from flexcfl.record.record import Record
 from flexcfl.report.page.content import Report, Setting
 
-__all__ = ["Line", "Rerun", "facts", "progress_text", "reruns", "result_lines", "title"]
-
 UNKNOWN = "-"
 NAMED = 4  # more methods are only counted, because the table of results names them
 

@@ -20,8 +20,6 @@ from rich.table import Column
 from flexcfl.lines import tell
 from flexcfl.record.tables import RoundFigures
 
-__all__ = ["show_rounds"]
-
 NARROW = 72  # a terminal with fewer columns shows only the figures
 STEPS = 10  # without a terminal, print a line at each tenth of the rounds
 SILENCE = 10.0  # or after this many seconds without a line

@@ -20,8 +20,6 @@ from flexcfl.report.charts.palette import COLOURS
 from flexcfl.report.terminal.setting_rows import Rows
 from flexcfl.report.terminal.summary_text import clients_text, summary_rows
 
-__all__ = ["result_html", "result_rows"]
-
 WIDTH, HEIGHT, EDGE = 360, 96, 4  # pixels of a curve in a notebook
 
 

@@ -14,18 +14,6 @@ from flexcfl.experiment.experiment import Tables
 from flexcfl.experiment.resolve import Resolved
 from flexcfl.lines import Folded, bytes_text, unbroken
 
-__all__ = [
-    "WIDTH",
-    "Rows",
-    "name_text",
-    "print_rows",
-    "resolved_rows",
-    "rows_by_table",
-    "setting_text",
-    "size_rows",
-    "value_text",
-]
-
 Rows: TypeAlias = Mapping[str, Text]
 
 WIDTH = len("discrepancy")

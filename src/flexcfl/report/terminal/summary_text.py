@@ -11,8 +11,6 @@ from flexcfl import lines
 from flexcfl.record.summary import AccuracySummary, PrivacySummary, Summary, TrafficSummary
 from flexcfl.report.terminal.setting_rows import Rows
 
-__all__ = ["MANY", "clients_text", "divergence_advice", "mostly_diverged", "summary_rows"]
-
 # The reasons for which answers are refused, as text.
 REASONS = {
     "late": "late",

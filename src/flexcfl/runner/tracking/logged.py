@@ -11,17 +11,6 @@ from flexcfl.experiment.experiment import Experiment
 from flexcfl.record.tables import GroupFigures, RoundFigures
 from flexcfl.runner.callbacks import Beginning
 
-__all__ = [
-    "Setting",
-    "Values",
-    "import_extra",
-    "missing_extra",
-    "past_rounds",
-    "round_values",
-    "settings",
-    "summary_values",
-]
-
 Values: TypeAlias = dict[str, float]
 Setting: TypeAlias = bool | int | float | str
 

@@ -20,8 +20,6 @@ from flexcfl.runner.stopping import StoppedError
 from flexcfl.runner.tracking import logged
 from flexcfl.runner.tracking.logged import Values, import_extra, missing_extra
 
-__all__ = ["FILE", "MLflow"]
-
 EXTRA = "mlflow"
 FILE = "mlflow.txt"  # in the folder of a run: the ID of its MLflow run
 NUMBER = re.compile(rb"[0-9a-f]{32}")

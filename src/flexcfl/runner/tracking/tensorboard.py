@@ -14,8 +14,6 @@ from flexcfl.runner.result import Run
 from flexcfl.runner.tracking import logged
 from flexcfl.runner.tracking.logged import Values, import_extra
 
-__all__ = ["FOLDER", "TensorBoard"]
-
 FOLDER = "tensorboard"  # in the folder of a run
 
 

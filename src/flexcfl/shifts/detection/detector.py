@@ -14,11 +14,6 @@ from pydantic import ConfigDict, Field
 from flexcfl.errors import SettingsError
 from flexcfl.protocol import Flags, Ids
 
-__all__ = [
-    *("FORBID", "Detector", "Fraction", "Level", "Profiles"),
-    *("WatchMemory", "Samples", "Watch"),
-]
-
 FORBID = ConfigDict(extra="forbid")
 
 Fraction: TypeAlias = Annotated[float, Field(ge=0, lt=1)]

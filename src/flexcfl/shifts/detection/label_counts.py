@@ -24,8 +24,6 @@ from pydantic.dataclasses import dataclass
 from flexcfl.protocol import Flags
 from flexcfl.shifts.detection.detector import FORBID, Fraction, Level, Profiles, Samples
 
-__all__ = ["LabelShare", "Wasserstein", "WassersteinCounts", "homogeneity"]
-
 
 @dataclass(frozen=True, config=FORBID)
 class LabelShare:

@@ -25,8 +25,6 @@ from flexcfl.shifts.detection.detector import FORBID, Fraction, Level, Profiles,
 from flexcfl.shifts.detection.label_counts import LabelShare
 from flexcfl.threads import one_thread
 
-__all__ = ["MMD", "embedded", "traces"]
-
 SMALLEST = 1e-12  # the trace of a covariance if all examples of a label are equal
 SEED = 0  # every client draws the same features, in every round
 

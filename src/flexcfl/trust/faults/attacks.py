@@ -26,8 +26,6 @@ from flexcfl import seeds
 from flexcfl.aggregation import norms
 from flexcfl.protocol import Order, Vector, Vectors
 
-__all__ = ["Attack", "Drag", "LabelFlip", "Noise", "SignFlip", "of_share"]
-
 FORBID = ConfigDict(extra="forbid")
 SHARE = 0.2  # the default share of clients that attack
 

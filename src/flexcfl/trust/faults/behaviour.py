@@ -10,8 +10,6 @@ from flexcfl.trust.faults.attacks import Attack
 from flexcfl.trust.faults.failures import KINDS, Absence, Faults, Roles
 from flexcfl.trust.faults.faulty_updates import LastAnswers, StaleAnswers, corrupted
 
-__all__ = ["Behaviour"]
-
 STALE = KINDS.index("stale")
 
 

@@ -15,8 +15,6 @@ from flexcfl.errors import SettingsError
 from flexcfl.protocol import Flags
 from flexcfl.trust.faults.attacks import Attack, of_share
 
-__all__ = ["KINDS", "SOUND", "Absence", "Faults", "Roles"]
-
 Probability = Annotated[float, Field(ge=0, le=1)]
 KINDS = ("nan", "infinite", "huge", "misshapen", "stale")
 """The kinds of faults, which affect every update of a faulty client."""

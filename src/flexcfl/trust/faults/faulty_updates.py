@@ -12,8 +12,6 @@ from flexcfl import seeds
 from flexcfl.protocol import Flags, Ids, Order, Trained, TrainingOrder, Vector, of_those
 from flexcfl.trust.faults.failures import KINDS
 
-__all__ = ["LastAnswers", "StaleAnswers", "corrupted"]
-
 HUGE = np.float32(1e6)
 
 Corruption: TypeAlias = Callable[[Vector, np.random.Generator], Vector]

@@ -13,10 +13,8 @@ from pydantic.dataclasses import dataclass as settings
 
 from flexcfl.protocol import Flags, Ids, Order, Received, Trained, Vectors, of_those
 from flexcfl.trust.guards.columns import lengths, matrix, take_rows
-from flexcfl.trust.guards.review import REASONS, Readings, Review, checked_columns, finite
+from flexcfl.trust.guards.review import Readings, Review, checked_columns, finite
 from flexcfl.trust.guards.updates import Centre, copies, judge_founders, length_bound, shortened
-
-__all__ = ["REASONS", "Admission", "Guards", "admitted"]
 
 ReplyT = TypeVar("ReplyT")
 Factor = Annotated[float, Field(ge=1, le=1e12, allow_inf_nan=False)]

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from flexcfl.aggregation import norms
 from flexcfl.protocol import Flags, Ids, Vectors
 
-__all__ = ["Column", "integers", "lengths", "matrix", "reals", "take_rows"]
-
 Column: TypeAlias = NDArray[Any] | Sequence[Any]
 
 SCALARS = {bool, int, float, *(np.dtype(code).type for code in "?bhilqBHILQefdg")}

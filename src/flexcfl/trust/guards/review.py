@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from flexcfl.protocol import NO_GROUP, Flags, Ids, Order, Received
 from flexcfl.trust.guards.columns import integers, reals
 
-__all__ = ["REASONS", "Readings", "Review", "checked_columns", "finite"]
-
 Readings: TypeAlias = dict[str, NDArray[Any]]
 
 REASONS = ("late", "stale", "invalid", "shape", "not_finite", "norm", "founding")

@@ -11,8 +11,6 @@ from flexcfl.clustering import cosines, gram
 from flexcfl.clustering.measures import Matrix
 from flexcfl.protocol import Flags, Vectors
 
-__all__ = ["Centre", "copies", "judge_founders", "length_bound", "shortened"]
-
 Centre: TypeAlias = NDArray[np.float64]
 
 REST = 0.01  # the share of a model's length below which updates count as converged
