@@ -1,7 +1,7 @@
-"""What a finished run leaves beside its rounds: who is in which group, the models, the newcomer.
+"""The files of a finished run next to its rounds: clients' groups, models, and newcomer state.
 
-``newcomer`` is a checkpoint of the algorithm's state as one client alone finds it that comes when
-the run is over; the models in it are those of the groups, and are not written twice.
+``newcomer`` is a checkpoint of the algorithm's state for a single client that arrives after the
+run. Its models are those of the groups, which are not written twice.
 """
 
 import json
@@ -30,7 +30,7 @@ AUXILIARY = "auxiliary.safetensors"
 def artifact_files(
     prepared: Prepared, serving: Serving, newcomer: Any, summary: Summary
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield the names and contents of files, one at a time because models may be large."""
+    """Yield the names and contents of the files, one at a time because models may be large."""
     structure, names = prepared.federation.structure, prepared.federation.names
     arrival = prepared.cohorts.arrival
     yield CLIENTS, tables.clients_to_csv(serving.model_of, arrival, structure, names).encode()
@@ -45,12 +45,12 @@ def artifact_files(
 
 
 def newcomer_state(algorithm: Algorithm[Any], state: Any) -> Any:
-    """Return the state as a newcomer alone finds it, or None if the algorithm knows of none."""
+    """Return the state for a single newcomer, or None if the algorithm cannot place newcomers."""
     return algorithm.newcomer(state) if isinstance(algorithm, Welcoming) else None
 
 
 def model_file_name(number: int) -> str:
-    """Return the name of the file of a group's model."""
+    """Return the file name of a group's model."""
     return f"group-{number}.safetensors"
 
 
@@ -60,7 +60,7 @@ def model_files(
     auxiliary: Vector | None,
     about: Mapping[str, Any],
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield the names and contents of the files of models, which say what they are ``about``."""
+    """Yield the names and contents of the model files, with metadata taken from ``about``."""
     known = {key: about[key] for key in ("algorithm", "dataset", "model", "seed", "rounds")}
     for number, vector in enumerate(vectors):
         yield model_file_name(number), _safetensors(engine, vector, {**known, "group": number})
@@ -69,15 +69,15 @@ def model_files(
 
 
 def _safetensors(engine: "Engine", vector: Vector, about: Mapping[str, Any]) -> bytes:
-    # One entry, because safetensors writes several in no fixed order.
+    # A single entry, because safetensors writes several entries in no fixed order.
     metadata = {"flexcfl": json.dumps(about)}
-    # safetensors takes the memory as it lies, whatever the strides say.
+    # safetensors copies the raw memory and ignores the strides.
     named = engine.unflatten(vector).items()
     return save({name: np.asarray(value, order="C") for name, value in named}, metadata)
 
 
 def _checkpoint(serving: Serving, state: Any, rounds: int) -> Checkpoint:
-    """Return what a newcomer finds; ``models`` is the place of the groups' among its arrays."""
+    """Return the newcomer's checkpoint; ``models`` is the index of the groups' models in it."""
     arrays: list[NDArray[Any]] = []
     plain = flattened(state, arrays)
     place = next((n for n, each in enumerate(arrays) if each is serving.models), None)

@@ -42,7 +42,7 @@ def execute(
     callbacks: Iterable[Callback] = (),
     tell: Tell = remark,
 ) -> Run:
-    """Run all rounds, each written down where there is a folder and then shown by ``view``.
+    """Run all rounds; each is recorded if there is a folder, and then shown by ``view``.
 
     Rounds that were ``restored`` from the folder are not repeated. If a ``stop`` is requested, a
     checkpoint is saved first. ``hosting`` says where the clients are, ``callbacks`` follow the run,
@@ -80,14 +80,14 @@ class _Running:
 
 @contextmanager
 def _recorded(folder: RunFolder | None, run: _Running, restored: Restored | None) -> Iterator[View]:
-    """Hand out what writes each round down, with checkpoints, where there is a folder."""
+    """Yield a view that records each round and saves checkpoints, if there is a folder."""
     if folder is None:
         yield iter
         return
     settings, store = run.prepared.experiment.run, Store(folder.path / CHECKPOINTS)
 
     def save(checkpoint: Checkpoint) -> None:
-        folder.flush()  # tables first, because a checkpoint has their extents
+        folder.flush()  # tables first, because a checkpoint contains their extents
         with as_disk_error(folder.path / CHECKPOINTS):
             store.save(checkpoint)
 
@@ -164,7 +164,7 @@ def _finished(
     folder: RunFolder | None,
     started: float,
 ) -> Run:
-    """Write the final files of a run whose rounds are done, and return its result."""
+    """Write the final files of a run after its last round, and return its result."""
     serving, newcomer = kept.last, artifacts.newcomer_state(prepared.algorithm, kept.state)
     seconds = perf_counter() - started
     tables = columns_by_table(kept.rows)
@@ -201,9 +201,9 @@ def _rounds(prepared: Prepared, world: World, restored: Restored | None) -> Iter
 
 
 def _guards(experiment: Experiment) -> Guards:
-    """Return the guards, without those that compare clients' updates if privacy forbids it.
+    """Return the guards, without the norm bound if privacy is at level ``group``.
 
-    With privacy at the level of groups, the server clips all updates anyway.
+    At this level, the server clips all updates anyway, and may not compare clients' updates.
     """
     promised = experiment.privacy.level == "group"
     return replace(experiment.guards, norm_bound="none") if promised else experiment.guards

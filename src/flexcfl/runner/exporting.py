@@ -1,4 +1,4 @@
-"""The models of a run in a folder of their own, with a card, to be given to others."""
+"""Export of a run's models to a separate folder, with a model card, for sharing with others."""
 
 import re
 from dataclasses import replace
@@ -22,12 +22,12 @@ MODEL = re.compile(rf"group-[0-9]+\.safetensors|{re.escape(artifacts.AUXILIARY)}
 
 
 def export(run: Run, folder: Path | None = None, force: bool = False) -> Path:
-    """Write the models of a run, with what others need to know of them, and return where."""
+    """Write the models of a run with a model card and its settings, and return the folder."""
     if folder is None and run.folder is None:
         raise SettingsError("This run has no folder: say in which one its models are to be.")
     path = folder or Path(run.folder or "", EXPORT)
     _check_free(path, force)
-    # All is known before anything is written.
+    # The texts are made before anything is written, because a damaged summary makes them fail.
     texts = _texts(run)
     models = artifacts.model_files(run.engine, run.models, run.auxiliary, run.summary)
     make_folder(path)
@@ -35,7 +35,7 @@ def export(run: Run, folder: Path | None = None, force: bool = False) -> Path:
     for name, content in chain(models, texts):
         write(path, name, content)
         written.add(name)
-    for stale in path.iterdir():  # models of another run that has been here before
+    for stale in path.iterdir():  # models that an earlier export of another run left
         if MODEL.fullmatch(stale.name) and stale.name not in written:
             with as_disk_error(stale):
                 disk.remove(stale)
@@ -60,7 +60,7 @@ def _texts(run: Run) -> list[tuple[str, bytes]]:
             (SETTINGS, exported.settings.encode()),
             (CARD, card(exported).encode("utf-8", "replace")),
         ]
-    except WRONG as error:  # what is in a summary that somebody has changed
+    except WRONG as error:  # somebody has edited the summary
         raise SettingsError(
             f"The card of the run in '{run.folder}' cannot be written, for its summary.json is "
             f"damaged or of another version ({type(error).__name__}: {error!s:.60}): run it again."
@@ -68,10 +68,10 @@ def _texts(run: Run) -> list[tuple[str, bytes]]:
 
 
 def _exported(run: Run) -> ExportedRun:
-    # Here, because torch takes a while to import.
+    # Imported here, because importing torch takes a while.
     from flexcfl.models.networks import torch_expression
 
-    # Where the data were on this machine is nobody's business.
+    # The data folder of this machine is private.
     experiment = replace(run.experiment, run=replace(run.experiment.run, data=None))
     return ExportedRun(
         summary=run.summary,

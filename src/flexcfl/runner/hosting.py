@@ -1,4 +1,4 @@
-"""Where the clients of a run are: in this process or elsewhere; also a run's single client."""
+"""Where the clients of a run are, in this process or elsewhere, and runs with a single client."""
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -31,7 +31,7 @@ class HostedWorld(World, Protocol):
 
     @property
     def releases(self) -> int:
-        """Largest number of updates that any one client released, if clients want privacy."""
+        """Largest number of updates that any one client released, if privacy is on."""
         ...
 
     def memory(self) -> Any:
@@ -47,7 +47,8 @@ class Hosting(Protocol):
     """Prepares a run and its world.
 
     ``memory`` is the type of the world's snapshots. ``waiting`` is shown until everything is ready.
-    ``beside`` names folders that its processes may make in the folder of a run before it begins.
+    ``beside`` names subfolders that its processes may create in a run's folder before the run
+    begins.
     """
 
     memory: type[Any]
@@ -99,10 +100,10 @@ SIMULATED = _Simulated()
 def simulation(
     prepared: Prepared, secret: int, divergence: Divergence | None = None, *, computes: bool = True
 ) -> Simulation:
-    """Return simulated clients; the noise of their privacy comes from a ``secret``.
+    """Return simulated clients, whose privacy noise is seeded with ``secret``.
 
-    ``divergence``, if given, ends a run whose training diverges. Without ``computes``, no order
-    needs the model, and it is not made.
+    ``divergence``, if given, ends a run whose training diverges. If ``computes`` is False, no order
+    needs the model, and it is not built.
     """
     experiment = prepared.experiment
     clients, privacy = prepared.federation.clients, experiment.privacy
@@ -133,10 +134,10 @@ def single_client(
     model: "str | Callable[[], nn.Module] | None" = None,
     seed: int | None = None,
 ) -> Prepared:
-    """Prepare a round with the only client of a federation.
+    """Prepare a round for a federation with a single client.
 
-    Its data do not change, and it does not attack. ``clients`` is the number of clients of the run,
-    on which its privacy depends. ``model`` replaces the model that the experiment names.
+    The client's data do not change, and it does not attack. ``clients`` is the number of clients
+    in the run, because its privacy depends on it. ``model`` replaces the experiment's model.
     """
     run, privacy = experiment.run, experiment.privacy
     if privacy.level != "none":

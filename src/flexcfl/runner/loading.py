@@ -43,9 +43,12 @@ if TYPE_CHECKING:
     from flexcfl.engine import Engine
 
 MOST_NUMBERS = 2**28  # in one example: a gigabyte
-# What damaged files raise; RecursionError comes from endless nesting.
+# Errors that damaged files raise; RecursionError comes from endless nesting.
 TROUBLES = (*WRONG, OSError, csv.Error, SafetensorError, RecursionError)
-OBJECTS = {"shifts": "shift", "detector": "drift"}  # objects that no file has, and their tables
+OBJECTS = {
+    "shifts": "shift",
+    "detector": "drift",
+}  # objects that no file contains, and their tables
 
 
 @keywords()
@@ -56,7 +59,7 @@ def load(folder: str | Path, *, model: "str | Callable[[], nn.Module] | None" = 
     detector, because the files do not contain them.
 
     Args:
-        folder: The folder of a finished run, the ``out`` of ``flexcfl.run``.
+        folder: The folder of a finished run, the ``out`` argument of ``flexcfl.run``.
         model: If the run has a custom model, the function that returns the ``nn.Module``, or its
             name as ``"package.module:factory"``.
 
@@ -65,7 +68,7 @@ def load(folder: str | Path, *, model: "str | Callable[[], nn.Module] | None" = 
 
     Raises:
         flexcfl.errors.SettingsError: If the folder has no finished run, if its files are damaged,
-            or if ``model`` is needed.
+            or if ``model`` is missing for a run with a custom model.
 
     Example:
         >>> import flexcfl
@@ -101,7 +104,7 @@ def _as_load_error(path: Path) -> Iterator[None]:
 
 
 def _check(run: Record, path: Path, model: object) -> None:
-    """Refuse a run that is incomplete, or whose custom model is missing."""
+    """Refuse a run that is incomplete, or that needs a custom model if none is given."""
     summary = run.summary
     if summary is None or not (path / CLIENTS).is_file():
         raise ValueError(CLIENTS)

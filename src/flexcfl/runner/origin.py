@@ -1,4 +1,4 @@
-"""What a run is made of, so that it is known again: settings, data, own objects, versions."""
+"""The origin of a run, checked when it resumes: settings, data, custom objects, versions."""
 
 import json
 import platform
@@ -21,12 +21,12 @@ from flexcfl.runner.prepare import Prepared
 
 Pairs: TypeAlias = tuple[tuple[str, str], ...]
 
-SAMPLE = 256  # of the examples so many are looked at: to go through all of them takes time
+SAMPLE = 256  # the number of examples in a fingerprint, because reading all of them takes time
 
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What data are known by."""
+    """Sizes and checksums that identify a federation's data."""
 
     clients: int
     classes: int
@@ -35,11 +35,11 @@ class Fingerprint:
 
     @classmethod
     def of(cls, federation: Federation) -> "Fingerprint":
-        """Return the fingerprint of a federation: all labels, who has what, some examples."""
+        """Return the fingerprint of all labels, of each client's indices, and of some examples."""
         x, y = federation.x, federation.y
         some = np.linspace(0, len(y) - 1, min(SAMPLE, len(y))).astype(np.int64)
         lists = (federation.train, federation.test)
-        # Lists that are made on demand are known by what makes them, and would be long.
+        # Lists made on demand are left out: they would be long, and their code defines them.
         listed = [each.indices for each in lists if isinstance(each, IndexLists)]
         parts = (y, *(each.offsets for each in lists), *listed, x[some])
         checksums = tuple(zlib.crc32(np.ascontiguousarray(part).data) for part in parts)
@@ -48,7 +48,7 @@ class Fingerprint:
 
 @dataclass(frozen=True)
 class Origin:
-    """What a run is made of; ``settings`` are names and values, these as JSON."""
+    """What a run is made of; ``settings`` are pairs of a name and a value as JSON."""
 
     settings: Pairs
     data: Fingerprint
@@ -57,13 +57,13 @@ class Origin:
 
     @classmethod
     def of(cls, prepared: Prepared) -> "Origin":
-        """Return what a prepared run is made of."""
+        """Return the origin of a prepared run."""
         data = Fingerprint.of(prepared.federation)
         known = tuple(versions().items())
         return cls(tuple(_flat(prepared.experiment)), data, prepared.own, known)
 
     def check_own(self, own: tuple[str, ...]) -> None:
-        """Refuse to let a run go on without what only Python has of it."""
+        """Refuse to resume a run without its custom objects."""
         missing = [part for part in self.own if part not in own]
         if missing:
             raise SettingsError(
@@ -72,7 +72,7 @@ class Origin:
             )
 
     def check(self, now: "Origin") -> None:
-        """Refuse to let a run go on as one that is made of something else."""
+        """Refuse to resume a run with other settings, data or custom objects."""
         self.check_own(now.own)
         changed = {name for name, _ in self._with_legacy_options() ^ set(now.settings)} - FREE
         for name in sorted(changed):
@@ -87,15 +87,17 @@ class Origin:
             )
 
     def _with_legacy_options(self) -> set[tuple[str, str]]:
-        """Return the settings with the options that the algorithm has had since."""
+        """Return the settings with the options that the algorithm has gained since then."""
         settings = dict(self.settings)
-        name = settings.get("[algorithm] name", "").strip('"')  # as JSON has it, or whatever it is
+        name = settings.get("[algorithm] name", "").strip(
+            '"'
+        )  # a JSON string, unless the file is damaged
         for key, value in legacy_options(name).items():
             settings.setdefault(f"[algorithm] {key}", json.dumps(value))
         return set(settings.items())
 
     def changed_versions(self, now: "Origin") -> str:
-        """Return which versions have changed, in words, or nothing."""
+        """Return which versions have changed, as text; empty if none has."""
         before = dict(self.versions)
         return ", ".join(
             f"{name} {new} (was {before.get(name, 'not there'):.40})"
@@ -105,14 +107,14 @@ class Origin:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of what computes."""
+    """Return the versions of flexcfl, Python and the libraries that compute."""
     libraries = {name: version(name) for name in ("torch", "numpy")}
     return {"flexcfl": __version__, "python": platform.python_version(), **libraries}
 
 
 def processor() -> str:
-    """Return the kind of processor: models of two kinds differ by rounding."""
-    cpus = Path("/proc/cpuinfo")  # Python itself does not know the name on Linux
+    """Return the kind of processor, because models from different kinds differ by rounding."""
+    cpus = Path("/proc/cpuinfo")  # on Linux, Python does not know the name
     if not cpus.exists():
         return platform.processor() or platform.machine()
     lines = (line.partition(":") for line in cpus.read_text("utf-8").split("\n\n")[0].splitlines())

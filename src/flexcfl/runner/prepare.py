@@ -1,4 +1,4 @@
-"""Everything a run needs, made and checked before its first round."""
+"""Everything that a run needs, built and checked before its first round."""
 
 import os
 from collections.abc import Callable
@@ -33,10 +33,11 @@ if TYPE_CHECKING:
 class Prepared:
     """An experiment with its clients, its model and its algorithm.
 
-    ``cohorts`` say who is there and who takes part, ``timeline`` which data each client has in
-    every round. ``memory`` is about how many bytes the algorithm needs beside models and a
-    cohort's updates, and ``own`` names what of it only the caller has. ``roles`` say which clients
-    are at fault or attack. ``make_engine`` makes the engine once, and once that on false labels.
+    ``cohorts`` say which clients are present and which take part in a round. ``timeline`` says
+    which data each client has in every round. ``roles`` say which clients are faulty or attack.
+    ``make_engine`` returns the engine, or with True the engine on false labels, and builds each
+    only once. ``memory`` is roughly how many bytes the algorithm needs in addition to the models
+    and a cohort's updates. ``own`` names the custom objects.
     """
 
     experiment: Experiment
@@ -56,14 +57,14 @@ class Prepared:
 
     @property
     def false_labels(self) -> "Engine | None":
-        """The engine of attackers who train on false labels, None where there are none."""
+        """The engine of attackers that train on false labels, or None if there are none."""
         attackers = self.experiment.attackers
         poisons = attackers is not None and attackers.poisons
         return self.make_engine(True) if poisons else None
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What its ``experiment.toml`` says of how to run it again."""
+        """Comments for ``experiment.toml`` that say how to run the experiment again."""
         made = f"Made by flexcfl {__version__}"
         network = self.experiment.network
         if network.own_files:
@@ -84,9 +85,9 @@ def prepare(
 ) -> Prepared:
     """Load the federation, and build a model and an algorithm that fit it.
 
-    What the caller has of its own takes the place of what the experiment names. ``elsewhere`` is a
-    stand-in for clients whose data are elsewhere, so that no shift happens here. With ``late`` the
-    model is built when it is first needed, and memory is not estimated.
+    The caller's custom objects in ``own`` replace what the experiment names. ``elsewhere`` is a
+    placeholder for clients whose data are not in this process, so no shift happens here. With
+    ``late``, the model is built when it is first needed, and memory is not estimated.
     """
     federation = elsewhere or own.federation
     if federation is None:
@@ -102,7 +103,9 @@ def prepare(
     attackers, clients = experiment.attackers, federation.clients
     roles = Roles.drawn(experiment.faults, attackers, clients, run.seed)
     if experiment.privacy.level != "none":
-        PrivacyGuard(experiment.privacy, clients, run.seed)  # so that a budget for nothing is told
+        PrivacyGuard(
+            experiment.privacy, clients, run.seed
+        )  # fails early if the budget is too small
     make = cache(partial(_engine, experiment, federation, timeline.variants, own.factory))
     if not late:
         make(False)
@@ -155,15 +158,15 @@ def _memory(
 
 
 def machine_memory() -> int | None:
-    """Return the bytes of this machine's memory, or None where the system does not tell."""
+    """Return the bytes of this machine's memory, or None if the system does not report them."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):  # not every system knows the question
+    except (AttributeError, OSError, ValueError):  # not every system supports this
         return None
 
 
 def check_memory(algorithm: str, needed: int, available: int | None) -> None:
-    """Refuse an algorithm that would keep or gather more than there is."""
+    """Refuse an algorithm that would need more memory than the machine has."""
     if available is not None and needed > available:
         raise SettingsError(
             f"'{algorithm}' would need about {bytes_text(needed)} of memory for what it keeps of "
@@ -203,8 +206,8 @@ def _engine(
     factory: "Callable[[], nn.Module] | None",
     false_labels: bool,
 ) -> "Engine":
-    """Return an engine on the federation's examples, which may have false labels."""
-    # Here and not above, so that settings are read and mistakes told without waiting for torch.
+    """Return an engine on the federation's examples, with false labels if requested."""
+    # Imported here, so that errors in settings are reported without waiting for torch.
     from flexcfl.engine import Engine
     from flexcfl.models.catalogue import build, checked_factory
 

@@ -1,4 +1,4 @@
-"""A run restored from its folder: the newest valid checkpoint, and the tables that fit to it."""
+"""A run restored from its folder: the newest valid checkpoint and the matching table rows."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ from flexcfl.runner.loop import Past
 from flexcfl.runner.origin import Origin
 from flexcfl.runner.prepare import Prepared
 
-# What arrays of wrong sizes raise, wherever they are used.
+# Errors that arrays of wrong sizes raise when they are used.
 WRONG = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
@@ -74,7 +74,7 @@ class Restored:
     def trusted(self) -> Iterator[None]:
         """Turn an error that a forged checkpoint may cause into a ``SettingsError``.
 
-        It can be any error, at any time, and cannot be distinguished from a bug.
+        Such an error can occur at any time, and cannot be distinguished from a bug.
         """
         try:
             yield
@@ -125,7 +125,7 @@ def custom_parts(folder: Path) -> tuple[str, ...]:
 def _origin(folder: Path) -> Origin | None:
     """Return the origin of a run from its newest readable checkpoint."""
     for manifest in Store(folder / CHECKPOINTS).manifests():
-        with suppress(UnfitError):  # raised again when it is used
+        with suppress(UnfitError):  # raised again when the checkpoint is used
             if not isinstance(manifest, str):
                 return _about(manifest.content, []).origin
     return None
@@ -172,7 +172,7 @@ def _fitting(
 
 
 def _check_hosting(about: CheckpointInfo, hosting: Hosting) -> None:
-    """Refuse to resume in this process if the clients are on nodes, as messages show."""
+    """Refuse to resume in this process if a table of messages shows that clients are on nodes."""
     if hosting is SIMULATED and any(table.name == MESSAGES for table in about.tables):
         raise SettingsError(
             "The clients of this run are on nodes: go on where it was begun, with 'flexcfl resume' "
@@ -182,10 +182,10 @@ def _check_hosting(about: CheckpointInfo, hosting: Hosting) -> None:
 
 
 def check_arrays(found: FoundCheckpoint, prepared: Prepared) -> None:
-    """Refuse arrays that no run has.
+    """Refuse arrays that no run can have.
 
     Vectors must have the size of this run's models, because compiled loops do not check bounds.
-    Rows without columns take no space in a file, but endless time to go through.
+    Rows without columns take no space in a file, but looping over them can take forever.
     """
     parameters = prepared.engine.parameters
     for array in found.checkpoint.arrays:

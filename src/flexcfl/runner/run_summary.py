@@ -1,4 +1,4 @@
-"""``summary.json``: a run in a few figures, with what made them."""
+"""``summary.json``: the main figures of a run, with its settings and versions."""
 
 from collections.abc import Mapping
 from typing import cast
@@ -20,7 +20,7 @@ from flexcfl.runner.origin import processor, versions
 from flexcfl.runner.prepare import Prepared
 from flexcfl.trust.privacy import epsilon
 
-# In this order the file has them; what rounds tell alone stands among the rest.
+# The order of the keys in the file; those from ``summarize_rounds`` are mixed with the others.
 ORDER = (
     *("algorithm", "dataset", "model", "shift", "seed", "rounds", "clients", "shape", "classes"),
     *("own", "parameters", "accuracy", "honest", "newcomers", "auxiliary", "rounds_to"),
@@ -40,8 +40,8 @@ def summarize_run(
 ) -> Summary:
     """Return the summary of a run that ends with these models in service.
 
-    Accuracies are over the rounds that have one; ``loss`` is the mean of the last ten rounds.
-    ``releases`` is how many updates left the client of which most did.
+    Accuracies cover the rounds in which they were measured. ``loss`` is the mean of the last ten
+    rounds. ``releases`` is the largest number of updates that any one client released.
     """
     experiment, federation = prepared.experiment, prepared.federation
     waiting = np.isin(serving.model_of, serving.waiting)
@@ -65,7 +65,7 @@ def summarize_run(
         "waiting": int(waiting.sum()),
         "clustering": _clustering(serving.clustering),
         "adjusted_rand_index": metrics.adjusted_rand_index(
-            # Where clients' data change, the clusters of the start are no longer theirs.
+            # If clients' data change, the clusters at the start no longer apply.
             None if experiment.shift else federation.structure,
             np.where(waiting, NO_GROUP, serving.model_of),
         ),
@@ -82,7 +82,7 @@ def _attack(prepared: Prepared) -> AttackSummary | None:
 
 
 def _privacy(prepared: Prepared, releases: int) -> PrivacySummary | None:
-    """Return what one client's updates may have told, at most, or None without a promise."""
+    """Return the privacy guarantee, or None if there is none."""
     settings = prepared.experiment.privacy
     if settings.level == "none":
         return None
@@ -96,9 +96,9 @@ def _privacy(prepared: Prepared, releases: int) -> PrivacySummary | None:
 
 
 def _network(messages: Columns) -> dict[str, float] | None:
-    """Sum up what went over a network, or return None without one.
+    """Return the totals of the messages sent over a network, or None if there is no network.
 
-    ``framing`` is by what share the bytes sent exceed those of the arrays in them.
+    ``framing`` is the share by which the bytes sent exceed those of the arrays in them.
     """
     if not len(messages["round"]):
         return None

@@ -11,7 +11,7 @@ from flexcfl import lines
 from flexcfl.record.summary import AccuracySummary, PrivacySummary, Summary, TrafficSummary
 from flexcfl.report.terminal.setting_rows import Rows
 
-# The reasons for which answers are refused, as text.
+# The reasons for refusing answers, as text.
 REASONS = {
     "late": "late",
     "stale": "for another round",
@@ -30,7 +30,7 @@ def summary_rows(
 ) -> Rows:
     """Return a summary as rows of text, for a whole run or for the rounds so far.
 
-    ``accuracy`` is that of each round, NaN if it was not measured.
+    ``accuracy`` has one value per round, NaN if it was not measured.
     """
     measured = np.flatnonzero(~np.isnan(accuracy)).tolist()
     rows = {
@@ -71,7 +71,7 @@ def _warning(summary: Summary) -> str:
 
 
 def _accuracy(summed: AccuracySummary | None, meaning: str = "", among: str = "") -> str:
-    """Describe an accuracy, with what final means and which clients it is for; may be empty."""
+    """Describe an accuracy, what "final" means, and for which clients; empty if there is none."""
     if summed is None:
         return ""
     best, final, median = (_percent(summed[name]) for name in ("best", "final", "median"))
@@ -141,7 +141,7 @@ def clients_text(numbers: Sequence[int]) -> str:
 
 
 def _unplaced(summary: Summary) -> str:
-    """Describe why there is no accuracy: a client that is present has no group."""
+    """Explain why there is no accuracy: a client that is present has no group."""
     return (
         f"not measured, because only {summary['placed']:,} of {summary['clients']:,} clients have "
         "a group so far: run more rounds, or use cohorts that visit every client "
@@ -150,7 +150,7 @@ def _unplaced(summary: Summary) -> str:
 
 
 def _reached(rounds_to: Mapping[str, int | None]) -> str:
-    """Return when each accuracy was reached."""
+    """Describe in which round each accuracy was reached."""
     reached = [
         f"{float(threshold):.0%} in round {number}"
         for threshold, number in rounds_to.items()
