@@ -1,7 +1,7 @@
 """Clients that appear later: ``[data] arrivals = [{round = 100, share = 0.2}]``.
 
-A share of all clients, drawn from the run's seed, is held back until a round and can be chosen from
-that round on. This is the same for every dataset and every algorithm.
+A share of all clients, drawn with the run's seed, is held back until a given round. From that round
+on, these clients can be chosen. This works the same for every dataset and every algorithm.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,13 +17,13 @@ from flexcfl.errors import SettingsError
 from flexcfl.protocol import Ids
 from flexcfl.settings import validated
 
-SETTING = "arrivals"  # in the table of the data, beside the settings of any dataset
+SETTING = "arrivals"  # in the [data] table, next to the options of any dataset
 EXAMPLE = "[{round = 100, share = 0.2}]"
 
 
 @settings(frozen=True, config=ConfigDict(extra="forbid"))
 class Arrival:
-    """A share of all clients that appears in a round; the others are there before it."""
+    """A share of all clients that appears in a round. All others are there from the start."""
 
     round: Annotated[int, Field(ge=2, le=10**9)]
     share: Annotated[float, Field(gt=0, lt=1)]
@@ -33,7 +33,7 @@ Arrivals: TypeAlias = tuple[Arrival, ...]
 
 
 def checked(value: object) -> Arrivals:
-    """Return the arrivals that a file, ``--set`` or Python asks for."""
+    """Validate and return the arrivals from a file, ``--set`` or Python."""
     if not isinstance(value, list | tuple):
         raise SettingsError(f"[data] arrivals must be a list such as {EXAMPLE}, not {value!r:.60}.")
     arrivals = tuple(_arrival(item, place) for place, item in enumerate(value))
@@ -58,12 +58,12 @@ def _arrival(item: object, place: int) -> Arrival:
 
 
 def _held_back(arrivals: Arrivals) -> float:
-    # Rounded, so that 0.1 + 0.2 + 0.7 is 1 whatever binary fractions make of it.
+    # Rounded so that 0.1 + 0.2 + 0.7 is exactly 1 despite floating-point error.
     return round(sum(arrival.share for arrival in arrivals), 9)
 
 
 def check_rounds(arrivals: Arrivals, rounds: int) -> None:
-    """Refuse arrivals after the end of the run."""
+    """Refuse arrivals after the last round of the run."""
     if arrivals and arrivals[-1].round > rounds:
         raise SettingsError(
             f"[data] arrivals has clients appear in round {arrivals[-1].round}, and the run ends "
@@ -72,16 +72,16 @@ def check_rounds(arrivals: Arrivals, rounds: int) -> None:
 
 
 def numbers(arrivals: Arrivals, clients: int) -> Sequence[int]:
-    """Return how many of all clients are there from the start, and how many each arrival brings."""
+    """Return how many clients are there from the start, and how many each arrival adds."""
     so_far = np.cumsum([arrival.share for arrival in arrivals]) * clients
-    # Rounded together and not each by itself, so that they never add up to more than there are.
+    # The running totals are rounded, so that the numbers never add up to more than ``clients``.
     ends = np.floor(np.round(so_far, 6) + 0.5).astype(np.int64)
     brought = np.diff(ends, prepend=0).tolist()
     return [clients - sum(brought), *brought]
 
 
 def drawn(arrivals: Arrivals, clients: int, seed: int) -> Ids:
-    """Return for every client the round from which on it can be chosen, 0 for the start."""
+    """Return, for every client, the first round in which it can be chosen (0 for the start)."""
     there, *brought = numbers(arrivals, clients)
     for arrival, number in zip(arrivals, brought, strict=True):
         if number == 0:

@@ -1,8 +1,8 @@
-"""The tables that choose by a name and have the options of what they name beside it.
+"""Tables that choose an entry by name and also hold the options of that entry.
 
-``[drift] name = "label-share"`` names how clients notice drift, ``[aggregation]`` the rule by which
-updates become a step, ``[attack]`` what hostile clients do. ``[shift]`` may name several, which act
-together: ``name = ["swap-part", "incremental"]``.
+``[drift] name = "label-share"`` chooses how clients notice drift, ``[aggregation]`` the rule that
+combines updates into a step, and ``[attack]`` what hostile clients do. ``[shift]`` may name several
+shifts, which act together: ``name = ["swap-part", "incremental"]``.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -24,15 +24,15 @@ from flexcfl.shifts import SHIFTS, Shift
 from flexcfl.shifts.detection import DETECTORS
 from flexcfl.trust.faults import ATTACKS
 
-NONE = "none"  # says that nothing shifts where a dataset would bring a shift
+NONE = "none"  # turns off the shift that a dataset has by default
 RULE = "mean"
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What a table chooses among: ``options(entry)`` is the class of an entry's options.
+    """The entries that a table can name; ``options(entry)`` is the class of an entry's options.
 
-    ``nothing`` is the name for none of them, where that is possible.
+    ``nothing`` is the name that chooses no entry, if the table allows this.
     """
 
     registry: Registry[Any]
@@ -42,11 +42,11 @@ class Kind:
 
     @property
     def ours(self) -> Mapping[str, type[Any]]:
-        """The options of those that come with flexcfl, by name."""
+        """The option classes of the entries that come with flexcfl, by name."""
         return {name: self.options(entry) for name, entry in self.registry.ours.items()}
 
     def options_of(self, name: str) -> type[Any]:
-        """Return the options of the one of this name, or raise a ``SettingsError``."""
+        """Return the option class of the named entry, or raise a ``SettingsError``."""
         if name == self.nothing:
             return NoOptions
         if name not in self.registry:
@@ -73,7 +73,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
 
 
 def chosen(where: str, table: Mapping[str, Any]) -> NamedOptions:
-    """Return what a table names, with its options, or raise a ``SettingsError``."""
+    """Return the name in a table with its validated options, or raise a ``SettingsError``."""
     kind = NAMED[where]
     name = table.get("name", kind.default)
     if not isinstance(name, str):
@@ -89,7 +89,7 @@ def chosen(where: str, table: Mapping[str, Any]) -> NamedOptions:
 
 
 def names(value: object) -> tuple[str, ...]:
-    """Return the names of shifts that a file, ``--shift`` or Python gives, one or several.
+    """Return the names of one or several shifts from a file, ``--shift`` or Python.
 
     >>> names("swap-all"), names(["swap-part", "incremental"]), names("none"), names([])
     (('swap-all',), ('swap-part', 'incremental'), (), ())
@@ -111,9 +111,9 @@ def names(value: object) -> tuple[str, ...]:
 
 
 def shifts(table: Mapping[str, Any]) -> dict[str, Shift]:
-    """Return the shifts that a table asks for, in the order in which they act.
+    """Return the shifts that a table names, in the order in which they act.
 
-    An option is for all of them that have it.
+    Each option applies to all of these shifts that have it.
     """
     several, keys = names(table.get("name", ())), _without_name(table)
     kinds = {name: KINDS["shift"].options_of(name) for name in several}
@@ -141,10 +141,10 @@ def _check_known(keys: Iterable[str], several: tuple[str, ...]) -> None:
 
 
 def option_names(where: str, value: object) -> set[str]:
-    """Return the names of the options of what a table names, of all that there is."""
+    """Return the option names of the entries that a table names, without unknown entries."""
     found: set[str] = set()
     for name in names(value) if where == "shift" else [str(value)]:
-        with suppress(SettingsError):  # raised again when it is to be used
+        with suppress(SettingsError):  # raised again when the entry is used
             found |= _field_names(KINDS[where].options_of(name))
     return found
 
@@ -158,7 +158,7 @@ def _without_name(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def spellings() -> list[str]:
-    """Return the name of every setting that there can be, such as ``local.rate``."""
+    """Return the full name of every possible setting, such as ``local.rate``."""
     plain = [(table, kind) for table, kind in PLAIN.items() if table != "model"]
     ours = [(table, each) for table, kind in KINDS.items() for each in kind.ours.values()]
     own = [f"{table}.{each.name}" for table, kind in [*ours, *plain] for each in fields(kind)]
@@ -168,7 +168,7 @@ def spellings() -> list[str]:
 
 
 def homes() -> dict[str, list[str]]:
-    """Return by its name alone where each setting may be, such as ``local.rate`` for ``rate``."""
+    """Return the full names for each short name of a setting: ``local.rate`` for ``rate``."""
     found: dict[str, list[str]] = {}
     for name in spellings():
         found.setdefault(name.partition(".")[2], []).append(name)
@@ -177,7 +177,7 @@ def homes() -> dict[str, list[str]]:
 
 
 def keyword_homes() -> dict[str, str]:
-    """Return by the name of each setting how Python sets it where it has no keyword."""
+    """Return, for each short name, how to set it from Python if it is no keyword argument."""
     return {
         key: " or ".join(f"set={{'{name}': ...}}" for name in several)
         for key, several in homes().items()

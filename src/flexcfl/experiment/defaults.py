@@ -1,6 +1,6 @@
-"""What a dataset brings along: the settings of the paper's experiments (Section 5.1).
+"""Default settings of each dataset, such as those of the paper's experiments (Section 5.1).
 
-Command-line options, files and ``--set`` override every one of them.
+Command-line options, files and ``--set`` override all of them.
 """
 
 from collections.abc import Mapping
@@ -19,9 +19,9 @@ DATASET, ALGORITHM = KINDS["data"].default, KINDS["algorithm"].default
 class Defaults:
     """Settings that suit one dataset.
 
-    ``prox``, ``groups`` and ``alpha`` (founders per group) are for algorithms that use them; an
-    algorithm has its own default for an ``alpha`` of None. ``shift`` names how its clients' data
-    change.
+    ``prox``, ``groups`` and ``alpha`` (founders per group) apply only to algorithms that use them.
+    If ``alpha`` is None, the algorithm's own default applies. ``shift`` names the shifts of the
+    clients' data.
     """
 
     model: str = "mclr"
@@ -42,8 +42,8 @@ PAPER = {
     "synthetic": Defaults(groups=5, rate=0.01),
     "fashion-mnist": Defaults(groups=5, rate=0.005, model="cnn"),
 }
-# Ten founders for each group leave a part of the clients to come as newcomers. The digits are for
-# a first look, and what there is to see is a world that moves.
+# With ten founders for each group, some of the clients join later as newcomers. The digits are for
+# a first look at flexcfl, so their data shift by default.
 OURS = {
     "digits": Defaults(groups=5, alpha=10, rate=0.1, rounds=100, shift=("swap-all",)),
     "clusters": Defaults(groups=3, alpha=10, rate=0.1, rounds=100),
@@ -51,7 +51,7 @@ OURS = {
 
 
 def defaults(dataset: str, algorithm: AlgorithmEntry) -> dict[str, Any]:
-    """Return the settings that a dataset brings for an algorithm."""
+    """Return the default settings of a dataset for an algorithm."""
     own = (PAPER | OURS).get(dataset, Defaults())
     options = {"groups": own.groups, "alpha": own.alpha}
     known = {option.name for option in fields(algorithm.options)}

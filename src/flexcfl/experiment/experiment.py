@@ -1,4 +1,4 @@
-"""An experiment: every setting of a run, complete, as tables of frozen values."""
+"""An experiment: the complete settings of a run, as tables of frozen values."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -24,12 +24,12 @@ Tables: TypeAlias = dict[str, dict[str, Any]]
 NO_ATTACK = "none"
 
 Positive = Annotated[int, Field(ge=1, le=10**9)]
-Seed = Annotated[int, Field(ge=0, lt=2**63)]  # what TOML promises to read back
+Seed = Annotated[int, Field(ge=0, lt=2**63)]  # the range that TOML guarantees
 
 
 @dataclasses.dataclass(frozen=True)
 class DataSettings:
-    """A dataset by name, with the options that only it has, and when clients appear later."""
+    """A dataset by name, with its own options and the later arrivals of clients."""
 
     name: str
     options: Any
@@ -60,7 +60,7 @@ class RunSettings:
     searched first for the files of a dataset. A checkpoint is made after ``checkpoint_rounds``
     rounds or ``checkpoint_seconds`` seconds, whichever comes first; 0 turns either off. Checkpoints
     by rounds are postponed while they would take more than ``checkpoint_share`` of a processor's
-    time; with 1 they never are.
+    time; with 1 they are never postponed.
     """
 
     rounds: Positive = 300
@@ -78,7 +78,7 @@ class RunSettings:
 
 @settings(frozen=True, config=ConfigDict(extra="forbid"))
 class NetworkSettings:
-    """How many nodes the server waits for and how long, and what it cannot know of their data.
+    """How many nodes the server waits for, for how long, and what it cannot know about their data.
 
     The first round begins when ``nodes`` nodes are connected; the server waits ``patience`` seconds
     for them. A node that has not answered an order after ``time_limit`` seconds is left out for the
@@ -86,7 +86,7 @@ class NetworkSettings:
 
     If nodes bring their own files, ``clients`` is the largest number of clients, including those
     that come later, ``shape`` the shape of one example, and ``classes`` the number of labels.
-    Without these three, nodes have parts of the dataset that the experiment names.
+    Without these three, each node has a part of the experiment's dataset.
     """
 
     nodes: Annotated[int, Field(ge=1, le=10**6)] | None = None
@@ -108,11 +108,11 @@ class NetworkSettings:
 
     @property
     def own_files(self) -> bool:
-        """Whether nodes bring files of their own."""
+        """Whether nodes bring their own files."""
         return self.clients is not None
 
 
-# The tables whose settings are those of one class; the others name what has the settings.
+# The tables with one fixed class of settings. Any other table names an entry and sets its options.
 PLAIN = MappingProxyType(
     {
         "model": ModelSettings,
@@ -128,7 +128,7 @@ PLAIN = MappingProxyType(
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
-    """What is run, table by table; the shifts act in their order."""
+    """The settings of a run, with one attribute per table; shifts act in their order."""
 
     data: DataSettings
     model: ModelSettings
@@ -151,18 +151,18 @@ class Experiment:
 
     @property
     def attackers(self) -> Attack | None:
-        """What hostile clients do, where there are any."""
+        """The attack of the hostile clients, or None if there are none."""
         return None if self.attack.name == NO_ATTACK else self.attack.options
 
     def tables(self) -> Tables:
-        """Return all settings as plain values, as TOML knows them; it has no word for None."""
+        """Return all settings as plain values that TOML can hold, without those that are None."""
         tables = {
             item.name: plain_table(getattr(self, item.name)) for item in dataclasses.fields(self)
         }
-        if self.local.steps is not None:  # they take the place of the epochs
+        if self.local.steps is not None:  # steps replace epochs
             del tables["local"]["epochs"]
         idle = {
-            "drift": not self.migrates,  # nobody asks
+            "drift": not self.migrates,  # no client is asked
             "faults": self.faults == Faults(),
             "attack": self.attack.name == NO_ATTACK,
             "privacy": self.privacy.level == "none",
@@ -172,7 +172,7 @@ class Experiment:
 
 
 def plain_table(part: Any) -> dict[str, Any]:
-    """Return what of an experiment one table has, as TOML knows it."""
+    """Return one table of an experiment as plain values that TOML can hold."""
     if isinstance(part, Mapping):
         options = [plain_table(shift) for shift in part.values()]
         return {"name": list(part), **{key: own[key] for own in options for key in own}}
@@ -181,7 +181,7 @@ def plain_table(part: Any) -> dict[str, Any]:
         return {**plain_table(NamedOptions(part.name, part.options)), **arrivals}
     if isinstance(part, NamedOptions):
         return {"name": part.name, **plain_table(part.options)}
-    if not dataclasses.is_dataclass(part):  # a detector of one's own
+    if not dataclasses.is_dataclass(part):  # a custom detector
         return {}
     values = {item.name: getattr(part, item.name) for item in dataclasses.fields(part)}
     return {name: _plain(value) for name, value in values.items() if value is not None}

@@ -1,7 +1,7 @@
-"""What Python gives as classes and objects where an experiment has names.
+"""Classes and objects that Python code passes where an experiment has names.
 
-What can be found again by a name and options is written down as these. The rest stays an object,
-which a run that goes on is given again.
+An object that can be rebuilt from a name and options is saved as these. Any other object is kept,
+and the caller passes it again to resume the run.
 """
 
 import sys
@@ -26,8 +26,8 @@ from flexcfl.shifts.detection import Detector
 if TYPE_CHECKING:
     from torch import nn
 
-Named: TypeAlias = tuple[str, dict[str, Any]]  # a name, and options
-# The options that may be objects, and what the object of each is called.
+Named: TypeAlias = tuple[str, dict[str, Any]]  # a name, and its options
+# The options that may be objects, and the name of the part that each object provides.
 PARTS = {"dataset": "data", "model": "model", "shift": "shifts", "drift": "detector"}
 
 
@@ -55,7 +55,7 @@ class UserObjects:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """What of a run cannot be had again from its settings alone."""
+        """The parts of a run that cannot be rebuilt from its settings alone."""
         held = (self.federation, self.factory, self.shifts or None, self.detector)
         return tuple(
             part for part, each in zip(PARTS.values(), held, strict=True) if each is not None
@@ -63,7 +63,7 @@ class UserObjects:
 
 
 def _has(object_: object, *methods: str) -> bool:
-    """Whether an object, and not its class, has these methods."""
+    """Whether this is an object, not a class, and has these methods."""
     found = [callable(getattr(object_, name, None)) for name in methods]
     return all(found) and not isinstance(object_, type)
 
@@ -74,9 +74,9 @@ NO_OBJECTS = UserObjects()
 def user_objects(
     options: Mapping[str, Any], keep: Collection[str] = ()
 ) -> tuple[UserObjects, dict[str, Any]]:
-    """Return the objects that cannot be written down, and all options as an experiment names them.
+    """Return the objects that settings cannot describe, and the options with names in their place.
 
-    Parts to ``keep`` stay objects in any case.
+    Parts in ``keep`` always stay objects.
     """
     given = dict(options)
     held: dict[str, Any] = {}
@@ -97,7 +97,7 @@ def user_objects(
 
 
 def _is_name(option: str, value: object) -> bool:
-    """Whether an option names something, or is for others to refuse."""
+    """Whether an option is a name, or an invalid value that is refused later."""
     if option == "shift" and isinstance(value, list | tuple):
         return all(isinstance(each, str) for each in value)
     nothing = option in ("dataset", "model") and not isinstance(value, Federation)
@@ -105,7 +105,7 @@ def _is_name(option: str, value: object) -> bool:
 
 
 def _replace(given: dict[str, Any], option: str, settings: Mapping[str, Any]) -> None:
-    """Put the settings of an object in the place of the option."""
+    """Replace an option with the settings of its object."""
     for each, known in OPTIONS.items():
         if each != option and known.setting in settings and given.get(each) is not None:
             raise SettingsError(f"'{each}' is set twice: leave it out beside the {option}.")
@@ -114,17 +114,17 @@ def _replace(given: dict[str, Any], option: str, settings: Mapping[str, Any]) ->
 
 
 def _written_down(option: str, value: Any) -> dict[str, Any] | None:
-    """Return the settings by which a class, a function or an object is made again, if it is."""
+    """Return the settings that rebuild a class, a function or an object, or None."""
     table = OPTIONS[option].setting.partition(".")[0]
     listed = value if option == "shift" and isinstance(value, list | tuple) else [value]
-    if isinstance(value, Federation | Mapping):  # of shifts by names of the caller's own
+    if isinstance(value, Federation | Mapping):  # a mapping has shifts under the caller's names
         return None
     found = [_named(table, each, alone=len(listed) == 1) for each in listed]
     known = [each for each in found if each is not None]
     if len(known) < len(found):
         return None
     together: dict[str, Any] = {}
-    for _, its in known:  # an option is for all shifts that have it
+    for _, its in known:  # an option applies to all shifts that have it
         if any(together.setdefault(key, own) != own for key, own in its.items()):
             return None
     several = [name for name, _ in known]
@@ -134,38 +134,38 @@ def _written_down(option: str, value: Any) -> dict[str, Any] | None:
 
 
 def _named(table: str, given: Any, *, alone: bool) -> Named | None:
-    """Return the name and the options by which something is found again.
+    """Return the name and the options that rebuild a class, a function or an object, or None.
 
-    A class that is ``alone`` leaves its options to other settings.
+    A class that is ``alone`` gets its options from other settings.
     """
-    if isinstance(given, str):  # among objects, from which its options are apart
+    if isinstance(given, str):  # a name among objects, with options separate from theirs
         given = KINDS[table].options_of(given)
     is_object = is_dataclass(given) and not isinstance(given, type)
     kind = type(given) if is_object else given
     name = _name_of_ours(table, kind) or _path_of(kind)
-    if name is None or (is_object and table == "model"):  # which has no options
+    if name is None or (is_object and table == "model"):  # a model has no options
         return None
     if not is_object and (alone or not isinstance(kind, type)):
         return name, {}
     try:
         made = given if is_object else kind()
         options = plain_table(made)
-        tomli_w.dumps(options)  # or raise an error
+        tomli_w.dumps(options)  # raises if TOML cannot hold them
         again = plain_table(validated(kind, options, ""))
-    except RAISED:  # also of a class that is the caller's own
+    except RAISED:  # a class of the caller may raise any of these
         return None
     known = {each.name: None for each in fields(made)}
     return (name, known | options) if again == options else None
 
 
 def _name_of_ours(table: str, kind: object) -> str | None:
-    """Return by which name flexcfl itself has a class of options."""
+    """Return the name of an option class that comes with flexcfl, or None."""
     ours = KINDS[table].ours if table in KINDS else {}
     return next((name for name, each in ours.items() if each is kind), None)
 
 
 def _path_of(kind: object) -> str | None:
-    """Return where a class or a function can be imported from by other processes, if it can."""
+    """Return the path from which other processes can import a class or a function, or None."""
     module, name = getattr(kind, "__module__", None), getattr(kind, "__qualname__", None)
     if not isinstance(module, str) or not isinstance(name, str) or module == "__main__":
         return None
@@ -177,7 +177,7 @@ def _path_of(kind: object) -> str | None:
 
 
 def _kept(option: str, value: Any) -> tuple[Any, Any]:
-    """Return the object of an option, and what the experiment calls it."""
+    """Return the object of an option, and its name in the experiment."""
     if option == "dataset":
         federation = value if isinstance(value, Federation) else _loaded(value)
         return federation, federation.name
@@ -190,7 +190,7 @@ def _kept(option: str, value: Any) -> tuple[Any, Any]:
         shifts = dict(value)
     else:
         labels = [each if isinstance(each, str) else _label_of_shift(each) for each in listed]
-        names(labels)  # which refuses one that is there twice
+        names(labels)  # raises if a shift is named twice
         kinds = [
             KINDS["shift"].options_of(each) if isinstance(each, str) else each for each in listed
         ]
@@ -204,7 +204,7 @@ def _label_of_shift(shift: object) -> str:
 
 
 def _made(given: Any) -> Any:
-    """Return an object, made with the defaults where its class is given."""
+    """Return the object; if a class is given, make an object with its defaults."""
     if not isinstance(given, type):
         return given
     try:
@@ -216,7 +216,7 @@ def _made(given: Any) -> Any:
 
 
 def _loaded(given: Any) -> Federation:
-    """Return the federation that a function, a class or an object of the caller's makes."""
+    """Return the federation that the caller's function, class or object makes."""
     try:
         dataset = DATASETS.make_entry(given)
     except TypeError as error:
@@ -225,7 +225,7 @@ def _loaded(given: Any) -> Federation:
 
 
 def label_of(given: Any) -> str:
-    """Return what a factory, a class or an object is called, in the form of a path to import."""
+    """Return the name of a factory, a class or an object in the form of an import path."""
     while isinstance(given, partial):
         given = given.func
     named = given if hasattr(given, "__qualname__") else type(given)

@@ -1,6 +1,6 @@
-"""The reference of all settings, from the registries and their classes, in Markdown words.
+"""The reference of all settings in Markdown, built from the registries and their classes.
 
-``flexcfl settings`` prints it and docs/settings.md shows it.
+``flexcfl settings`` prints it, and docs/settings.md shows it.
 """
 
 import inspect
@@ -20,7 +20,7 @@ from flexcfl.shifts import SHIFTS
 from flexcfl.shifts.detection import DETECTORS
 from flexcfl.trust.faults import ATTACKS
 
-ENOUGH = 10**6  # larger bounds only keep out nonsense, and are not shown
+ENOUGH = 10**6  # larger upper bounds only reject absurd values, and are not shown
 WORDS = {
     "integer": "whole number",
     "number": "number",
@@ -28,8 +28,8 @@ WORDS = {
     "boolean": "true or false",
     "object": "table",
 }
-# The tables whose ``name`` chooses a registry's entry: the registry, and the fields of an entry
-# that hold the class of its options and its summary.
+# The tables whose ``name`` chooses an entry of a registry. Each has the registry, and the fields of
+# an entry that hold its option class and its summary.
 NAMED: Mapping[str, tuple[Mapping[str, Any], str, str]] = {
     "data": (DATASETS.ours, "options", "what"),
     "algorithm": (ALGORITHMS.ours, "options", "summary"),
@@ -51,18 +51,18 @@ class Heading:
 
 @dataclass(frozen=True)
 class Grid:
-    """Rows below a head."""
+    """A table with a head and rows."""
 
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
 
 
 Block: TypeAlias = Heading | Grid | str
-"""A part of the reference; a text is one or more paragraphs."""
+"""A part of the reference; a string is one or more paragraphs."""
 
 
 def settings_of(table: str) -> Iterator[Block]:
-    """Yield the settings of a table, and the choices that its ``name`` has."""
+    """Yield the settings of a table, and the choices for its ``name``."""
     if table in PLAIN:
         yield from _settings(PLAIN[table])
     else:
@@ -70,7 +70,7 @@ def settings_of(table: str) -> Iterator[Block]:
 
 
 def _choices(table: str, registry: Mapping[str, Any], kind: str, summary: str) -> Iterator[Block]:
-    """Yield the choices of a table's ``name``, and the options of each."""
+    """Yield the choices for a table's ``name``, and the options of each."""
     rows = [[f"`{name}`", getattr(entry, summary)] for name, entry in registry.items()]
     yield Grid(["`name`", ""], rows)
     if table == "data":
@@ -118,7 +118,7 @@ def _table_of(type_: type[Any]) -> Grid:
 
 
 def _values(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
-    """Return in words which values a JSON schema allows."""
+    """Describe in words the values that a JSON schema allows."""
     if "anyOf" in schema:
         kinds = [each for each in schema["anyOf"] if each.get("type") != "null"]
         return " or ".join(_values(each, whole) for each in kinds)
@@ -151,7 +151,7 @@ def _default(schema: Mapping[str, Any]) -> str:
         return "must be given"
     if schema["default"] is None:
         return "not set"
-    return f"`{json.dumps(schema['default'])}`".replace('": ', '" = ')  # as TOML has it
+    return f"`{json.dumps(schema['default'])}`".replace('": ', '" = ')  # as in TOML
 
 
 def _prose(type_: type[Any]) -> str:

@@ -1,4 +1,4 @@
-"""From settings that were given to a complete experiment, over the defaults of its dataset."""
+"""Complete the given settings with the defaults of the dataset, and build the experiment."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -23,24 +23,24 @@ from flexcfl.trust.privacy import Privacy
 
 @dataclass(frozen=True)
 class Resolved:
-    """A complete experiment and, by ``table.key``, where the settings that were given come from."""
+    """A complete experiment, and the source of each given setting by ``table.key``."""
 
     experiment: Experiment
     sources: Mapping[str, str]
 
 
 def resolve(layers: Iterable[SettingsLayer], objects: UserObjects = NO_OBJECTS) -> Resolved:
-    """Return the experiment that the layers describe, with the objects that the caller has."""
+    """Return the experiment that the layers and the caller's objects describe."""
     given = merged(layers)
     values, federation = given.values, objects.federation
     dataset = _chosen("data", values, federation.name if federation else None)
     algorithm = _chosen("algorithm", values)
-    options = KINDS["algorithm"].options_of(algorithm)  # which also finds out whether there is one
+    options = KINDS["algorithm"].options_of(algorithm)  # raises if it does not exist
     entry = ALGORITHMS[algorithm]
     kind = NoOptions if federation else KINDS["data"].options_of(dataset)
     data = _data(nested(values).get("data", {}), dataset, kind)
     brought = defaults(dataset, entry)
-    if "run.cohort" not in values:  # else nobody need look how many clients there are
+    if "run.cohort" not in values:  # otherwise the clients need not be counted
         brought["run.cohort"] = _fitting(brought["run.cohort"], data, objects)
     tables: Tables = {table: {} for table in TABLES} | nested({**brought, **values})
     _check_groups(algorithm, entry, tables["algorithm"])
@@ -74,7 +74,7 @@ def _chosen(table: str, values: Flat, default: str | None = None) -> str:
 
 
 def _fitting(cohort: int, data: DataSettings, objects: UserObjects) -> int:
-    """Return a default cohort that is no larger than a small federation is at the start."""
+    """Return the default cohort, limited to the clients that are there at the start."""
     federation = objects.federation
     clients = federation.clients if federation else DATASETS[data.name].count(data.options)
     if clients is None:
@@ -97,7 +97,7 @@ def _detector(table: dict[str, Any], objects: UserObjects) -> NamedOptions:
 
 
 def _check_alone(name: str, table: dict[str, Any]) -> None:
-    """Refuse settings for what the caller has given as an object."""
+    """Refuse settings for a part that the caller passes as an object."""
     for key in table.keys() - {"name"}:
         raise SettingsError(
             f"[{name}] {key} is set, but {name} is an object of your own: "
@@ -108,7 +108,7 @@ def _check_alone(name: str, table: dict[str, Any]) -> None:
 def _data(table: dict[str, Any], name: str, options: type[Any]) -> DataSettings:
     own = {option.name for option in fields(options)}
     for key in table.keys() - own - {SETTING, "name"}:
-        if nearest(key, [*own, SETTING]) == SETTING:  # which the options do not know of
+        if nearest(key, [*own, SETTING]) == SETTING:  # which is not among the options
             raise SettingsError(f"[data] has no setting '{key}': did you mean '{SETTING}'?")
     keys = {key: value for key, value in table.items() if key != SETTING}
     later = arrivals.checked(table.get(SETTING, ()))
@@ -121,7 +121,7 @@ def _options(table: dict[str, Any], where: str, options: type[Any]) -> Any:
 
 
 def _anchored(settings: Any) -> Any:
-    """Make paths absolute, so that what is written down can be run from any folder."""
+    """Make paths absolute, so that a saved experiment can be run from any folder."""
     values = {item.name: getattr(settings, item.name) for item in fields(settings)}
     paths = {name: value for name, value in values.items() if isinstance(value, Path)}
     for name, path in paths.items():
@@ -140,11 +140,11 @@ def _check_text(name: str, path: Path) -> None:
 
 
 def _check_groups(name: str, entry: AlgorithmEntry, table: dict[str, Any]) -> None:
-    """Let one group pass where there is one model for everybody: that is what it has."""
+    """Refuse ``groups`` if the algorithm has no such option, but allow 1 for a single model."""
     if "groups" not in table or any(option.name == "groups" for option in fields(entry.options)):
         return
     groups = table.pop("groups")
-    if fields(entry.options):  # a clustered algorithm, which has no such number to be told
+    if fields(entry.options):  # a clustered algorithm that finds the number itself
         raise SettingsError(
             f"'{name}' finds the number of its groups by itself: leave --groups out, and see "
             f"'flexcfl algorithms {name}' for its options."
@@ -157,7 +157,7 @@ def _check_groups(name: str, entry: AlgorithmEntry, table: dict[str, Any]) -> No
 
 
 def _check_asked(name: str, entry: AlgorithmEntry, values: Flat) -> None:
-    """Refuse a way to notice drift where nobody asks for it."""
+    """Refuse drift settings if the algorithm does not ask clients about drift."""
     if not entry.migrates and any(each.startswith("drift.") for each in values):
         migrating = ", ".join(each for each, other in ALGORITHMS.ours.items() if other.migrates)
         raise SettingsError(
@@ -167,7 +167,7 @@ def _check_asked(name: str, entry: AlgorithmEntry, values: Flat) -> None:
 
 
 def _check_weight(entry: AlgorithmEntry, table: dict[str, Any]) -> None:
-    """Say where the weight of FedProx is set, which its paper calls mu."""
+    """Point to ``local.prox`` for the weight of FedProx, which its paper calls mu."""
     own = {option.name for option in fields(entry.options)}
     for key in sorted({"mu", "prox"} & (table.keys() - own)):
         raise SettingsError(
@@ -176,7 +176,7 @@ def _check_weight(entry: AlgorithmEntry, table: dict[str, Any]) -> None:
 
 
 def _check_home(table: str, values: Flat, kind: type[Any]) -> None:
-    """Say where a setting belongs that another table has, under this name or another."""
+    """Name the right table if a setting, or a synonym of it, belongs to another one."""
     own = ["name", *(option.name for option in fields(kind))]
     known = homes()
     for key in nested(values).get(table, {}):
@@ -187,7 +187,7 @@ def _check_home(table: str, values: Flat, kind: type[Any]) -> None:
 
 
 def _check_private(experiment: Experiment) -> None:
-    """Refuse privacy that would not be what it says."""
+    """Refuse settings that would not give the privacy that they promise."""
     privacy, rule = experiment.privacy, experiment.aggregation.name
     if privacy.level == "none" and privacy != Privacy():
         changed = next(
