@@ -28,7 +28,7 @@ from flexcfl.flower.local import FederationPlan, LocalFederation
 from flexcfl.flower.local.federation import SUPERLINK
 from flexcfl.flower.local.programs import FORK_SERVER
 from flexcfl.protocol import numbers
-from flexcfl.record.places import CHECKPOINTS
+from flexcfl.record.run_folders import CHECKPOINTS
 from flexcfl.record.tables import ROUNDS
 
 __all__ = [

@@ -12,7 +12,7 @@ from flexcfl.comparison.plan import plan_runs
 from flexcfl.errors import FlexcflError
 from flexcfl.experiment.layers import SettingsLayer
 from flexcfl.experiment.resolve import resolve
-from flexcfl.record import lifecycle, places
+from flexcfl.record import lifecycle, run_folders
 from fuzz.strategies import STRANGE_NAMES
 
 EXPERIMENT = resolve([]).experiment
@@ -25,14 +25,14 @@ def has_one_name(path: Path, root: Path) -> bool:
 
 @given(st.lists(NAMES, min_size=1, max_size=4))
 def test_a_name_is_one_name_within_its_folder(parts: list[str]) -> None:
-    name = places.safe_name(parts)
+    name = run_folders.safe_name(parts)
     assert len(name) <= 100
     assert name.isascii()
     assert has_one_name(Path("root") / name, Path("root"))
 
 
 def test_a_name_is_never_empty() -> None:
-    assert places.safe_name(["." * 100, "mclr"])
+    assert run_folders.safe_name(["." * 100, "mclr"])
 
 
 @settings(max_examples=40)

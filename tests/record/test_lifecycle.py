@@ -12,9 +12,9 @@ from flexcfl.errors import SettingsError
 from flexcfl.experiment.experiment import Experiment
 from flexcfl.experiment.layers import SettingsLayer
 from flexcfl.experiment.resolve import resolve
-from flexcfl.record import places
+from flexcfl.record import run_folders
 from flexcfl.record.lifecycle import claim_folder
-from flexcfl.record.places import check_free
+from flexcfl.record.run_folders import check_free
 
 EXPERIMENT = resolve([]).experiment
 
@@ -60,10 +60,10 @@ def test_custom_names_cannot_leave_the_folder(
 
 def test_no_name_is_that_of_a_device_or_of_another_in_other_letters() -> None:
     for device in ("con", "CON.x", "nul", "com1.a:b", "LPT9"):
-        assert places.safe_name([device]).startswith("_")
-    assert places.safe_name(["console.model"]) == "console.model"
+        assert run_folders.safe_name([device]).startswith("_")
+    assert run_folders.safe_name(["console.model"]) == "console.model"
     names = ["a:b", "a-b", "A:B", "a-b-2", "x" * 200, "x" * 201]
-    found = places.distinct_names(names)
+    found = run_folders.distinct_names(names)
     assert list(found) == names
     assert len({each.lower() for each in found.values()}) == len(names)
 
@@ -112,7 +112,7 @@ def test_of_two_that_found_a_folder_empty_only_one_gets_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Both have looked before either claims: looking shows each of them an empty folder.
-    monkeypatch.setattr(places, "check_free", lambda path, but: None)
+    monkeypatch.setattr(run_folders, "check_free", lambda path, but: None)
     out = tmp_path / "run"
     with claim_folder(out, EXPERIMENT):
         (out / "experiment.toml").write_text("the winner's")

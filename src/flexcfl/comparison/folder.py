@@ -11,7 +11,7 @@ from flexcfl.comparison.spec import FILE, ComparisonSpec
 from flexcfl.data import Federation
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.experiment import Experiment
-from flexcfl.record import places
+from flexcfl.record import run_folders
 from flexcfl.record.folder import write
 from flexcfl.record.lock import LOCK, locked
 from flexcfl.record.reading import is_finished
@@ -90,25 +90,25 @@ def count_finished(folder: Path, runs: Sequence[PlannedRun]) -> int:
 
 def _find_or_create(out: Path | None, experiment: Experiment) -> tuple[Path, list[Path]]:
     if out is not None:
-        with places.as_folder_error(out):
+        with run_folders.as_folder_error(out):
             there, old = out.is_dir(), is_comparison(out)
         if there:
             if not old:
                 _check_free(out)
             return out, []
-    name = places.safe_name([experiment.data.name, experiment.model.name])
-    return places.make_run_folder(out, ROOT / name)
+    name = run_folders.safe_name([experiment.data.name, experiment.model.name])
+    return run_folders.make_run_folder(out, ROOT / name)
 
 
 def _check_free(path: Path) -> None:
-    with places.as_folder_error(path):
+    with run_folders.as_folder_error(path):
         used = {each.name for each in path.iterdir()} - REMAINS
     if used:
-        raise SettingsError(places.folder_taken(path))
+        raise SettingsError(run_folders.folder_taken(path))
 
 
 def _remove_if_unused(path: Path, folders: list[Path]) -> None:
     with suppress(OSError):
         if {each.name for each in path.iterdir()} <= {FILE, *REMAINS}:
             disk.remove(path / FILE)
-            places.remove(folders)
+            run_folders.remove(folders)

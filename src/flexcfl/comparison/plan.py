@@ -14,7 +14,7 @@ from flexcfl.experiment.experiment import Experiment, Tables
 from flexcfl.experiment.layers import SettingsLayer
 from flexcfl.experiment.objects import UserObjects
 from flexcfl.experiment.resolve import resolve
-from flexcfl.record.places import distinct_names
+from flexcfl.record.run_folders import distinct_names
 
 DEFAULT = ("fedavg", "ifca", "flexcfl")
 # Clustered algorithms have to see every client once; the same cohorts keep the comparison fair.
@@ -109,7 +109,7 @@ def _check_names(algorithms: Sequence[str]) -> None:
     for name in algorithms:
         if name not in ALGORITHMS:
             raise SettingsError(unknown("algorithm", str(name), ALGORITHMS))
-    twice = [name for place, name in enumerate(algorithms) if name in algorithms[:place]]
+    twice = [name for index, name in enumerate(algorithms) if name in algorithms[:index]]
     if twice:
         raise SettingsError(f"'{twice[0]}' is named twice: name every algorithm once.")
 

@@ -26,7 +26,7 @@ from flexcfl.errors import FlexcflError
 from flexcfl.lines import tell
 from flexcfl.protocol import Flags
 from flexcfl.record.folder import write
-from flexcfl.record.places import resume_command
+from flexcfl.record.run_folders import resume_command
 from flexcfl.report.page import Report, html
 from flexcfl.report.page.page import REPORT
 from flexcfl.report.terminal.setting_rows import print_rows

@@ -37,8 +37,8 @@ from flexcfl.experiment.objects import UserObjects
 from flexcfl.record.folder import EXPERIMENT, LABELS, RunFolder, as_disk_error
 from flexcfl.record.lifecycle import claim_folder, remove_checkpoints
 from flexcfl.record.lock import LOCK, locked
-from flexcfl.record.places import CHECKPOINTS
 from flexcfl.record.reading import is_finished, read_back
+from flexcfl.record.run_folders import CHECKPOINTS
 from flexcfl.record.tables import ROUNDS, Round
 from flexcfl.runner.callbacks import Callback
 from flexcfl.runner.execute import execute

@@ -57,8 +57,8 @@ def run_in_threads(
         _at_work.append(threading.get_ident())
         try:
             with tools.borrowed() as tool:
-                for place in left:
-                    results[place] = work(tool, tasks[place])
+                for index in left:
+                    results[index] = work(tool, tasks[index])
         except BaseException:
             for _ in left:  # no thread should begin another task
                 pass
@@ -77,7 +77,7 @@ def run_in_threads(
         wait(helping)
         for each in helping:
             each.result()
-    return [results[place] for place in range(len(tasks))]
+    return [results[index] for index in range(len(tasks))]
 
 
 def busy() -> bool:

@@ -167,7 +167,7 @@ OPTIONS: Mapping[str, Option] = {name: each for name, each in DECLARED.items() i
 def names_of(kinds: type[Any]) -> list[str]:
     """Return the names of the options of a class in display order."""
     names = list(kinds.__annotations__)
-    known = {name: place for place, name in enumerate(FIRST)} | {"track": len(FIRST) + 1}
+    known = {name: index for index, name in enumerate(FIRST)} | {"track": len(FIRST) + 1}
     return sorted(names, key=lambda name: known.get(name, len(FIRST)))
 
 

@@ -27,7 +27,7 @@ from flexcfl.flower.nodes import NodeDiscovery, Roster
 from flexcfl.flower.own_data import check_not_simulated, stand_in_objects
 from flexcfl.flower.pipe import reporting
 from flexcfl.record.folder import EXPERIMENT
-from flexcfl.record.places import LOGS, NODES
+from flexcfl.record.run_folders import LOGS, NODES
 from flexcfl.runner import console_run
 from flexcfl.runner.callbacks import Callback, remark
 from flexcfl.runner.prepare import Prepared, prepare

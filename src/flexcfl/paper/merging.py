@@ -14,7 +14,7 @@ from flexcfl.paper.records import record_file, to_json_lines
 from flexcfl.paper.reproducing import complete_rows, write_target
 from flexcfl.paper.results import Result, check_same, finished_results, group_by
 from flexcfl.paper.targets import TARGETS, Request
-from flexcfl.record import places
+from flexcfl.record import run_folders
 from flexcfl.record.folder import write
 from flexcfl.record.lock import locked
 from flexcfl.record.reading import is_finished
@@ -31,7 +31,7 @@ def merge(sources: Sequence[Path], folder: Path, console: Console) -> list[Path]
             raise SettingsError(
                 f"'{source}' has no folder '{RUNS}': name the folder of a reproduction."
             )
-    places.make_folder(folder)
+    run_folders.make_folder(folder)
     with locked(folder):
         with show_loading(console, "Reading runs"):
             found = _joined([folder, *sources])

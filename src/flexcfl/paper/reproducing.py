@@ -22,7 +22,7 @@ from flexcfl.paper.comparison_table import ComparisonTable
 from flexcfl.paper.progress_matrix import progress_of, show_matrix
 from flexcfl.paper.results import Result, finished_results, over_shared_rounds
 from flexcfl.paper.targets import Request, target_named
-from flexcfl.record import places
+from flexcfl.record import run_folders
 from flexcfl.record.folder import write
 from flexcfl.record.lock import locked
 from flexcfl.record.reading import is_finished
@@ -51,13 +51,13 @@ def make_targets(
     cells = planned_cells(requests)
     for cell in cells:
         cell.experiment  # noqa: B018  (raises errors in settings before a run begins)
-    made, new = places.make_folder(folder)
+    made, new = run_folders.make_folder(folder)
     try:
         with locked(made):
             _run(cells, console, jobs or core_count(), folder, seconds)
             return [path for each in requests for path in write_target(each, console, folder)]
     except BaseException:
-        places.remove(new)
+        run_folders.remove(new)
         raise
 
 

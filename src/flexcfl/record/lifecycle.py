@@ -8,11 +8,11 @@ from typing import Literal, TypeAlias
 from flexcfl import disk
 from flexcfl.errors import FlexcflError, SettingsError
 from flexcfl.experiment.experiment import Experiment
-from flexcfl.record import places
+from flexcfl.record import run_folders
 from flexcfl.record.checkpoints import Store
 from flexcfl.record.folder import EXPERIMENT, LABELS, SUMMARY, RunFolder, as_disk_error
 from flexcfl.record.lock import LOCK, locked
-from flexcfl.record.places import CHECKPOINTS
+from flexcfl.record.run_folders import CHECKPOINTS
 from flexcfl.record.tables import ROUNDS
 
 ROOT = Path("runs")
@@ -28,11 +28,11 @@ def claim_folder(
     It must be empty, except for folders named in ``but``. An empty ``experiment.toml`` marks it as
     taken. If the block fails before the first round is written, everything new is removed again.
     """
-    path, folders = places.make_run_folder(out, ROOT / run_name(experiment), but)
+    path, folders = run_folders.make_run_folder(out, ROOT / run_name(experiment), but)
     try:
         _mark(path)
     except SettingsError:
-        places.remove(folders)
+        run_folders.remove(folders)
         raise
     try:
         with locked(path):
@@ -43,23 +43,23 @@ def claim_folder(
                 Store(path / CHECKPOINTS).clear()
                 disk.remove(path / LABELS)
                 (path / EXPERIMENT).unlink()
-            places.remove(folders)
+            run_folders.remove(folders)
         raise
 
 
 def run_name(experiment: Experiment) -> str:
     """Return the name of a run's folder without its number."""
     parts = (experiment.algorithm.name, experiment.data.name, experiment.model.name)
-    return places.safe_name([*parts, f"seed{experiment.run.seed}"])
+    return run_folders.safe_name([*parts, f"seed{experiment.run.seed}"])
 
 
 def _mark(path: Path) -> None:
     """Mark a folder as taken; of several runs at the same moment, only one succeeds."""
-    with places.as_folder_error(path):
+    with run_folders.as_folder_error(path):
         try:
             (path / EXPERIMENT).touch(exist_ok=False)
         except FileExistsError:
-            raise SettingsError(places.folder_taken(path)) from None
+            raise SettingsError(run_folders.folder_taken(path)) from None
 
 
 def is_finished(path: Path) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from flexcfl import disk
 from flexcfl.errors import SettingsError
-from flexcfl.record import places
+from flexcfl.record import run_folders
 
 if sys.platform != "win32":
     import fcntl
@@ -26,7 +26,7 @@ def locked(path: Path) -> Iterator[None]:
     """Hold a folder for this process, or raise ``SettingsError`` if another process holds it."""
     file, held = None, False
     try:  # around everything, because Ctrl-C can come at any moment
-        with places.as_folder_error(path):
+        with run_folders.as_folder_error(path):
             file = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | disk.SAFE, 0o666)
             held = _held_soon(file) and _is(file, path / LOCK)
         if not held:

@@ -187,8 +187,8 @@ def group_matrix(record: Record, clients: Ids | None = None) -> Ids:
     row_of[chosen] = np.arange(len(chosen))
     changes = changes_of(record)
     rows = row_of[changes.client]
-    for place in np.flatnonzero(rows >= 0):
-        groups[rows[place], changes.round[place] :] = changes.after[place]
+    for index in np.flatnonzero(rows >= 0):
+        groups[rows[index], changes.round[index] :] = changes.after[index]
     return groups
 
 

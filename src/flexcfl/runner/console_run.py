@@ -18,7 +18,7 @@ from flexcfl.lines import tell
 from flexcfl.record.folder import EXPERIMENT, RunFolder
 from flexcfl.record.lifecycle import check_run, claim_folder, is_finished
 from flexcfl.record.lock import locked
-from flexcfl.record.places import check_free, resume_command
+from flexcfl.record.run_folders import check_free, resume_command
 from flexcfl.record.tables import ROUNDS
 from flexcfl.report.terminal.round_progress import show_rounds
 from flexcfl.report.terminal.run_results import result_rows

@@ -16,8 +16,8 @@ from flexcfl.record.checkpoints import Checkpoint, Saver, Store, flattened
 from flexcfl.record.csv_tables import columns_to_csv
 from flexcfl.record.folder import LABELS, RunFolder, as_disk_error
 from flexcfl.record.lifecycle import remove_checkpoints
-from flexcfl.record.places import CHECKPOINTS
 from flexcfl.record.record import founders_of
+from flexcfl.record.run_folders import CHECKPOINTS
 from flexcfl.record.tables import GROUPS, ROUNDS, TABLES, Round, columns_by_table
 from flexcfl.runner import artifacts
 from flexcfl.runner.callbacks import Beginning, Callback, Tell, View, following, remark

@@ -12,7 +12,7 @@ from flexcfl.errors import SettingsError
 from flexcfl.experiment import toml
 from flexcfl.record.export import ExportedGroup, ExportedRun, card, config
 from flexcfl.record.folder import EXPORT, as_disk_error, write
-from flexcfl.record.places import make_folder
+from flexcfl.record.run_folders import make_folder
 from flexcfl.runner import artifacts
 from flexcfl.runner.restoring import WRONG
 from flexcfl.runner.result import Run

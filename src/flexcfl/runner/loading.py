@@ -25,9 +25,9 @@ from flexcfl.protocol import Vector, state_type
 from flexcfl.record.checkpoints import FoundCheckpoint, Store, UnfitError, rebuilt
 from flexcfl.record.folder import CLIENTS, EXPERIMENT, FOUNDERS, MODELS, NEWCOMER, SUMMARY
 from flexcfl.record.lifecycle import check_run, is_finished
-from flexcfl.record.places import resume_command
 from flexcfl.record.reading import check_whole, read_contents
 from flexcfl.record.record import Record
+from flexcfl.record.run_folders import resume_command
 from flexcfl.record.summary import Summary
 from flexcfl.report.terminal.run_results import result_rows
 from flexcfl.runner import artifacts

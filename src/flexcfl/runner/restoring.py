@@ -17,7 +17,7 @@ from flexcfl.protocol import NO_GROUP, Serving, state_type
 from flexcfl.record import reading
 from flexcfl.record.checkpoints import FoundCheckpoint, Store, UnfitError, rebuilt
 from flexcfl.record.folder import EXPERIMENT, Extent
-from flexcfl.record.places import CHECKPOINTS
+from flexcfl.record.run_folders import CHECKPOINTS
 from flexcfl.record.tables import MESSAGES, TABLES
 from flexcfl.runner.hosting import SIMULATED, Hosting
 from flexcfl.runner.loop import Past

@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any
 
 from flexcfl.errors import FlexcflError
-from flexcfl.record.places import resume_command
+from flexcfl.record.run_folders import resume_command
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 TIME_OVER = 0  # in place of the number of a signal

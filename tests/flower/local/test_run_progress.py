@@ -6,7 +6,7 @@ import pytest
 
 import flexcfl
 from flexcfl.flower.local.run_progress import RunProgress
-from flexcfl.record.places import make_run_folder
+from flexcfl.record.run_folders import make_run_folder
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from flexcfl.flower.local.programs import check_free_port
 from flexcfl.flower.local.run_progress import RunProgress
 from flexcfl.lines import tell
 from flexcfl.protocol.cohorts import Attendance
-from flexcfl.record import lifecycle, places
+from flexcfl.record import lifecycle, run_folders
 from flexcfl.record.folder import EXPERIMENT
 from flexcfl.record.lifecycle import is_finished
 from flexcfl.record.lock import locked
@@ -76,9 +76,9 @@ def federate(
     layers += [] if nodes is None else [SettingsLayer("given", {"network.nodes": nodes})]
     resolved = resolve([*layers, SettingsLayer("network", EVERY_ROUND)])
     if out is not None:
-        places.check_free(out)
+        run_folders.check_free(out)
     prepared = _prepared(resolved, file, console)
-    path, made = places.make_run_folder(
+    path, made = run_folders.make_run_folder(
         out, lifecycle.ROOT / lifecycle.run_name(resolved.experiment)
     )
     config = {"experiment": toml.written(resolved.experiment), "track": ",".join(track)}
@@ -234,7 +234,7 @@ def _say_how_to_resume(path: Path, console: Console, made: Sequence[Path] | None
         if progress.has_rounds:
             # An error of the run itself would come again.
             own = isinstance(error, FlexcflError) and not isinstance(error, TrainingError)
-            further = "" if own else f" To go on: {places.resume_command(path)}"
+            further = "" if own else f" To go on: {run_folders.resume_command(path)}"
             tell(f"The rounds so far are in '{path}'.{further}", console)
         elif made is not None and not isinstance(error, TrainingError):  # it refers to the logs
             progress.discard(made)

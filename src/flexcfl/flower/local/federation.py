@@ -24,7 +24,7 @@ from flexcfl.flower.local.programs import (
 )
 from flexcfl.flower.local.run_progress import REGISTER, RunProgress
 from flexcfl.flower.pipe import VARIABLE, Event, PipeReader
-from flexcfl.record import places
+from flexcfl.record import run_folders
 from flexcfl.record.lifecycle import is_finished
 from flexcfl.record.tables import RoundFigures
 
@@ -101,7 +101,7 @@ class LocalFederation:
     def __enter__(self) -> "LocalFederation":
         self._progress = RunProgress(self.plan.folder)
         logs = self._progress.logs
-        with places.as_folder_error(logs):
+        with run_folders.as_folder_error(logs):
             logs.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
             self._home = Path(stack.enter_context(_temporary_folder()))

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flexcfl.errors import FlexcflError
-from flexcfl.record import places
+from flexcfl.record import run_folders
 from flexcfl.record.folder import EXPERIMENT
 from flexcfl.record.lock import locked
-from flexcfl.record.places import CHECKPOINTS, LOGS, NODES
 from flexcfl.record.reading import rows_so_far
+from flexcfl.record.run_folders import CHECKPOINTS, LOGS, NODES
 from flexcfl.record.tables import ROUNDS, TABLES, RoundFigures
 
 REGISTER = "register"  # the step that registers the keys of nodes, only with TLS
@@ -87,7 +87,7 @@ class RunProgress:
         """Remove a run without a round, and the folders that were ``made`` for it."""
         self._empty()
         shutil.rmtree(self.logs, ignore_errors=True)
-        places.remove(made)
+        run_folders.remove(made)
 
     def _empty(self) -> None:
         for name in (CHECKPOINTS, NODES):

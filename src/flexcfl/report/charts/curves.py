@@ -56,11 +56,11 @@ def _over_rounds(records: Sequence[Record], column: str, title: str, what: str) 
 def traffic(records: Sequence[Record]) -> Chart:
     """Return the accuracy over the bytes sent so far."""
     data = []
-    for place, (method, runs) in enumerate(runs_by_method(records).items()):
+    for index, (method, runs) in enumerate(runs_by_method(records).items()):
         sent = np.cumsum(_mean(runs, "down_bytes") + _mean(runs, "up_bytes")) / 1e6
         reached = 100 * _mean(runs, "accuracy")
         known = ~np.isnan(reached)
-        data.append(_line(method, place, json_numbers(sent[known]), json_numbers(reached[known])))
+        data.append(_line(method, index, json_numbers(sent[known]), json_numbers(reached[known])))
     text = (
         "Traffic is the bytes of the algorithm's messages in both directions, as the mean over the "
         "seeds."
@@ -82,12 +82,12 @@ def _percents(data: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _lines(records: Sequence[Record], column: str, scale: float = 1) -> list[dict[str, Any]]:
     data = []
-    for place, (method, runs) in enumerate(runs_by_method(records).items()):
+    for index, (method, runs) in enumerate(runs_by_method(records).items()):
         numbers, *values = over_seeds(scale * _stacked(runs, column))
         x, (low, mean, high) = numbers.tolist(), map(json_numbers, values)
-        line = _line(method, place, x, mean)
+        line = _line(method, index, x, mean)
         if len(runs) > 1:
-            data.append(_band(method, place, x, low, high))
+            data.append(_band(method, index, x, low, high))
             line["customdata"] = [list(pair) for pair in zip(low, high, strict=True)]
         data.append(line)
     return data
@@ -103,7 +103,7 @@ def over_seeds(values: NDArray[np.float64]) -> tuple[NDArray[Any], ...]:
 
 
 def _band(
-    method: str, place: int, x: list[int], low: list[float], high: list[float]
+    method: str, index: int, x: list[int], low: list[float], high: list[float]
 ) -> dict[str, Any]:
     """Return the area between the lowest and the highest seed."""
     return {
@@ -111,7 +111,7 @@ def _band(
         "x": [*x, *x[::-1]],
         "y": [*high, *low[::-1]],
         "fill": "toself",
-        "fillcolor": with_opacity(method_style(place)[0], BAND),
+        "fillcolor": with_opacity(method_style(index)[0], BAND),
         "line": {"width": 0},
         "mode": "lines",
         "hoverinfo": "skip",
@@ -122,8 +122,8 @@ def _band(
     }
 
 
-def _line(method: str, place: int, x: list[Any], y: list[Any]) -> dict[str, Any]:
-    colour, dash = method_style(place)
+def _line(method: str, index: int, x: list[Any], y: list[Any]) -> dict[str, Any]:
+    colour, dash = method_style(index)
     return {
         "type": "scatter",
         "x": x,
@@ -141,8 +141,8 @@ def _stacked(runs: Sequence[Record], column: str) -> NDArray[np.float64]:
     """Return a figure with seeds as rows and rounds as columns, NaN for rounds still to come."""
     longest = max(run.done for run in runs)
     values = np.full((len(runs), longest), np.nan)
-    for place, run in enumerate(runs):
-        values[place, : run.done] = run.rounds[column]
+    for index, run in enumerate(runs):
+        values[index, : run.done] = run.rounds[column]
     return values
 
 

@@ -134,7 +134,7 @@ def labels(record: Record) -> Chart:
             "z": [json_numbers(line, 3) for line in 100 * shares.T],
             "zmin": 0,
             "zmax": 100,
-            "colorscale": [[place, colour] for place, colour in enumerate(SEQUENCE)],
+            "colorscale": [[index, colour] for index, colour in enumerate(SEQUENCE)],
             "colorbar": {"thickness": 12, "ticksuffix": " %", "outlinewidth": 0},
             "hovertemplate": "client %{x}: %{z:.0f} % of class %{y}<extra></extra>",
         }

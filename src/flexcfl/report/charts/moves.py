@@ -69,13 +69,13 @@ def changes(record: Record) -> Chart:
         {
             "type": "scatter",
             "mode": "lines" if len(x) > 1 else "markers",
-            "line": {"shape": "hvh", "width": WIDTHS[place], "color": COLOURS[place]},
-            "marker": {"color": COLOURS[place], "size": 3 * WIDTHS[place]},
+            "line": {"shape": "hvh", "width": WIDTHS[index], "color": COLOURS[index]},
+            "marker": {"color": COLOURS[index], "size": 3 * WIDTHS[index]},
             "x": x,
             "y": json_numbers(record.rounds[name]),
             "name": kinds[name],
         }
-        for place, name in enumerate(known)
+        for index, name in enumerate(known)
     ]
     sums = [f"{kinds[name]} {np.nansum(record.rounds[name]):,.0f} times" for name in known]
     text = f"Number of clients whose data or group changed. In total: {', '.join(sums)}."

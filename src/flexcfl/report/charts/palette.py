@@ -33,9 +33,9 @@ DARK: Mapping[str, str] = {
 _DASHES = ("solid", "dash", "dot")  # for more methods than there are colours
 
 
-def method_style(place: int) -> tuple[str, str]:
+def method_style(index: int) -> tuple[str, str]:
     """Return the colour and the dashes of a method, by its position among the methods."""
-    return COLOURS[place % len(COLOURS)], _DASHES[place // len(COLOURS) % len(_DASHES)]
+    return COLOURS[index % len(COLOURS)], _DASHES[index // len(COLOURS) % len(_DASHES)]
 
 
 def group_colour(group: int) -> str:

@@ -18,7 +18,7 @@ from flexcfl.experiment.experiment import Tables
 from flexcfl.experiment.layers import SettingsLayer
 from flexcfl.experiment.resolve import resolve
 from flexcfl.record import folder as files
-from flexcfl.record import places
+from flexcfl.record import run_folders
 from flexcfl.record.folder import EXPERIMENT
 from flexcfl.record.lock import is_held
 from flexcfl.record.metrics import Cost
@@ -47,9 +47,9 @@ CONTENTS: Mapping[str, str] = {
     files.MODELS: "the model of each group (safetensors)",
     files.NEWCOMER: "what a new client needs to find its group (flexcfl place)",
     files.EXPORT: "the models for other programs, with a model card (flexcfl export)",
-    places.CHECKPOINTS: "to resume it from",
-    places.LOGS: "the output of its nodes",
-    places.NODES: "the files of its nodes",
+    run_folders.CHECKPOINTS: "to resume it from",
+    run_folders.LOGS: "the output of its nodes",
+    run_folders.NODES: "the files of its nodes",
 }
 
 
@@ -213,7 +213,7 @@ def _size(path: Path) -> str:
 
 def _again(run: Record, unfinished: bool) -> str:
     if unfinished:
-        return places.resume_command(run.path)
+        return run_folders.resume_command(run.path)
     command = re.search(rf"To run it again: (flexcfl \w+) {EXPERIMENT}$", run.text, re.MULTILINE)
     return f"{command[1]} {shlex.quote(str(run.path / EXPERIMENT))}" if command else ""
 
