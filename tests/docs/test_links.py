@@ -19,7 +19,12 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_the_readme_is_one_page() -> None:
-    assert len((ROOT / "README.md").read_text("utf-8")) <= 6_000
+    page = (ROOT / "README.md").read_text("utf-8")
+    assert len(page) <= 6_000
+    features = page.partition("## What it does")[2].partition("\n## ")[0]
+    bullets = re.findall(r"^- (.+)$", re.sub(r"\(docs[^)]*\)|[*\[\]]", "", features), re.MULTILINE)
+    assert len(bullets) == 7
+    assert max(len(each.split()) for each in bullets) <= 15
 
 
 @pytest.mark.parametrize("name", sorted(ALGORITHMS))
