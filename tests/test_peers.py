@@ -176,7 +176,7 @@ def test_a_worker_that_hangs_is_ended_with_its_children(start: Start, tmp_path: 
     process = start(f"time.sleep(60) if number else {begun}")
     process.ready()
     process.round(0)
-    process._timeout = 0.5
+    process.timeout = 0.5
     with pytest.raises(ContestantError, match=r"^took longer than 0\.5 s$"):
         process.round(1)
     process.end(at_once=True)
@@ -224,7 +224,7 @@ def test_an_interrupted_match_leaves_no_process(start: Start) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         Match("mclr", tell).play({"one": begin, "two": begin}, 2)
-    assert [process._process.poll() is None for process in started] == [False, False]
+    assert [process.popen.poll() is None for process in started] == [False, False]
 
 
 @pytest.mark.slow

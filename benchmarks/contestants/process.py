@@ -43,10 +43,10 @@ class Process:
     def __init__(
         self, command: list[str], log: Path, timeout: float, threads: int | None = None
     ) -> None:
-        self._log, self._timeout = log, timeout
+        self._log, self.timeout = log, timeout
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         with log.open("wb") as errors:
-            self._process = subprocess.Popen(
+            self.popen = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -67,30 +67,30 @@ class Process:
     def round(self, number: int) -> Answer:
         """Let the contestant do a round."""
         with contextlib.suppress(BrokenPipeError):  # what it died of comes in place of an answer
-            print(json.dumps({"round": number}), file=self._process.stdin, flush=True)
+            print(json.dumps({"round": number}), file=self.popen.stdin, flush=True)
         return Answer(**self._message())
 
     def end(self, *, at_once: bool) -> None:
         """End the process, which may first end by itself, and whatever it has started."""
         with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.close()  # type: ignore[union-attr]
+            self.popen.stdin.close()  # type: ignore[union-attr]
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(0 if at_once else _FAREWELL)
+            self.popen.wait(0 if at_once else _FAREWELL)
         with contextlib.suppress(ProcessLookupError, PermissionError):  # all have ended already
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+            os.killpg(self.popen.pid, signal.SIGKILL)
+        self.popen.wait()
 
     def _read(self) -> None:
-        with self._process.stdout as answers:  # type: ignore[union-attr]
+        with self.popen.stdout as answers:  # type: ignore[union-attr]
             for line in answers:
                 self._lines.put(line)
         self._lines.put(None)
 
     def _message(self) -> dict[str, Any]:
         try:
-            line = self._lines.get(timeout=self._timeout)
+            line = self._lines.get(timeout=self.timeout)
         except queue.Empty:
-            raise ContestantError(f"took longer than {self._timeout:g} s") from None
+            raise ContestantError(f"took longer than {self.timeout:g} s") from None
         if line is None:
             raise ContestantError(f"died: {self._last_words()}")
         message: dict[str, Any] = json.loads(line)
@@ -100,7 +100,7 @@ class Process:
 
     def _last_words(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(_FAREWELL)  # they may come after the end of its answers
+            self.popen.wait(_FAREWELL)  # they may come after the end of its answers
         words = self._log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
         return words[-1] if words else "without a word"
 

@@ -115,8 +115,8 @@ def test_evaluation_is_that_of_scikit_learn(module: str) -> None:
             assert (loss[client], hits[client]) == (0, 0)
             continue
         with torch.no_grad():
-            logits = engine.module(models[model_of[client]])(engine._pool.x[torch.from_numpy(rows)])
-        labels = engine._pool.y[torch.from_numpy(rows)].numpy()
+            logits = engine.module(models[model_of[client]])(engine.pool.x[torch.from_numpy(rows)])
+        labels = engine.pool.y[torch.from_numpy(rows)].numpy()
         shares = logits.double().softmax(1).numpy()
         assert hits[client] == accuracy_score(labels, shares.argmax(1), normalize=False)
         expected = log_loss(labels, shares, labels=range(CLASSES)) * len(rows)

@@ -146,7 +146,7 @@ def test_it_equals_the_plain_loop(module: str, local: Local) -> None:
 
 def kinds(engine: Engine) -> list[str]:
     start = torch.zeros(engine.parameters)
-    with engine._paths.borrowed() as path:
+    with engine.paths.borrowed() as path:
         assert isinstance(path, OnDevice)
         assert isinstance(path.inner, LayeredPath)
         return [type(layer).__name__ for layer in path.inner.layers_on(start, start)]
@@ -272,7 +272,7 @@ def watched(network: Callable[[int], nn.Module], path: PathName, steps: int) -> 
     schedule = draw_batches(np.arange(20), local, np.random.default_rng(0))
     start = engine.initial(np.random.default_rng(0))[None]
     watch = Watch()
-    with engine._paths.borrowed() as trained_by, watch:
+    with engine.paths.borrowed() as trained_by, watch:
         trained_by.train(start, [schedule], local, np.empty_like(start))
     return watch
 

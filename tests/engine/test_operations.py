@@ -52,7 +52,7 @@ def per_step(made: Engine, clients: int, largest: int) -> tuple[float, float]:
         local = Local(steps=steps, batch=10)
         rngs = [np.random.default_rng(client) for client in range(clients)]
         schedules = [draw_batches(np.arange(40), local, rng) for rng in rngs]
-        with made._paths.borrowed() as path, Operators(largest * clients) as operators:
+        with made.paths.borrowed() as path, Operators(largest * clients) as operators:
             path.train(starts, schedules, local, np.empty_like(starts))
         counts.append((operators.count, operators.copies))
     _, (few, few_copies), (more, more_copies) = counts

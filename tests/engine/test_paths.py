@@ -84,8 +84,8 @@ def test_the_plain_loop_is_what_torch_does(cohort: Cohort) -> None:
         for rows, count in zip(schedule.rows, schedule.counts, strict=True):
             chosen = torch.from_numpy(rows[:count])
             optimizer.zero_grad()
-            logits = module(engine._pool.x[chosen])
-            value = torch.nn.functional.cross_entropy(logits, engine._pool.y[chosen])
+            logits = module(engine.pool.x[chosen])
+            value = torch.nn.functional.cross_entropy(logits, engine.pool.y[chosen])
             value.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             losses += [value.item()] * int(count)

@@ -77,7 +77,7 @@ def replies(grid: InProcessGrid) -> list[Message]:
     return [message for message in grid.heard if message.metadata.reply_to_message_id]
 
 
-def held(
+def run_and_grid(
     name: str, folder: Path, more: Mapping[str, object], *, nodes: int = 2
 ) -> tuple[Run, InProcessGrid]:
     grid = InProcessGrid(shards(nodes, folder / "memory"))
@@ -88,7 +88,7 @@ def held(
 @pytest.fixture(scope="module")
 def swapped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, InProcessGrid]:
     """Return a run in which clients migrate, of which every message is there."""
-    return held("flexcfl", tmp_path_factory.mktemp("swapped"), SWAPS)
+    return run_and_grid("flexcfl", tmp_path_factory.mktemp("swapped"), SWAPS)
 
 
 def secrets(run: Run) -> set[bytes]:
@@ -138,7 +138,7 @@ def found_in(messages: list[Message], patterns: set[bytes]) -> list[bytes]:
 @pytest.mark.parametrize("name", slow_but(("fesem-mig", "flexcfl"), sorted(ALGORITHMS)))
 def test_nothing_of_the_data_leaves_a_node(name: str, tmp_path: Path) -> None:
     # With few examples a histogram would look like any other small numbers, such as hits.
-    run, grid = held(name, tmp_path, {**SWAPS, "data.examples": 80})
+    run, grid = run_and_grid(name, tmp_path, {**SWAPS, "data.examples": 80})
     answers = replies(grid)
     for message in answers:
         check_columns(
@@ -226,7 +226,7 @@ def test_who_migrates_is_sent_nothing_but_the_question(
     ],
 )
 def test_the_traffic_is_what_was_handed_over(name: str, updates: str, tmp_path: Path) -> None:
-    run, grid = held(name, tmp_path, {**SWAPS, "network.updates": updates})
+    run, grid = run_and_grid(name, tmp_path, {**SWAPS, "network.updates": updates})
     expected: dict[tuple[int, str], NDArray[np.int64]] = {}
     for message in grid.heard:
         kind = ORDERS.get(message.metadata.message_type)
@@ -254,7 +254,7 @@ def test_the_traffic_is_what_was_handed_over(name: str, updates: str, tmp_path: 
 @pytest.mark.parametrize("nodes", [2, pytest.param(8, marks=pytest.mark.slow)])
 def test_framing_is_small_beside_a_large_model(nodes: int, tmp_path: Path) -> None:
     large = {"data.features": 2600, "data.clients": 8, "run.cohort": 4, **SWAPS}
-    run, _ = held("flexcfl", tmp_path, large, nodes=nodes)
+    run, _ = run_and_grid("flexcfl", tmp_path, large, nodes=nodes)
     assert run.summary["parameters"] * 4 > 100_000
     network: Any = run.summary["network"]
     assert 0 < network["framing"] < 0.05
@@ -264,7 +264,7 @@ def test_framing_is_small_beside_a_large_model(nodes: int, tmp_path: Path) -> No
 def test_two_messages_to_a_node_are_a_round(name: str, tmp_path: Path) -> None:
     """Besides evaluation, and when everybody is placed and nobody moves."""
     settings = {"run.cohort": 40, "run.evaluate_every": 100}
-    run, _ = held(name, tmp_path, settings, nodes=2)
+    run, _ = run_and_grid(name, tmp_path, settings, nodes=2)
     quiet = (run.rounds["placed"] == 40) & (run.rounds["placed_again"] == 0)
     numbers = run.rounds["round"][quiet & (run.rounds["round"] > 1)]
     assert len(numbers)

@@ -68,7 +68,7 @@ class Spoiling:
         return Message(self.spoil(columns), reply_to=message)
 
 
-def held(folder: Path, spoiling: Spoiling, **more: object) -> tuple[Run, str]:
+def run_with_bad_node(folder: Path, spoiling: Spoiling, **more: object) -> tuple[Run, str]:
     """Return a run with a bad node, and what was remarked in it."""
     grid = InProcessGrid(shards(3, folder / "memory"), spoiling, listening=False)
     with redirect_stderr(io.StringIO()) as remarks:
@@ -106,7 +106,7 @@ REFUSED: Mapping[str, tuple[Spoil, dict[str, int]]] = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_answers_that_guards_refuse(case: str, tmp_path: Path) -> None:
     spoil, reasons = REFUSED[case]
-    run, remarks = held(tmp_path, Spoiling(spoil))
+    run, remarks = run_with_bad_node(tmp_path, Spoiling(spoil))
     assert rejected(run) == reasons
     assert not remarks
     trained = 12 - sum(reasons.values())
@@ -155,7 +155,7 @@ def test_a_node_that_cannot_be_understood_is_left_out_for_the_round(
 ) -> None:
     spoil, why = LEFT_OUT[case]
     spoiling = Spoiling(spoil)
-    run, remarks = held(tmp_path, spoiling)
+    run, remarks = run_with_bad_node(tmp_path, spoiling)
     assert remarks.startswith(f"Round 1, train: node {BAD} (clients 4-7) is left out: ")
     assert why in remarks
     assert len(remarks.splitlines()) == 1
@@ -169,7 +169,7 @@ def test_a_node_that_cannot_be_understood_is_left_out_for_the_round(
 
 def test_measurements_that_make_no_sense_are_not_counted(tmp_path: Path) -> None:
     spoiling = Spoiling(altered(hits=lambda own: own + 10**6), "evaluate")
-    run, remarks = held(tmp_path, spoiling)
+    run, remarks = run_with_bad_node(tmp_path, spoiling)
     assert not remarks
     assert rejected(run) == {"invalid": 4}
     assert run.rounds["tested"].tolist() == [8, 12]
@@ -186,7 +186,7 @@ def test_whatever_a_node_does_not_answer_flexcfl_goes_on(kind: str, tmp_path: Pa
     spoiling = Spoiling(lambda columns: RecordDict(), kind, rounds=tuple(range(9)))
     flexcfl = {"algorithm.name": "flexcfl", "algorithm.groups": 2, "algorithm.alpha": 3}
     shift = {"shift.name": "swap-all", "shift.probability": 0.6}
-    run, remarks = held(tmp_path, spoiling, **{**flexcfl, **shift, "run.rounds": 4})
+    run, remarks = run_with_bad_node(tmp_path, spoiling, **{**flexcfl, **shift, "run.rounds": 4})
     assert run.rounds["round"].tolist() == [1, 2, 3, 4]
     asked = [number for number, each in spoiling.asked if each == kind]
     assert len(remarks.splitlines()) == len(asked)

@@ -41,7 +41,7 @@ def handler(meanwhile: Meanwhile, orders: list[Order[Any]]) -> Handler:
     return handle
 
 
-def held(
+def file_run(
     tmp_path: Path, meanwhile: Meanwhile, experiment: str = OWN, **config: Any
 ) -> tuple[Run, list[Order[Any]]]:
     orders: list[Order[Any]] = []
@@ -70,7 +70,7 @@ def test_clients_whose_files_are_exchanged_migrate_without_a_download(tmp_path: 
         if number == 3:
             swap(tmp_path / "files", 1, 6)
 
-    run, orders = held(tmp_path, meanwhile)
+    run, orders = file_run(tmp_path, meanwhile)
     assert column(tmp_path, "detected") == ["0", "0", "2", "0"]
     assert column(tmp_path, "migrated") == ["0", "0", "2", "0"]
     assert column(tmp_path, "shifted") == [""] * 4  # which nobody but clients can see
@@ -90,13 +90,13 @@ def test_files_may_grow_and_only_other_labels_are_a_drift(tmp_path: Path) -> Non
         if number == 3:  # and more of something else
             np.savez(files / "2.npz", **points((2, 3), 200, seed=91))
 
-    run, _ = held(tmp_path, meanwhile)
+    run, _ = file_run(tmp_path, meanwhile)
     assert column(tmp_path, "migrated") == ["0", "0", "1", "0"]
     assert run.group_of[2] == run.group_of[7] != run.group_of[0]
 
 
 def test_without_a_change_nothing_moves_and_groups_are_those_of_the_labels(tmp_path: Path) -> None:
-    run, _ = held(tmp_path, lambda number: None)
+    run, _ = file_run(tmp_path, lambda number: None)
     assert halves(run)
     assert column(tmp_path, "detected") == ["0"] * 4
     assert run.summary["migrations"] == 0
@@ -107,7 +107,7 @@ def test_who_lost_its_memory_is_placed_as_a_newcomer(tmp_path: Path) -> None:
         if number == 3:
             shutil.rmtree(next((tmp_path / "memory").glob("*/*")))
 
-    run, orders = held(tmp_path, meanwhile)
+    run, orders = file_run(tmp_path, meanwhile)
     placed = [order.clients.tolist() for order in orders if isinstance(order, Place)]
     assert placed in ([[0, 1, 4, 5]], [[2, 3, 6, 7]])
     assert halves(run)
@@ -123,7 +123,7 @@ def test_a_file_that_is_broken_for_a_while_leaves_its_node_out_of_the_round(tmp_
         if number == 3:
             file.with_suffix(".kept").rename(file)
 
-    run, _ = held(tmp_path, meanwhile)
+    run, _ = file_run(tmp_path, meanwhile)
     missing = {(row["round"], row["clients"]) for row in table(tmp_path / "run" / "missing.csv")}
     assert {number for number, _ in missing} == {"2"}
     assert {clients for _, clients in missing} == {"2-3 6-7"}
@@ -136,7 +136,7 @@ def test_noise_is_the_nodes_own_and_not_of_the_seed(tmp_path: Path) -> None:
     fedavg = OWN.replace("groups = 2\nalpha = 4\n", "")
     for experiment, same in ((fedavg, True), (fedavg + table, False)):
         one, other = (
-            held(tmp_path / f"{same}{each}", lambda number: None, experiment, **brief)[0].models
+            file_run(tmp_path / f"{same}{each}", lambda number: None, experiment, **brief)[0].models
             for each in range(2)
         )
         assert np.array_equal(one, other) == same
@@ -145,7 +145,7 @@ def test_noise_is_the_nodes_own_and_not_of_the_seed(tmp_path: Path) -> None:
 def test_only_who_has_the_keepsake_is_asked_to_migrate_and_all_are_told_to_keep(
     tmp_path: Path,
 ) -> None:
-    _, orders = held(tmp_path, lambda number: None)
+    _, orders = file_run(tmp_path, lambda number: None)
     kept = [client for order in orders if isinstance(order, Keep) for client in order.clients]
     assert sorted(kept) == list(range(CLIENTS))
     assert any(isinstance(order, CheckDrift) for order in orders)
@@ -154,11 +154,11 @@ def test_only_who_has_the_keepsake_is_asked_to_migrate_and_all_are_told_to_keep(
 
 def test_a_shift_over_files_of_their_own_is_refused_before_anybody_is_asked(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"\[shift\] is simulated"):
-        held(tmp_path, lambda number: None, set="shift.name=swap-all")
+        file_run(tmp_path, lambda number: None, set="shift.name=swap-all")
 
 
 def test_a_newcomer_finds_its_group_when_all_nodes_are_gone(tmp_path: Path) -> None:
-    run, _ = held(tmp_path, lambda number: None)
+    run, _ = file_run(tmp_path, lambda number: None)
     again = load(tmp_path / "run")
     check_same(again, run)
     for number in (1, 6):

@@ -62,7 +62,9 @@ class Eventful(InProcessGrid):
         return super().push_messages(messages)
 
 
-def held(grid: InProcessGrid, settings: Mapping[str, object], out: Path) -> tuple[Run, list[str]]:
+def watched(
+    grid: InProcessGrid, settings: Mapping[str, object], out: Path
+) -> tuple[Run, list[str]]:
     """Return a run and what was remarked in it."""
     with redirect_stderr(io.StringIO()) as text:
         run = served(grid, settings, out, nodes=len(grid.nodes))
@@ -81,7 +83,7 @@ def missing(run: Run, order: str = "train") -> dict[int, list[int]]:
 
 def test_a_node_that_vanishes_is_missing_from_then_on(tmp_path: Path) -> None:
     grid = Eventful(shards(3, tmp_path / "memory"), events={2: [("vanish", 101)]})
-    run, _ = held(grid, {**FEDAVG, "network.time_limit": 0.3}, tmp_path / "run")
+    run, _ = watched(grid, {**FEDAVG, "network.time_limit": 0.3}, tmp_path / "run")
     assert missing(run) == {2: [4, 5, 6, 7], 3: [4, 5, 6, 7], 4: [4, 5, 6, 7]}
     assert run.rounds["trained"].tolist() == [12, 8, 8, 8]
     assert run.rounds["cohort"].tolist() == [12] * 4
@@ -91,7 +93,7 @@ def test_rounds_wait_while_no_node_is_there(tmp_path: Path, clock: Clock) -> Non
     grid = Eventful(shards(2, tmp_path / "memory"), events={2: [("vanish", 100), ("vanish", 101)]})
     clock.alarm = lambda now: grid.down.clear() if now > 100 else None
     settings = {**FEDAVG, "network.time_limit": 1, "network.patience": 300}
-    run, _ = held(grid, settings, tmp_path / "run")
+    run, _ = watched(grid, settings, tmp_path / "run")
     assert run.rounds["trained"].tolist() == [12, 0, 12, 12]
     assert 100 < clock.now < 110
 
@@ -102,7 +104,7 @@ def test_a_run_whose_nodes_do_not_come_back_ends_and_can_go_on(
     grid = Eventful(shards(2, tmp_path / "memory"), events={2: [("vanish", 100), ("vanish", 101)]})
     settings = {**FEDAVG, "network.time_limit": 1, "network.patience": 60}
     with pytest.raises(TrainingError, match="no node for 60 s before round 3: start them again"):
-        held(grid, settings, tmp_path / "run")
+        watched(grid, settings, tmp_path / "run")
     with pytest.raises(SettingsError, match="clients of this run are on nodes"):
         flexcfl.resume(tmp_path / "run")
     grid.down.clear()
@@ -113,7 +115,7 @@ def test_a_run_whose_nodes_do_not_come_back_ends_and_can_go_on(
 def test_clients_that_never_came_are_not_counted(tmp_path: Path) -> None:
     nodes = shards(3, tmp_path / "memory")
     del nodes[102]
-    run, _ = held(InProcessGrid(nodes), {**FEDAVG, "run.cohort": 6}, tmp_path / "run")
+    run, _ = watched(InProcessGrid(nodes), {**FEDAVG, "run.cohort": 6}, tmp_path / "run")
     assert run.summary["clients"] == 8
     lines = (tmp_path / "run" / "clients.csv").read_text().splitlines()
     assert lines[1] == "0,0,0,,"
@@ -123,7 +125,7 @@ def test_clients_that_never_came_are_not_counted(tmp_path: Path) -> None:
 def test_a_silent_node_is_waited_for_once_a_round(tmp_path: Path, clock: Clock) -> None:
     events = {2: [("silence", 101)], 4: [("silence", 101)]}
     grid = Eventful(shards(3, tmp_path / "memory"), events=events, clock=clock)
-    run, remarks = held(grid, {**FEDAVG, "network.time_limit": 50}, tmp_path / "run")
+    run, remarks = watched(grid, {**FEDAVG, "network.time_limit": 50}, tmp_path / "run")
     assert run.rounds["rejected_late"].tolist() == [0, 4, 4, 0]
     assert missing(run) == {2: [4, 5, 6, 7], 3: [4, 5, 6, 7]}
     assert missing(run, "evaluate") == {2: [4, 5, 6, 7], 3: [4, 5, 6, 7]}
@@ -143,7 +145,7 @@ def test_who_is_too_slow_is_late_and_counts_once(tmp_path: Path, clock: Clock) -
             return super().push_messages(messages)
 
     grid = Slow(shards(3, tmp_path / "memory"), clock=clock)
-    run, _ = held(grid, {**FEDAVG, "network.time_limit": 50}, tmp_path / "run")
+    run, _ = watched(grid, {**FEDAVG, "network.time_limit": 50}, tmp_path / "run")
     assert run.rounds["trained"].tolist() == [12, 8, 12, 12]
     assert run.rounds["rejected_late"].tolist() == [0, 4, 0, 0]
 
@@ -153,7 +155,7 @@ def test_a_node_that_is_started_again_has_another_id(tmp_path: Path) -> None:
     nodes = shards(3, tmp_path / "memory")
     events = {2: [("come", 200)], 3: [("vanish", 101)]}
     grid = Eventful(nodes, events=events, further={200: nodes[101]})
-    run, _ = held(grid, FLEXCFL, tmp_path / "run")
+    run, _ = watched(grid, FLEXCFL, tmp_path / "run")
     check_same(run, simulated(FLEXCFL))
     asked = {message.metadata.dst_node_id for message in grid.heard}
     assert asked >= {100, 101, 102, 200}
@@ -165,7 +167,7 @@ def test_a_node_that_joins_in_round_three_is_placed_by_cold_start(tmp_path: Path
     late = {102: nodes.pop(102)}
     grid = Eventful(nodes, events={2: [("come", 102)]}, further=late)
     settings = {**FLEXCFL, "run.rounds": 8, "run.cohorts": "round-robin-then-uniform"}
-    run, _ = held(grid, settings, tmp_path / "run")
+    run, _ = watched(grid, settings, tmp_path / "run")
     first: dict[int, int] = {}
     for number, client in zip(
         run.membership["round"].tolist(), run.membership["client"].tolist(), strict=True
@@ -185,7 +187,7 @@ def test_a_node_that_claims_the_clients_of_another_has_them(tmp_path: Path) -> N
     events = {1: [("come", 300)], 3: [("vanish", 300)]}
     claims: Nodes = {300: {"clients": "0-5", "memory": str(tmp_path / "other")}}
     grid = Eventful(nodes, events=events, further=claims)
-    run, _ = held(grid, {**FEDAVG, "network.time_limit": 0.3}, tmp_path / "run")
+    run, _ = watched(grid, {**FEDAVG, "network.time_limit": 0.3}, tmp_path / "run")
     assert missing(run) == {3: [0, 1, 2, 3, 4, 5]}
     assert run.rounds["trained"].tolist() == [12, 12, 6, 12]
 
@@ -195,7 +197,7 @@ def test_a_node_with_other_data_cannot_take_part(tmp_path: Path) -> None:
     events = {1: [("come", 300), ("come", 301)]}
     further: Nodes = {300: {"clients": "0-99"}, 301: {}}
     grid = Eventful(nodes, events=events, further=further)
-    run, remarks = held(grid, FEDAVG, tmp_path / "run")
+    run, remarks = watched(grid, FEDAVG, tmp_path / "run")
     assert run.rounds["trained"].tolist() == [12] * 4
     assert len(remarks) == 2
     assert remarks[0].startswith("Node 300 cannot take part: ")

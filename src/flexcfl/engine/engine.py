@@ -60,14 +60,14 @@ class Engine:
             )
         self._template = template.to(self.device).train()
         self._layout = Layout(self._template)
-        self._pool = ExamplePool(_shared(x).to(self.device), _shared(y).to(self.device), variants)
+        self.pool = ExamplePool(_shared(x).to(self.device), _shared(y).to(self.device), variants)
         places = sites(self._template, x.shape[1:])
-        paths = Paths(self._template, self._layout, places, self._pool)
+        paths = Paths(self._template, self._layout, places, self.pool)
         self.path: PathName = path or paths.fastest()
         self._stack_size = paths.clients(self.path)
-        self._paths = ResourcePool(partial(paths.path, self.path))
+        self.paths = ResourcePool(partial(paths.path, self.path))
         self._meters = ResourcePool(partial(paths.meter, self.path))
-        with self._paths.borrowed():  # compiles now rather than during training
+        with self.paths.borrowed():  # compiles now rather than during training
             pass
 
     @property
@@ -118,7 +118,7 @@ class Engine:
         with warnings.catch_warnings():
             # vmap warns about operators that it runs one by one; the module has been vetted.
             warnings.filterwarnings("ignore", message="There is a performance drop")
-            run_in_threads(train, self._stacks(examples.sizes, local), self._paths)
+            run_in_threads(train, self._stacks(examples.sizes, local), self.paths)
         return updates, losses
 
     def evaluate(
@@ -153,7 +153,7 @@ class Engine:
 
     def _checked(self, models: Vectors, model_of: Ids, examples: IndexLists) -> Vectors:
         """Return models in the layout that compiled code needs, which checks no bounds itself."""
-        self._pool.check(examples.indices)
+        self.pool.check(examples.indices)
         if models.shape[1:] != (self.parameters,):
             raise ValueError(f"models are rows of {self.parameters} numbers, not {models.shape}")
         if len(model_of) and not 0 <= model_of.min() <= model_of.max() < len(models):

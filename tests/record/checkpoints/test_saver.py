@@ -62,8 +62,8 @@ def not_taken() -> Checkpoint:
 
 def waited(saver: Saver) -> None:
     """Let the current write finish, as a long round would."""
-    if saver._writing is not None:
-        saver._writing.exception(10)
+    if saver.writing is not None:
+        saver.writing.exception(10)
 
 
 def offered(saver: Saver, rounds: range, clock: Clock | None = None, step: float = 0) -> None:

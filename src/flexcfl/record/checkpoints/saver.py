@@ -34,7 +34,7 @@ class Saver:
     _since: float = field(init=False)
     _spent: float = field(init=False, default=0.0)
     _last: float = field(init=False, default=0.0)
-    _writing: "Future[None] | None" = field(init=False, default=None)
+    writing: "Future[None] | None" = field(init=False, default=None)
     _thread: ThreadPoolExecutor = field(init=False)
 
     def __post_init__(self) -> None:
@@ -56,7 +56,7 @@ class Saver:
 
     def save_if_due(self, number: int, make: Callable[[], Checkpoint]) -> None:
         """Save what ``make`` returns if a checkpoint is due; it must not change afterwards."""
-        if self._writing is not None and not self._writing.done():
+        if self.writing is not None and not self.writing.done():
             return
         self._settle()
         if self._due(number):
@@ -81,7 +81,7 @@ class Saver:
         self.saved, self._since = number, self.now()
         self._spent, self._last = self._spent + self._last, 0.0
         checkpoint = self._counted(make)
-        self._writing = self._thread.submit(self._counted, lambda: self.save(checkpoint))
+        self.writing = self._thread.submit(self._counted, lambda: self.save(checkpoint))
 
     def _counted(self, work: Callable[[], ResultT]) -> ResultT:
         """Do some work and count its CPU time; only one of the two threads works at a time."""
@@ -93,6 +93,6 @@ class Saver:
 
     def _settle(self) -> None:
         """Wait until the checkpoint is written, and raise its error, if any."""
-        if self._writing is not None:
-            writing, self._writing = self._writing, None
+        if self.writing is not None:
+            writing, self.writing = self.writing, None
             writing.result()
