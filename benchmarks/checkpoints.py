@@ -17,7 +17,7 @@ from rich.progress import track
 from rich.table import Table
 
 from flexcfl import disk
-from flexcfl.experiment.layers import spoken
+from flexcfl.experiment.layers import options_layer
 from flexcfl.experiment.resolve import resolve
 from flexcfl.record.folder import RunFolder
 from flexcfl.runner.execute import execute
@@ -78,7 +78,7 @@ def measured(given: dict[str, object], times: int) -> Cost:
 
 
 def _prepared(given: Mapping[str, object], more: Mapping[str, object]) -> Prepared:
-    return prepare(resolve([spoken(given, more)]).experiment)
+    return prepare(resolve([options_layer(given, more)]).experiment)
 
 
 def _run(prepared: Prepared, folder: Path) -> float:

@@ -25,7 +25,7 @@ from flexcfl.benchmark import alternate
 from flexcfl.benchmark.machine import peak_memory
 from flexcfl.data import Federation, MadeLists
 from flexcfl.engine import Engine
-from flexcfl.experiment.layers import spoken
+from flexcfl.experiment.layers import options_layer
 from flexcfl.experiment.objects import UserObjects
 from flexcfl.experiment.resolve import resolve
 from flexcfl.protocol import CheckDrift, Ids, Settle
@@ -100,7 +100,7 @@ def course(clients: int, cohort: int, rounds: int) -> Iterator[Round]:
         UserObjects(federation(clients)),
     )
     assignments = given.pop("set")
-    layer = spoken({**given, "dataset": "made on demand"}, assignments)
+    layer = options_layer({**given, "dataset": "made on demand"}, assignments)
     prepared = prepare(resolve([layer], own).experiment, own)
     experiment = prepared.experiment
     watch = Watch(experiment.drift.options, clients)

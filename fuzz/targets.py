@@ -23,7 +23,7 @@ from flexcfl.data import from_leaf
 from flexcfl.data.images import read_idx
 from flexcfl.errors import DataError, SettingsError
 from flexcfl.experiment import toml
-from flexcfl.experiment.layers import SettingsLayer, spoken
+from flexcfl.experiment.layers import SettingsLayer, options_layer
 from flexcfl.experiment.resolve import resolve
 from flexcfl.record import csv_tables as tables
 from flexcfl.record import reading
@@ -168,7 +168,7 @@ def _experiment(path: Path) -> None:
 def _words(path: Path) -> None:
     """Take ``--set`` words as a command line has them: any bytes but 0, which parts them."""
     words = path.read_bytes().decode("utf-8", "surrogateescape").split("\0")
-    resolve([spoken({}, assignments(words))])
+    resolve([options_layer({}, assignments(words))])
 
 
 TARGETS: Mapping[str, Target] = MappingProxyType(

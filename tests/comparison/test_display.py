@@ -15,7 +15,7 @@ from flexcfl.comparison import Comparison
 from flexcfl.comparison.display import settings_rows, show_results
 from flexcfl.comparison.plan import plan_runs
 from flexcfl.comparison.worker_messages import Done
-from flexcfl.experiment.layers import spoken
+from flexcfl.experiment.layers import options_layer
 
 
 def screen_of(comparison: Comparison, **options: Any) -> str:
@@ -97,7 +97,7 @@ def test_a_single_seed_has_no_spread_and_what_is_not_measured_is_a_dash(
 
 
 def test_settings_are_told_once_if_all_have_them() -> None:
-    runs = plan_runs(["fedavg", "ifca", "flexcfl"], 5, spoken({"rate": 0.07}, {}))
+    runs = plan_runs(["fedavg", "ifca", "flexcfl"], 5, options_layer({"rate": 0.07}, {}))
     rows = {name: text.plain for name, text in settings_rows(runs, jobs=2).items()}
     assert "rate 0.07" in rows["local"]
     assert rows["seeds"] == "0 to 4"
@@ -109,7 +109,7 @@ def test_settings_are_told_once_if_all_have_them() -> None:
 
 
 def test_a_single_algorithm_can_be_shown_too() -> None:
-    runs = plan_runs(["ifca"], 1, spoken({"groups": 4}, {}))
+    runs = plan_runs(["ifca"], 1, options_layer({"groups": 4}, {}))
     rows = {name: text.plain for name, text in settings_rows(runs, jobs=1).items()}
     assert rows["algorithm"].startswith("ifca, groups 4")
     assert rows["runs"] == "1, one by one"

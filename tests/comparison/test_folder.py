@@ -16,10 +16,10 @@ from flexcfl.comparison.plan import PlannedRun
 from flexcfl.comparison.spec import FILE, ComparisonSpec
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.experiment import Experiment
-from flexcfl.experiment.layers import spoken
+from flexcfl.experiment.layers import options_layer
 from flexcfl.runner.stopping import Stop, StoppedError
 
-SPEC = ComparisonSpec.of(["fedavg", "ifca"], 1, spoken({}, {}))
+SPEC = ComparisonSpec.of(["fedavg", "ifca"], 1, options_layer({}, {}))
 
 
 @pytest.fixture(autouse=True)
@@ -105,7 +105,7 @@ def test_the_same_goes_on_and_another_is_refused(runs: tuple[PlannedRun, ...]) -
         written = (path / FILE).stat().st_mtime_ns
     with comparison_folder(Path("a"), SPEC, runs, None):
         pass
-    other = ComparisonSpec.of(["fedavg", "ifca"], 1, spoken({"rounds": 7}, {}))
+    other = ComparisonSpec.of(["fedavg", "ifca"], 1, options_layer({"rounds": 7}, {}))
     with (
         pytest.raises(
             SettingsError, match=r"^'a' holds another comparison, where \[run\] rounds is"

@@ -7,11 +7,11 @@ import pytest
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.comparison.plan import DEFAULT, PlannedRun, own_settings, plan_runs, shared_settings
 from flexcfl.errors import SettingsError
-from flexcfl.experiment.layers import spoken
+from flexcfl.experiment.layers import options_layer
 
 
 def plan(*names: str, seeds: int = 1, **assigned: Any) -> dict[str, PlannedRun]:
-    layer = spoken({}, {key.replace("__", "."): value for key, value in assigned.items()})
+    layer = options_layer({}, {key.replace("__", "."): value for key, value in assigned.items()})
     return {run.folder: run for run in plan_runs(names, seeds, layer)}
 
 

@@ -15,12 +15,12 @@ from flexcfl.comparison.live import progress_view, with_live_display
 from flexcfl.comparison.plan import PlannedRun, plan_runs
 from flexcfl.comparison.progress import ComparisonProgress, Progress, clock
 from flexcfl.comparison.worker_messages import Done, Event, Resumed, RoundDone, RunSpec, Started
-from flexcfl.experiment.layers import spoken
+from flexcfl.experiment.layers import options_layer
 
 NOTHING: Any = {}  # of a summary
 
 ROUNDS, FEW = 100, 4
-RUNS = plan_runs(["fedavg", "ifca"], 1, spoken({"rounds": ROUNDS}, {}))
+RUNS = plan_runs(["fedavg", "ifca"], 1, options_layer({"rounds": ROUNDS}, {}))
 
 costs = st.floats(0.1, 100)
 
@@ -104,7 +104,7 @@ def seconds_left(found: Progress) -> int:
 
 @pytest.fixture
 def runs() -> tuple[PlannedRun, ...]:
-    return plan_runs(["fedavg", "ifca"], 2, spoken({"rounds": FEW}, {}))
+    return plan_runs(["fedavg", "ifca"], 2, options_layer({"rounds": FEW}, {}))
 
 
 def events_of(run: PlannedRun, rounds: int = FEW) -> Iterator[Event]:
@@ -181,7 +181,7 @@ def test_a_clock(seconds: float, words: str) -> None:
 
 def test_the_time_left_is_judged_by_rounds_and_not_by_the_start_of_processes() -> None:
     time = 0.0
-    many = plan_runs(["fedavg"], 2, spoken({"rounds": 100}, {}))
+    many = plan_runs(["fedavg"], 2, options_layer({"rounds": 100}, {}))
     found = ComparisonProgress(many, now=lambda: time)
     for number in range(1, 52):
         time = 60.0 + number  # a minute to start, then a second a round
@@ -192,7 +192,7 @@ def test_the_time_left_is_judged_by_rounds_and_not_by_the_start_of_processes() -
 
 def test_what_was_done_earlier_is_counted_but_not_judged_by() -> None:
     time = 0.0
-    many = plan_runs(["fedavg", "ifca"], 2, spoken({"rounds": 100}, {}))
+    many = plan_runs(["fedavg", "ifca"], 2, options_layer({"rounds": 100}, {}))
     found = ComparisonProgress(many, now=lambda: time)
     late = np.full(100, np.nan)
     late[50] = 0.75

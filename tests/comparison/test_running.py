@@ -13,9 +13,9 @@ from flexcfl.comparison.plan import PlannedRun
 from flexcfl.comparison.spec import ComparisonSpec
 from flexcfl.comparison.worker_messages import Event, Remark
 from flexcfl.errors import TrainingError
-from flexcfl.experiment.layers import spoken
+from flexcfl.experiment.layers import options_layer
 
-SPEC = ComparisonSpec.of(["fedavg", "ifca"], 1, spoken({}, {}))
+SPEC = ComparisonSpec.of(["fedavg", "ifca"], 1, options_layer({}, {}))
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from flexcfl.comparison.spec import FILE, ComparisonSpec
 from flexcfl.errors import SettingsError
-from flexcfl.experiment.layers import spoken
+from flexcfl.experiment.layers import options_layer
 from tests.comparison.here import federation
 
 
 def ask(*names: str, seeds: int = 2, **assigned: Any) -> ComparisonSpec:
     dotted = {key.replace("__", "."): value for key, value in assigned.items()}
-    return ComparisonSpec.of(names, seeds, spoken({}, dotted))
+    return ComparisonSpec.of(names, seeds, options_layer({}, dotted))
 
 
 def read(folder: Path, asked: ComparisonSpec) -> ComparisonSpec:
@@ -81,7 +81,7 @@ def test_what_was_said_in_other_words_is_the_same() -> None:
 
 
 def test_data_of_ones_own_are_known_again(tmp_path: Path) -> None:
-    said = spoken({"dataset": "mine"}, {})
+    said = options_layer({"dataset": "mine"}, {})
     asked, other = (
         ComparisonSpec.of(["fedavg"], 1, said, each) for each in (federation(), federation(1))
     )

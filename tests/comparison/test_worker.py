@@ -16,7 +16,7 @@ from flexcfl.comparison.worker_messages import Done, Message, Remark, Resumed, R
 from flexcfl.data import Federation
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.experiment import Experiment
-from flexcfl.experiment.layers import spoken
+from flexcfl.experiment.layers import options_layer
 from flexcfl.experiment.objects import UserObjects
 from flexcfl.record.lock import locked
 from flexcfl.record.tables import Round
@@ -41,7 +41,7 @@ def planned_run() -> PlannedRun:
         "run.checkpoint_rounds": 2,
         "run.checkpoint_share": 1,
     }
-    return plan_runs(["flexcfl"], 1, spoken(given, assigned))[0]
+    return plan_runs(["flexcfl"], 1, options_layer(given, assigned))[0]
 
 
 @pytest.fixture(scope="module")
@@ -254,7 +254,7 @@ def test_the_run_of_another_experiment_does_not_go_on(
     stopped(planned_run, tmp_path, 1)
     given: dict[str, Any] = {"rounds": ROUNDS, "cohort": 4, "epochs": 1}
     assigned = {"data.clients": 10, "algorithm.alpha": 2}
-    other = plan_runs(["flexcfl"], 1, spoken(given, assigned))[0]
+    other = plan_runs(["flexcfl"], 1, options_layer(given, assigned))[0]
     with pytest.raises(SettingsError, match=r"\[run\] cohort is not what it was"):
         do(other, tmp_path)
 
@@ -263,7 +263,7 @@ def test_runs_of_one_worker_leave_what_single_runs_leave(tmp_path: Path) -> None
     messages = list[Any]()
     runner = RunWorker(None)
     for run in plan_runs(
-        ["fedavg", "flexcfl"], 2, spoken(SHORT, {**ASSIGNED, "algorithm.alpha": 2})
+        ["fedavg", "flexcfl"], 2, options_layer(SHORT, {**ASSIGNED, "algorithm.alpha": 2})
     ):
         runner.do(Task(run.experiment, tmp_path / "many" / run.folder), messages.append)
     kinds = [type(message) for message in messages]
@@ -285,7 +285,7 @@ def short(algorithm: str, **assigned: object) -> Task:
     """Return a task of two rounds without a folder."""
     named = {name.replace("__", "."): value for name, value in assigned.items()}
     given = {"rounds": 2, "cohort": 5, "epochs": 1}
-    run = plan_runs([algorithm], 1, spoken(given, {"data.clients": 10, **named}))[0]
+    run = plan_runs([algorithm], 1, options_layer(given, {"data.clients": 10, **named}))[0]
     return Task(run.experiment, None)
 
 

@@ -15,13 +15,13 @@ from flexcfl.comparison.worker_messages import Started
 from flexcfl.comparison.worker_pool import pickled, process_environment, run_in_processes
 from flexcfl.data import Federation
 from flexcfl.errors import SettingsError, TrainingError
-from flexcfl.experiment.layers import spoken
+from flexcfl.experiment.layers import options_layer
 from flexcfl.runner.stopping import Stop
 
 
 @pytest.fixture
 def runs() -> tuple[PlannedRun, ...]:
-    return plan_runs(["fedavg", "ifca"], 1, spoken({"rounds": 2}, {}))
+    return plan_runs(["fedavg", "ifca"], 1, options_layer({"rounds": 2}, {}))
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def test_what_only_the_parent_knows_is_told_and_leaves_nothing_behind(
 
 @pytest.mark.slow
 def test_what_is_wrong_before_a_run_begins_is_blamed_on_none(children: Children) -> None:
-    large = plan_runs(["fedavg", "ifca"], 1, spoken({"rounds": 2, "cohort": 1000}, {}))
+    large = plan_runs(["fedavg", "ifca"], 1, options_layer({"rounds": 2, "cohort": 1000}, {}))
     with pytest.raises(SettingsError, match=r"^A cohort of 1000 is larger than the federation"):
         list(run_in_processes(large, 1, pickled(None), None))
     assert children

@@ -3,7 +3,7 @@
 import pytest
 
 from flexcfl.errors import SettingsError
-from flexcfl.experiment.layers import SettingsLayer, flattened, merged, spoken
+from flexcfl.experiment.layers import SettingsLayer, flattened, merged, options_layer
 
 
 def test_the_later_layer_wins_and_is_named_as_the_source() -> None:
@@ -28,7 +28,7 @@ def test_what_is_set_aside_has_no_source_either() -> None:
 
 def test_options_find_their_tables_and_none_was_not_given() -> None:
     given = {"rate": 0.1, "dataset": "mnist", "rounds": None, "groups": 2}
-    assert spoken(given, {}).tables == {
+    assert options_layer(given, {}).tables == {
         "local": {"rate": 0.1},
         "data": {"name": "mnist"},
         "algorithm": {"groups": 2},
@@ -36,7 +36,7 @@ def test_options_find_their_tables_and_none_was_not_given() -> None:
 
 
 def test_an_assignment_overrides_an_option_and_stands_in_the_same_layer() -> None:
-    said = spoken({"rate": 0.1, "epochs": 3}, {"local.rate": 0.2, "local.steps": 5})
+    said = options_layer({"rate": 0.1, "epochs": 3}, {"local.rate": 0.2, "local.steps": 5})
     assert said == SettingsLayer("given", {"local": {"rate": 0.2, "epochs": 3, "steps": 5}})
     assert merged([said]).tables["local"] == {"rate": 0.2, "epochs": 3, "steps": 5}
 
@@ -77,4 +77,4 @@ def test_a_setting_outside_a_table_is_reported_where_it_belongs() -> None:
 
 def test_assignments_may_be_nested() -> None:
     nested: dict[str, object] = {"local": {"prox": 2}, "local.rate": 1}
-    assert spoken({}, nested).tables == {"local": {"prox": 2, "rate": 1}}
+    assert options_layer({}, nested).tables == {"local": {"prox": 2, "rate": 1}}

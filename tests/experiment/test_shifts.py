@@ -14,7 +14,7 @@ from flexcfl.data import Federation
 from flexcfl.errors import SettingsError
 from flexcfl.experiment import arrivals, toml
 from flexcfl.experiment.choices import names
-from flexcfl.experiment.layers import SettingsLayer, spoken
+from flexcfl.experiment.layers import SettingsLayer, options_layer
 from flexcfl.experiment.resolve import resolve
 from flexcfl.protocol import numbers
 from flexcfl.protocol.cohorts import Cohorts
@@ -30,7 +30,7 @@ OFTEN = {"shift.probability": 0.5}
 
 def resolved(**options: Any) -> Any:
     given = options.pop("set", {})
-    return resolve([spoken(options, given)]).experiment
+    return resolve([options_layer(options, given)]).experiment
 
 
 def test_shifts_are_named_by_one_word_or_several_and_act_in_their_order() -> None:
@@ -71,7 +71,7 @@ def test_what_is_written_reads_back_as_the_same(shift: str, detector: str, tmp_p
 
 def test_an_algorithm_without_migration_shows_and_takes_no_detector() -> None:
     for name, entry in ALGORITHMS.items():
-        told = "drift" in resolved_rows(resolve([spoken({"algorithm": name}, {})]), None)
+        told = "drift" in resolved_rows(resolve([options_layer({"algorithm": name}, {})]), None)
         assert told == entry.migrates
         if not entry.migrates:
             with pytest.raises(SettingsError, match=f"'{name}' asks no client whether"):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from flexcfl.algorithms import FesemOptions
 from flexcfl.errors import SettingsError
 from flexcfl.experiment import toml
-from flexcfl.experiment.layers import SettingsLayer, spoken
+from flexcfl.experiment.layers import SettingsLayer, options_layer
 from flexcfl.experiment.resolve import resolve
 
 
@@ -77,5 +77,5 @@ def test_an_experiment_from_before_fesem_could_begin_with_one_model(
     assert resolve([SettingsLayer("file", toml.read(file))]).experiment == old
     file.write_text('[algorithm]\nname = "fesem"\nstart = "common"\n')
     assert toml.read(file)["algorithm"]["start"] == "common"
-    now = resolve([spoken({"algorithm": algorithm}, {})]).experiment
+    now = resolve([options_layer({"algorithm": algorithm}, {})]).experiment
     assert now.algorithm.options.start == "common"

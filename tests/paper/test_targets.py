@@ -8,7 +8,7 @@ import pytest
 
 from flexcfl.algorithms import ALGORITHMS
 from flexcfl.errors import SettingsError
-from flexcfl.paper.catalogue import CLASSES, ROWS, SHIFTS, named
+from flexcfl.paper.catalogue import CLASSES, ROWS, SHIFTS, rows_named
 from flexcfl.paper.cells import CHOICES, Cell, TablePart
 from flexcfl.paper.comparison_table import ComparisonTable
 from flexcfl.paper.own_tables import CHOICES_MEASURED
@@ -24,7 +24,7 @@ each_run = pytest.mark.parametrize("name", RUN)
 
 def parts(name: str) -> list[TablePart]:
     target = TARGETS[name]
-    return [part for row in named(target.rows, target.rows) for part in target.parts(row)]
+    return [part for row in rows_named(target.rows, target.rows) for part in target.parts(row)]
 
 
 def names(target: str, row: str) -> list[tuple[str, str]]:

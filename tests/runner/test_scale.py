@@ -16,7 +16,7 @@ import pytest
 import flexcfl
 from flexcfl.data import Federation, MadeLists
 from flexcfl.errors import SettingsError
-from flexcfl.experiment.layers import spoken
+from flexcfl.experiment.layers import options_layer
 from flexcfl.experiment.objects import UserObjects
 from flexcfl.experiment.resolve import resolve
 from flexcfl.protocol import Ids
@@ -51,7 +51,7 @@ def federation(clients: int, asked: list[int] | None = None) -> Federation:
 def course(data: Federation) -> tuple[Watch, Iterator[Round]]:
     own = UserObjects(data, None, None, None)
     policy = {"run.cohorts": "round-robin-then-uniform"}
-    layer = spoken({**GIVEN, "dataset": "made"}, {**SET, **policy})
+    layer = options_layer({**GIVEN, "dataset": "made"}, {**SET, **policy})
     prepared = prepare(resolve([layer], own).experiment, own)
     experiment = prepared.experiment
     watch = Watch(experiment.drift.options, data.clients)

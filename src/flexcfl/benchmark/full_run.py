@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any
 
 from flexcfl.benchmark.machine import peak_memory
-from flexcfl.experiment.layers import spoken
+from flexcfl.experiment.layers import options_layer
 from flexcfl.experiment.resolve import resolve
 from flexcfl.record.tables import Round
 from flexcfl.runner.execute import execute
@@ -61,7 +61,7 @@ def full_run(
 
 
 def _prepared(**settings: object) -> Prepared:
-    said = spoken({"algorithm": "flexcfl", "shift": "swap-all", **settings}, {})
+    said = options_layer({"algorithm": "flexcfl", "shift": "swap-all", **settings}, {})
     return prepare(resolve([said]).experiment)
 
 

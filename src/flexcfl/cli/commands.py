@@ -73,13 +73,13 @@ def _known_names(ctx: click.Context) -> dict[str, str]:
             own[each.name or ""] = f"the argument {argument}"
     if "set" not in own:
         return own
-    from flexcfl.experiment.choices import homes
+    from flexcfl.experiment.choices import keys_by_name
 
     # A command without --dataset takes only the settings of a dataset.
     tables = ("",) if "dataset" in own else ("data.",)
     settings = {
         key: " or ".join(f"'--set {name}=VALUE'" for name in names if name.startswith(tables))
-        for key, names in homes().items()
+        for key, names in keys_by_name().items()
     }
     return {**{key: how for key, how in settings.items() if how}, **own}
 

@@ -171,11 +171,11 @@ def _keyword(name: str, annotation: Any) -> inspect.Parameter:
 
 def _layer(chosen: Mapping[str, Any], set_: list[str] | None) -> "SettingsLayer":
     """Return the settings that the options set; ``chosen`` has their values by name."""
-    from flexcfl.experiment.layers import spoken
+    from flexcfl.experiment.layers import options_layer
     from flexcfl.settings import assignments
 
     groups = chosen["groups"]  # a number or a word
     number_or_word = assignments([f"groups={groups}"]) if groups is not None else {}
     shifts = chosen["shift"] or None
     assigned = assignments(set_ or [], example="local.rate=0.05")
-    return spoken({**chosen, "shift": shifts, **number_or_word}, assigned)
+    return options_layer({**chosen, "shift": shifts, **number_or_word}, assigned)

@@ -157,7 +157,7 @@ def _resume_run(
     folder: Path, console: "Console", jobs: int | None, data: Path | None, track: list[str]
 ) -> None:
     from flexcfl.errors import SettingsError
-    from flexcfl.experiment.layers import spoken
+    from flexcfl.experiment.layers import options_layer
     from flexcfl.flower.local.federate import forget, is_local, resume_local
     from flexcfl.record.lifecycle import is_finished, tidy
     from flexcfl.runner.console_run import resume_experiment as resume_here
@@ -170,7 +170,7 @@ def _resume_run(
         forget(folder)
         typer.echo(f"The run in '{folder}' is finished: there is nothing left to do.")
         return
-    layers = [spoken({"data": data})] if data else []
+    layers = [options_layer({"data": data})] if data else []
     if is_local(folder):
         resume_local(folder, console, layers=layers, track=track)
         return

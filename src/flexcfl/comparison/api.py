@@ -12,7 +12,7 @@ from flexcfl.comparison.running import run_comparison
 from flexcfl.comparison.spec import ComparisonSpec
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.choices import keyword_homes
-from flexcfl.experiment.layers import spoken
+from flexcfl.experiment.layers import options_layer
 from flexcfl.experiment.objects import UserObjects, label_of, user_objects
 from flexcfl.experiment.options import SharedOptions, with_options
 from flexcfl.runner.callbacks import Callback, callback_list
@@ -74,7 +74,7 @@ def compare(
             "out, or name trackers with track, which can follow runs in other processes."
         )
     return run_comparison(
-        ComparisonSpec.of(_names(algorithms), seeds, spoken(given, set), own.federation),
+        ComparisonSpec.of(_names(algorithms), seeds, options_layer(given, set), own.federation),
         Console(quiet=not progress),
         jobs=jobs,
         folder=Path(out) if out is not None else None,

@@ -72,7 +72,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
 )
 
 
-def chosen(where: str, table: Mapping[str, Any]) -> NamedOptions:
+def named_options(where: str, table: Mapping[str, Any]) -> NamedOptions:
     """Return the name in a table with its validated options, or raise a ``SettingsError``."""
     kind = NAMED[where]
     name = table.get("name", kind.default)
@@ -157,7 +157,7 @@ def _without_name(table: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in table.items() if key != "name"}
 
 
-def spellings() -> list[str]:
+def setting_names() -> list[str]:
     """Return the full name of every possible setting, such as ``local.rate``."""
     plain = [(table, kind) for table, kind in PLAIN.items() if table != "model"]
     ours = [(table, each) for table, kind in KINDS.items() for each in kind.ours.values()]
@@ -167,10 +167,10 @@ def spellings() -> list[str]:
     )
 
 
-def homes() -> dict[str, list[str]]:
+def keys_by_name() -> dict[str, list[str]]:
     """Return the full names for each short name of a setting: ``local.rate`` for ``rate``."""
     found: dict[str, list[str]] = {}
-    for name in spellings():
+    for name in setting_names():
         found.setdefault(name.partition(".")[2], []).append(name)
     del found["name"]
     return found
@@ -180,5 +180,5 @@ def keyword_homes() -> dict[str, str]:
     """Return, for each short name, how to set it from Python if it is no keyword argument."""
     return {
         key: " or ".join(f"set={{'{name}': ...}}" for name in several)
-        for key, several in homes().items()
+        for key, several in keys_by_name().items()
     }

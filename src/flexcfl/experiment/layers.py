@@ -15,7 +15,7 @@ from flexcfl.data import DATASETS
 from flexcfl.data.options import PARTITION_SETTINGS, PoolOptions
 from flexcfl.errors import SettingsError, nearest, unknown
 from flexcfl.experiment.arrivals import SETTING
-from flexcfl.experiment.choices import KINDS, NAMED, homes, names, option_names
+from flexcfl.experiment.choices import KINDS, NAMED, keys_by_name, names, option_names
 from flexcfl.experiment.defaults import ALGORITHM, DATASET, Flat, defaults
 from flexcfl.experiment.experiment import Experiment, Tables
 from flexcfl.experiment.options import OPTIONS
@@ -90,7 +90,7 @@ def _placed(name: str, value: object) -> dict[str, Any]:
 
 def _home(key: str) -> str:
     """Return the full name of a setting, or of several that may be meant, or else an example."""
-    known = homes() | {name: [option.setting] for name, option in OPTIONS.items()}
+    known = keys_by_name() | {name: [option.setting] for name, option in OPTIONS.items()}
     return " or ".join(known.get(nearest(key, known) or "", ["local.rate"]))
 
 
@@ -103,7 +103,7 @@ def nested(values: Flat) -> Tables:
     return tables
 
 
-def spoken(options: Mapping[str, object], assignments: object = None) -> SettingsLayer:
+def options_layer(options: Mapping[str, object], assignments: object = None) -> SettingsLayer:
     """Return one layer from options such as ``rate=0.1`` and assignments of ``local.rate``.
 
     An assignment overrides an option, and options that are None were not given. They form one
@@ -144,14 +144,14 @@ def merged(layers: Iterable[SettingsLayer]) -> MergedSettings:
     values: Flat = {}
     sources: dict[str, str] = {}
     for layer in layers:
-        gone = superseded(values, layer.values)
+        gone = replaced_keys(values, layer.values)
         values = {name: value for name, value in values.items() if name not in gone}
         values |= layer.values
         sources |= dict.fromkeys(layer.values, layer.source)
     return MergedSettings(values, {name: sources[name] for name in values})
 
 
-def superseded(below: Flat, above: Flat) -> set[str]:
+def replaced_keys(below: Flat, above: Flat) -> set[str]:
     """Return the names of the settings below that no longer apply with those above."""
     before: Flat = {**CHOICES, **below}
     after: Flat = {**before, **above}

@@ -10,7 +10,7 @@ from flexcfl.data import DATASETS
 from flexcfl.errors import SettingsError, matching_name, nearest
 from flexcfl.experiment import arrivals
 from flexcfl.experiment.arrivals import SETTING
-from flexcfl.experiment.choices import KINDS, RULE, chosen, homes, shifts
+from flexcfl.experiment.choices import KINDS, RULE, keys_by_name, named_options, shifts
 from flexcfl.experiment.defaults import Flat, defaults
 from flexcfl.experiment.experiment import PLAIN, DataSettings, Experiment, NamedOptions, Tables
 from flexcfl.experiment.layers import TABLES, SettingsLayer, merged, nested
@@ -57,8 +57,8 @@ def resolve(layers: Iterable[SettingsLayer], objects: UserObjects = NO_OBJECTS) 
         algorithm=NamedOptions(algorithm, _options(tables["algorithm"], "[algorithm]", options)),
         shift=_shifts(tables["shift"], objects),
         drift=_detector(tables["drift"], objects),
-        aggregation=chosen("aggregation", tables["aggregation"]),
-        attack=chosen("attack", tables["attack"]),
+        aggregation=named_options("aggregation", tables["aggregation"]),
+        attack=named_options("attack", tables["attack"]),
         **plain,
     )
     arrivals.check_rounds(data.arrivals, experiment.run.rounds)
@@ -91,7 +91,7 @@ def _shifts(table: dict[str, Any], objects: UserObjects) -> Mapping[str, Shift]:
 
 def _detector(table: dict[str, Any], objects: UserObjects) -> NamedOptions:
     if objects.detector is None:
-        return chosen("drift", table)
+        return named_options("drift", table)
     _check_alone("drift", table)
     return NamedOptions(str(table["name"]), objects.detector)
 
@@ -178,7 +178,7 @@ def _check_weight(entry: AlgorithmEntry, table: dict[str, Any]) -> None:
 def _check_home(table: str, values: Flat, kind: type[Any]) -> None:
     """Name the right table if a setting, or a synonym of it, belongs to another one."""
     own = ["name", *(option.name for option in fields(kind))]
-    known = homes()
+    known = keys_by_name()
     for key in nested(values).get(table, {}):
         there = None if matching_name(key, own) else matching_name(key, known)
         if there and not any(name.startswith(f"{table}.") for name in known[there]):

@@ -17,7 +17,7 @@ from flexcfl.data.federation import placeholder_federation
 from flexcfl.errors import SettingsError
 from flexcfl.experiment import toml
 from flexcfl.experiment.experiment import Experiment
-from flexcfl.experiment.layers import SettingsLayer, spoken
+from flexcfl.experiment.layers import SettingsLayer, options_layer
 from flexcfl.experiment.objects import UserObjects
 from flexcfl.flower import EVERY_ROUND
 from flexcfl.flower.channel import MessageChannel
@@ -79,7 +79,7 @@ def serve(
         )
     file, layers = _named_settings(str(config.get("experiment", "")))
     layers += [
-        spoken({}, assignments(shlex.split(str(config.get("set", ""))))),
+        options_layer({}, assignments(shlex.split(str(config.get("set", ""))))),
         SettingsLayer("network", EVERY_ROUND),
     ]
     return console_run.run_experiment(

@@ -52,7 +52,7 @@ def family(row: PaperRow) -> str:
     return next(name for name in ROWS if row.name == name or row.name.startswith(f"{name}-"))
 
 
-def named(names: Iterable[str], known: Iterable[str]) -> tuple[PaperRow, ...]:
+def rows_named(names: Iterable[str], known: Iterable[str]) -> tuple[PaperRow, ...]:
     """Return the rows with these names, in the paper's order; raise if a name is not ``known``."""
     known, names = list(known), list(names)
     for name in names:

@@ -16,7 +16,7 @@ from flexcfl.comparison.worker_messages import Done, Remark
 from flexcfl.comparison.worker_pool import core_count, pickled, run_in_processes
 from flexcfl.lines import Folded, show, tell
 from flexcfl.paper import target_files
-from flexcfl.paper.catalogue import NO_SHIFT, named
+from flexcfl.paper.catalogue import NO_SHIFT, rows_named
 from flexcfl.paper.cells import Cell, TablePart
 from flexcfl.paper.comparison_table import ComparisonTable
 from flexcfl.paper.progress_matrix import progress_of, show_matrix
@@ -161,7 +161,7 @@ def _results(request: Request, folder: Path) -> list[Result]:
     only other targets need may be in the folder as well.
     """
     rows, complete = target_named(request.target).rows, list[Result]()
-    for row in named(rows, rows):
+    for row in rows_named(rows, rows):
         parts = dict.fromkeys(request.parts(row))
         complete += _complete(list(finished_results(folder, parts)), len(parts))
     return over_shared_rounds(complete)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from flexcfl.errors import SettingsError, unknown
 from flexcfl.paper import bound, figures, own_tables, tables
-from flexcfl.paper.catalogue import ROUNDS, ROWS, PaperRow, family, named
+from flexcfl.paper.catalogue import ROUNDS, ROWS, PaperRow, family, rows_named
 from flexcfl.paper.cells import Cell, Chosen, TablePart
 from flexcfl.paper.comparison_table import ComparisonTable
 from flexcfl.paper.results import Result
@@ -59,7 +59,7 @@ class Request:
     def rows(self) -> tuple[PaperRow, ...]:
         """The requested rows."""
         target = target_named(self.target)
-        return named(self.only or target.usual or target.rows, target.rows)
+        return rows_named(self.only or target.usual or target.rows, target.rows)
 
     def parts(self, row: PaperRow) -> list[TablePart]:
         """Return the parts that the target needs for a row, with the choices made."""

@@ -10,7 +10,7 @@ from flexcfl.data import Federation
 from flexcfl.experiment import toml
 from flexcfl.experiment.choices import keyword_homes
 from flexcfl.experiment.experiment import Experiment
-from flexcfl.experiment.layers import SettingsLayer, spoken
+from flexcfl.experiment.layers import SettingsLayer, options_layer
 from flexcfl.experiment.objects import PARTS, user_objects
 from flexcfl.experiment.options import Options, with_options
 from flexcfl.runner import console_run
@@ -73,7 +73,10 @@ def run(
     track = options.pop("track", None)
     own, given = user_objects(options)
     return run_experiment(
-        [_experiment_layer(experiment, own_data=own.federation is not None), spoken(given, set)],
+        [
+            _experiment_layer(experiment, own_data=own.federation is not None),
+            options_layer(given, set),
+        ],
         Console(quiet=not progress),
         folder=Path(out) if out is not None else None,
         file=Path(experiment) if isinstance(experiment, str | Path) else None,
@@ -132,7 +135,7 @@ def resume(
     return console_run.resume_experiment(
         path,
         Console(quiet=not progress),
-        layers=[spoken(settings)],
+        layers=[options_layer(settings)],
         own=objects,
         callbacks=[*callback_list(callbacks), *trackers(track)],
     )

@@ -72,7 +72,7 @@ def train(
     initial: Initial,
     cohorts: Attendance,
     settings: RunSettings,
-    past: "Past | None" = None,
+    past: "FinishedRounds | None" = None,
     guards: Guards = GUARDS,
     honest: Flags | None = None,
 ) -> Iterator[Round]:
@@ -89,11 +89,11 @@ def train(
     for number in range(past.number + 1, settings.rounds + 1):
         done = course.round(past, number)
         yield done
-        past = Past(number, done.state, done.serving.model_of)
+        past = FinishedRounds(number, done.state, done.serving.model_of)
 
 
 @dataclass(frozen=True, eq=False)
-class Past:
+class FinishedRounds:
     """The state of a run after round ``number``, with every client's group.
 
     After the start (round 0), it also has the costs of the start, which the first round reports.
@@ -122,7 +122,7 @@ class _Course:
     guards: Guards
     honest: Flags | None
 
-    def start(self, initial: Initial) -> Past:
+    def start(self, initial: Initial) -> FinishedRounds:
         rng = seeds.generator(self.settings.seed, "start")
         executor, present = self.world.at(0), self.cohorts.present(0)
         talk = self.algorithm.start(initial, present, rng)
@@ -131,9 +131,9 @@ class _Course:
         model_of = self.algorithm.serving(held.result).model_of
         members = memberships(0, np.flatnonzero(model_of != NO_GROUP), model_of)
         spent = (held.ledger, held.seconds, tuple(members), held.refused)
-        return Past(0, held.result, model_of, *spent, held.missing, held.messages)
+        return FinishedRounds(0, held.result, model_of, *spent, held.missing, held.messages)
 
-    def round(self, past: Past, number: int) -> Round:
+    def round(self, past: FinishedRounds, number: int) -> Round:
         executor, present = self.world.at(number), self.cohorts.present(number)
         rng = seeds.generator(self.settings.seed, "round", number)
         talk = self.algorithm.round(past.state, self.cohorts.choose(number), present, rng)

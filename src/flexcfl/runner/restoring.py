@@ -20,7 +20,7 @@ from flexcfl.record.folder import EXPERIMENT, Extent
 from flexcfl.record.run_folders import CHECKPOINTS
 from flexcfl.record.tables import MESSAGES, TABLES
 from flexcfl.runner.hosting import SIMULATED, Hosting
-from flexcfl.runner.loop import Past
+from flexcfl.runner.loop import FinishedRounds
 from flexcfl.runner.origin import Origin
 from flexcfl.runner.prepare import Prepared
 
@@ -54,7 +54,7 @@ class Restored:
 
     found: FoundCheckpoint
     about: CheckpointInfo
-    past: Past | None
+    past: FinishedRounds | None
     serving: Serving | None
     memory: Any
     rows: Mapping[str, list[Any]]
@@ -167,7 +167,7 @@ def _fitting(
         raise UnfitError(f"its world is of round {memory.number}")
     state = rebuilt(state_type(prepared.algorithm), content["state"], arrays)
     serving = checked_serving(prepared, state)
-    past = Past(checkpoint.round, state, serving.model_of)
+    past = FinishedRounds(checkpoint.round, state, serving.model_of)
     return Restored(found, about, past, serving, memory, rows, tuple(remarks))
 
 

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from flexcfl.errors import FlexcflError, TrainingError
-from flexcfl.experiment.layers import spoken
+from flexcfl.experiment.layers import options_layer
 from flexcfl.flower.local import federate as local_run
 from flexcfl.flower.local.federation import FederationPlan
 from flexcfl.flower.local.run_progress import RunProgress
@@ -18,7 +18,7 @@ from flexcfl.runner.console_run import run_experiment as conduct_here
 
 pytest.importorskip("flwr")
 
-WORDS = spoken({}, {"data.clients": 10, "run.cohort": 4, "run.rounds": 3, "local.epochs": 1})
+WORDS = options_layer({}, {"data.clients": 10, "run.cohort": 4, "run.rounds": 3, "local.epochs": 1})
 
 
 def screen(*, terminal: bool = False, quiet: bool = False) -> Console:

@@ -11,7 +11,7 @@ import numpy as np
 from rich.console import Console
 
 from flexcfl.data import Federation, IndexLists
-from flexcfl.experiment.layers import spoken
+from flexcfl.experiment.layers import options_layer
 from flexcfl.experiment.objects import UserObjects
 from flexcfl.experiment.resolve import resolve
 from flexcfl.record.folder import RunFolder
@@ -69,7 +69,9 @@ def prepared(algorithm: str = "flexcfl", own: UserObjects = PICTURES, **settings
     options = {name: named.pop(name) for name in list(named) if "." not in name}
     if "groups" in options:
         small.pop("algorithm.groups")
-    return prepare(resolve([spoken({**given, **options}, {**small, **named})], own).experiment, own)
+    return prepare(
+        resolve([options_layer({**given, **options}, {**small, **named})], own).experiment, own
+    )
 
 
 def whole(prepared: Prepared, path: Path) -> Run:

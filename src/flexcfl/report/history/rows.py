@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from flexcfl.errors import SettingsError, nearest
-from flexcfl.experiment.choices import NAMED, NONE, spellings
+from flexcfl.experiment.choices import NAMED, NONE, setting_names
 from flexcfl.experiment.experiment import Tables
 from flexcfl.experiment.options import OPTIONS
 from flexcfl.record.folder import EXPERIMENT, SUMMARY
@@ -126,7 +126,7 @@ def flat_settings(tables: Tables) -> dict[str, Any]:
 def checked_key(key: str, rows: Iterable[RunRow]) -> str:
     """Return a key that names a setting or a figure; an error suggests the closest name."""
     own = {name for row in rows for name in row.settings}
-    known = {*FACTS, *FIGURES, *SHORT, *spellings(), *own}
+    known = {*FACTS, *FIGURES, *SHORT, *setting_names(), *own}
     if key in known:
         return key
     near = nearest(key, known)

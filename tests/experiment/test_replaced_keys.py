@@ -9,7 +9,7 @@ from flexcfl.algorithms import ALGORITHMS
 from flexcfl.data import DATASETS
 from flexcfl.errors import SettingsError
 from flexcfl.experiment.experiment import Experiment
-from flexcfl.experiment.layers import SettingsLayer, superseded
+from flexcfl.experiment.layers import SettingsLayer, replaced_keys
 from flexcfl.experiment.resolve import resolve
 from tests.pairwise import pairwise
 
@@ -134,16 +134,16 @@ def test_a_setting_said_with_the_partition_is_never_set_aside() -> None:
 
 
 def test_epochs_take_the_place_of_steps_below_them() -> None:
-    assert superseded({"local.steps": 50}, {"local.epochs": 2}) == {"local.steps"}
-    assert superseded({"local.epochs": 50}, {"local.steps": 2}) == set()
+    assert replaced_keys({"local.steps": 50}, {"local.epochs": 2}) == {"local.steps"}
+    assert replaced_keys({"local.epochs": 50}, {"local.steps": 2}) == set()
 
 
 @pytest.mark.parametrize("name", ["nonsense", 3, ["digits"], {"a": 1}])
 @pytest.mark.parametrize("key", ["data.name", "algorithm.name", "data.partition"])
 def test_names_that_are_none_are_left_for_others_to_tell(key: str, name: object) -> None:
     good = {"data.name": "mnist", "algorithm.name": "fedprox", "data.partition": "iid"}
-    superseded({key: name}, good)
-    superseded(good, {key: name})
+    replaced_keys({key: name}, good)
+    replaced_keys(good, {key: name})
     with pytest.raises(SettingsError):
         resolved(good, {key: name})
 
