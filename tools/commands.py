@@ -30,7 +30,7 @@ def page() -> str:
     parts = [
         part
         for names, command in _walk(typer.main.get_command(app))
-        for part in _told(names, command)
+        for part in _section(names, command)
     ]
     return "\n".join([OPENING, *parts])
 
@@ -41,7 +41,7 @@ def _walk(command: Any, *names: str) -> Iterator[tuple[tuple[str, ...], Any]]:
         yield from _walk(below, *names, name)
 
 
-def _told(names: tuple[str, ...], command: Any) -> Iterator[str]:
+def _section(names: tuple[str, ...], command: Any) -> Iterator[str]:
     called = " ".join(["flexcfl", *names])
     context = click.Context(command, info_name=called)
     usage = " ".join([called, *command.collect_usage_pieces(context)])

@@ -162,10 +162,10 @@ def of_method(method: str) -> Iterator[str]:
     for row in (MNIST, SYNTHETIC):
         if method in _known(row):
             for shift in (NO_SHIFT, *SHIFTS):
-                yield _told(row, method, shift)
+                yield _method_line(row, method, shift)
 
 
-def _told(row: str, method: str, shift: str) -> str:
+def _method_line(row: str, method: str, shift: str) -> str:
     where = f"{LABELS[row]}, {'no shift' if shift == NO_SHIFT else shift}"
     words = []
     for column in ("final", "best"):

@@ -26,7 +26,7 @@ LEFT_OUT = ("time", "folder", "picture", "report")  # they differ between machin
 SETTING = re.compile(r"(\w+ {2,})(\S.*)")
 
 
-def told() -> str:
+def command_output() -> str:
     """Run the command in a temporary folder, and return its output."""
     flexcfl = Path(sys.executable).with_name("flexcfl")
     width = {"COLUMNS": str(WIDTH), "PYTHONIOENCODING": "utf-8"}
@@ -63,7 +63,7 @@ def _line(line: str, style: str) -> RenderableType:
 
 def main() -> None:
     """Write the picture."""
-    FILE.write_text(picture(told()), encoding="utf-8", newline="\n")
+    FILE.write_text(picture(command_output()), encoding="utf-8", newline="\n")
     print(f"written: {FILE.relative_to(FILE.parents[2])}")
 
 

@@ -107,12 +107,12 @@ def _of_class(kind: type[Any]) -> AlgorithmEntry:
     plain = make_dataclass(f"{kind.__name__}Options", named, frozen=True)
     options = settings(frozen=True, config=FORBID)(plain)
 
-    def made(chosen: Any, local: Local) -> Algorithm[Any]:
+    def make_algorithm(chosen: Any, local: Local) -> Algorithm[Any]:
         values = {each.name: getattr(chosen, each.name) for each in own}
         algorithm: Algorithm[Any] = make(local=local, **values)
         return algorithm
 
-    return AlgorithmEntry(summary_of(kind), made, options)
+    return AlgorithmEntry(summary_of(kind), make_algorithm, options)
 
 
 def name_and_settings(algorithm: object) -> tuple[str, dict[str, object]]:

@@ -154,8 +154,8 @@ def _complete(source: "Source") -> Path | None:
     from flexcfl.data.files import find_complete, search_folders
 
     paths = find_complete(source, search_folders(source))
-    place = next(iter(paths.values())).parent if paths else None
-    return place if place and not wrong_files(place, source) else None
+    location = next(iter(paths.values())).parent if paths else None
+    return location if location and not wrong_files(location, source) else None
 
 
 def _fetched(name: str, source: "Source", folder: Path) -> list[Path]:

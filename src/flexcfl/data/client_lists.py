@@ -163,7 +163,7 @@ class MadeLists(DerivedLists):
     def gathered(self, clients: NDArray[np.int64]) -> IndexLists:
         """Compute the lists of the given clients, in that order."""
         offsets = offsets_of(self.sizes_of(clients))
-        return IndexLists(self._made(clients, int(offsets[-1])), offsets)
+        return IndexLists(self._call_make(clients, int(offsets[-1])), offsets)
 
     def sizes_of(self, clients: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the number of examples of the given clients."""
@@ -186,7 +186,7 @@ class MadeLists(DerivedLists):
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def _made(self, clients: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    def _call_make(self, clients: NDArray[np.int64], size: int) -> NDArray[np.int64]:
         if size == 0:
             return np.empty(0, dtype=np.int64)
         made = np.asarray(self.make(clients))

@@ -60,24 +60,24 @@ def fetch(
     if name not in sources:
         raise DataError(unknown("dataset to fetch", name, sources))
     source = sources[name]
-    place = folder / source.folder
+    location = folder / source.folder
     try:
-        wrong = wrong_files(place, source)
+        wrong = wrong_files(location, source)
         # An archive holds all files, so one download is enough.
         batches = [wrong] if source.archive else [[file] for file in wrong]
         download = partial(_download, progress=progress, timeout=timeout, most=most)
-        with _made(place):
-            got = [_get(batch, place, source, download, most) for batch in batches if batch]
+        with _new_folder(location):
+            got = [_get(batch, location, source, download, most) for batch in batches if batch]
         return [path for paths in got for path in paths]
     except OSError as error:
         raise DataError(
-            f"'{place}' cannot be written ({error.strerror}): choose another folder."
+            f"'{location}' cannot be written ({error.strerror}): choose another folder."
         ) from None
 
 
-def wrong_files(place: Path, source: Source) -> list[str]:
+def wrong_files(location: Path, source: Source) -> list[str]:
     """Return the names of the files that are missing in a folder or have the wrong content."""
-    present = files_in(place, source)
+    present = files_in(location, source)
     return [
         file
         for file, sha256 in source.sha256.items()
@@ -86,11 +86,11 @@ def wrong_files(place: Path, source: Source) -> list[str]:
 
 
 @contextmanager
-def _made(place: Path) -> Iterator[None]:
+def _new_folder(location: Path) -> Iterator[None]:
     """Make a folder and its parents, and remove them again if an error follows."""
-    new = [folder for folder in (place, *place.parents) if not folder.exists()]
+    new = [folder for folder in (location, *location.parents) if not folder.exists()]
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        location.mkdir(parents=True, exist_ok=True)
         yield
     except BaseException:
         for folder in new:
@@ -121,23 +121,23 @@ def _chunks(stream: IO[bytes] | BufferedIOBase, most: int) -> Iterator[bytes]:
 
 
 def _get(
-    files: Sequence[str], place: Path, source: Source, download: Download, most: int
+    files: Sequence[str], location: Path, source: Source, download: Download, most: int
 ) -> list[Path]:
     """Download some files from the first mirror that sends all of them correctly."""
     failures = []
     for mirror in source.mirrors:
         # Next to the destination, so that each file is moved within one file system.
-        with TemporaryDirectory(prefix=".fetch-", dir=place) as temporary:
+        with TemporaryDirectory(prefix=".fetch-", dir=location) as temporary:
             paths = {file: Path(temporary) / f"{file}.gz" for file in files}
             try:
                 _get_from(mirror, paths, source, download, most)
             except FAILURES as error:
                 failures.append(f"{mirror} ({_reason(error)})")
                 continue
-            return [path.replace(place / path.name) for path in paths.values()]
+            return [path.replace(location / path.name) for path in paths.values()]
     raise DataError(
         f"No mirror gave {', '.join(files)}: {'; '.join(failures)}; "
-        f"try again later, or put a copy into '{place}'."
+        f"try again later, or put a copy into '{location}'."
     )
 
 

@@ -126,25 +126,27 @@ def cache_folder() -> Path:
 
 def find_complete(source: Source, looked: list[Path]) -> dict[str, Path] | None:
     """Return the paths of all files in the first folder that has them all, or None."""
-    everywhere = (files_in(place, source) for place in looked)
+    everywhere = (files_in(location, source) for location in looked)
     return next((paths for paths in everywhere if len(paths) == len(source.sha256)), None)
 
 
-def files_in(place: Path, source: Source) -> dict[str, Path]:
+def files_in(location: Path, source: Source) -> dict[str, Path]:
     """Return the paths of the files that a folder has.
 
     A compressed file takes precedence over a plain one, because ``fetch`` replaces that one.
     """
-    if is_forbidden(place):
+    if is_forbidden(location):
         return {}
-    candidates = [(file, place / f"{file}{end}") for file in source.sha256 for end in ("", ".gz")]
+    candidates = [
+        (file, location / f"{file}{end}") for file in source.sha256 for end in ("", ".gz")
+    ]
     return {file: path for file, path in candidates if is_file(path)}
 
 
-def is_forbidden(place: Path) -> bool:
+def is_forbidden(location: Path) -> bool:
     """Return whether the user has no permission to look into a folder."""
     try:
-        (place / "any").stat()
+        (location / "any").stat()
     except PermissionError:
         return True
     except (OSError, ValueError):  # a name that no file can have is a ValueError
@@ -196,9 +198,9 @@ def _is_folder(path: Path) -> bool:
 
 def _missing(name: str, source: Source, looked: list[Path]) -> str:
     """Return the error sentence: the missing files, the searched folders, and two solutions."""
-    fullest = max((files_in(place, source) for place in looked), key=len)
+    fullest = max((files_in(location, source) for location in looked), key=len)
     lacking = ", ".join(file for file in source.sha256 if file not in fullest)
-    folders = ", ".join(f"'{place}'" for place in looked)
+    folders = ", ".join(f"'{location}'" for location in looked)
     return (
         f"'{name}' lacks {lacking} (plain or .gz) in {folders}: "
         f"run 'flexcfl data fetch {name}', or name the data folder with --data or {VARIABLE}."

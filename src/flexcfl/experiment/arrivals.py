@@ -36,7 +36,7 @@ def checked(value: object) -> Arrivals:
     """Validate and return the arrivals from a file, ``--set`` or Python."""
     if not isinstance(value, list | tuple):
         raise SettingsError(f"[data] arrivals must be a list such as {EXAMPLE}, not {value!r:.60}.")
-    arrivals = tuple(_arrival(item, place) for place, item in enumerate(value))
+    arrivals = tuple(_arrival(item, index) for index, item in enumerate(value))
     rounds = [arrival.round for arrival in arrivals]
     if any(later <= earlier for earlier, later in pairwise(rounds)):
         raise SettingsError(
@@ -51,10 +51,10 @@ def checked(value: object) -> Arrivals:
     return arrivals
 
 
-def _arrival(item: object, place: int) -> Arrival:
+def _arrival(item: object, index: int) -> Arrival:
     if not isinstance(item, Mapping):
         raise SettingsError(f"[data] arrivals must be tables as in {EXAMPLE}, not {item!r:.60}.")
-    return validated(Arrival, item, f"[data] arrivals[{place}]")
+    return validated(Arrival, item, f"[data] arrivals[{index}]")
 
 
 def _held_back(arrivals: Arrivals) -> float:

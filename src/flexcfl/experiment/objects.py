@@ -184,7 +184,7 @@ def _kept(option: str, value: Any) -> tuple[Any, Any]:
     if option == "model":
         return value, label_of(value)
     if option == "drift":
-        return _made(value), label_of(value)
+        return _instance(value), label_of(value)
     listed = value if isinstance(value, list | tuple) else [value]
     if isinstance(value, Mapping):
         shifts = dict(value)
@@ -194,7 +194,7 @@ def _kept(option: str, value: Any) -> tuple[Any, Any]:
         kinds = [
             KINDS["shift"].options_of(each) if isinstance(each, str) else each for each in listed
         ]
-        shifts = dict(zip(labels, map(_made, kinds), strict=True))
+        shifts = dict(zip(labels, map(_instance, kinds), strict=True))
     return shifts, list(shifts)
 
 
@@ -203,7 +203,7 @@ def _label_of_shift(shift: object) -> str:
     return _name_of_ours("shift", kind) or label_of(kind)
 
 
-def _made(given: Any) -> Any:
+def _instance(given: Any) -> Any:
     """Return the object; if a class is given, make an object with its defaults."""
     if not isinstance(given, type):
         return given
@@ -221,7 +221,7 @@ def _loaded(given: Any) -> Federation:
         dataset = DATASETS.make_entry(given)
     except TypeError as error:
         raise SettingsError(f"The dataset {error}") from None
-    return dataset.load(_made(dataset.options), None)
+    return dataset.load(_instance(dataset.options), None)
 
 
 def label_of(given: Any) -> str:

@@ -65,15 +65,15 @@ def motivation(results: Sequence[Result]) -> "Figure":
     """Draw accuracy and discrepancy over rounds, by classes per client."""
     columns = by_setting(results)
     picture, axes = grid(1, len(columns))
-    for place, found in enumerate(columns):
-        left, right = axes[0][place], axes[0][place].twinx()
+    for position, found in enumerate(columns):
+        left, right = axes[0][position], axes[0][position].twinx()
         curve(left, found, PANELS[0], (BLACK, "-"))
         curve(right, found, PANELS[2], (BLUE, "-"))
         left.set(title=_title(found), xlabel="round", ylim=(50, 95))
         right.set(ylim=(0, 2.5))
         right.grid(visible=False)
         right.tick_params(axis="y", labelcolor=BLUE)
-        left.set_ylabel("accuracy in %" if place == 0 else "")
+        left.set_ylabel("accuracy in %" if position == 0 else "")
         right.set_ylabel("discrepancy" if found is columns[-1] else "", color=BLUE)
     return picture
 
@@ -98,11 +98,11 @@ def eta(results: Sequence[Result]) -> "Figure":
 
 def _columns(columns: Sequence[Sequence[Result]], panels: Sequence[Panel] = PANELS) -> "Figure":
     picture, axes = grid(len(panels), len(columns))
-    for place, found in enumerate(columns):
+    for position, found in enumerate(columns):
         for number, panel in enumerate(panels):
-            _draw(axes[number][place], found, panel, last=number == len(panels) - 1)
-            axes[number][place].set_ylabel(panel.label if place == 0 else "")
-        axes[0][place].set_title(_title(found))
+            _draw(axes[number][position], found, panel, last=number == len(panels) - 1)
+            axes[number][position].set_ylabel(panel.label if position == 0 else "")
+        axes[0][position].set_title(_title(found))
     legend(picture)
     return picture
 
@@ -113,15 +113,15 @@ def shift(results: Sequence[Result]) -> "Figure":
         by_setting(results), lambda found: (found[0].cell.part.row.name, found[0].cell.rounds)
     )
     picture, axes = grid(len(SHIFTS), len(columns))
-    for place, settings in enumerate(columns.values()):
-        for panel in axes[:, place]:
+    for position, settings in enumerate(columns.values()):
+        for panel in axes[:, position]:
             panel.set_axis_off()  # until a curve is drawn in it
         for found in settings:
             number = SHIFTS.index(found[0].cell.part.shift)
-            axes[number][place].set_axis_on()
-            _draw(axes[number][place], found, PANELS[0], last=number == len(SHIFTS) - 1)
-            axes[number][place].set_title(_title(found))
-            axes[number][place].set_ylabel(PANELS[0].label if place == 0 else "")
+            axes[number][position].set_axis_on()
+            _draw(axes[number][position], found, PANELS[0], last=number == len(SHIFTS) - 1)
+            axes[number][position].set_title(_title(found))
+            axes[number][position].set_ylabel(PANELS[0].label if position == 0 else "")
     legend(picture)
     return picture
 
@@ -140,13 +140,13 @@ def overhead(results: Sequence[Result]) -> "Figure":
     picture, axes = grid(len(settings), 1, width=7.4)
     for found, (bars,) in zip(settings, axes, strict=True):
         labels = []
-        for place, mine in enumerate(by_method(found)):
+        for position, mine in enumerate(by_method(found)):
             method = mine[0].cell.part.method
             sent, best = _transfers(mine), score(mine, "best")
             labels.append(method.label)
-            bars.barh(place, sent.mean or 0, color=LOOKS[method.name][0], height=0.7)
+            bars.barh(position, sent.mean or 0, color=LOOKS[method.name][0], height=0.7)
             text = f"x{sent.mean:.2f}, {best.mean:.1f} %" if best.mean else f"x{sent.mean:.2f}"
-            bars.text((sent.mean or 0) + 0.05, place, text, va="center", size=9)
+            bars.text((sent.mean or 0) + 0.05, position, text, va="center", size=9)
         bars.set(title=_title(found), yticks=range(len(labels)), yticklabels=labels)
         bars.set_xlim(0, bars.get_xlim()[1] * 1.18)
         bars.invert_yaxis()

@@ -39,7 +39,7 @@ def merge(sources: Sequence[Path], folder: Path, console: Console) -> list[Path]
         for source in sources:
             _tell_left_out(source, found, console)
         _write([result for result, _ in found.values()], folder, console)
-        return [path for target in TARGETS for path in _made(target, console, folder)]
+        return [path for target in TARGETS for path in _write_again(target, console, folder)]
 
 
 def _joined(folders: Iterable[Path]) -> Mapping[Cell, tuple[Result, Path]]:
@@ -111,7 +111,7 @@ def _write(results: Sequence[Result], folder: Path, console: Console) -> None:
     tell(f"{len(results)} runs in '{folder / RUNS}'", console)
 
 
-def _made(target: str, console: Console, folder: Path) -> list[Path]:
+def _write_again(target: str, console: Console, folder: Path) -> list[Path]:
     """Make a table or a figure of the complete rows, if there are any."""
     rows = complete_rows(Request(target, tuple(TARGETS[target].rows)), folder)
     return write_target(Request(target, rows), console, folder) if rows else []

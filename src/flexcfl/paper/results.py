@@ -90,11 +90,11 @@ def finished_results(folder: Path, parts: Iterable[TablePart]) -> Iterator[Resul
             yield from sorted(found.values(), key=lambda each: (each.cell.seed, each.cell.rounds))
 
 
-def check_same(one: Result, place: Path | None, other: Result, other_place: Path) -> None:
+def check_same(one: Result, folder: Path | None, other: Result, other_folder: Path) -> None:
     """Raise if two results of one cell have different figures."""
     if one.record.figures != other.record.figures:
         raise SettingsError(
-            f"{one.cell.title} has one result in '{place}' and another in '{other_place}': "
+            f"{one.cell.title} has one result in '{folder}' and another in '{other_folder}': "
             "keep one of them."
         )
 

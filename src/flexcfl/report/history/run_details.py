@@ -142,8 +142,8 @@ def details(folder: str | Path) -> RunDetails:
             traffic=_traffic(run.ledger),
             files=_files(path),
             versions=summary.get("versions", {}),
-            made=_made(run.text),
-            again=_again(run, row.state == "interrupted"),
+            made=_producer(run.text),
+            again=_rerun_command(run, row.state == "interrupted"),
             summary=summary,
         )
 
@@ -211,13 +211,13 @@ def _size(path: Path) -> str:
     return lines.bytes_text(path.stat().st_size)
 
 
-def _again(run: Record, unfinished: bool) -> str:
+def _rerun_command(run: Record, unfinished: bool) -> str:
     if unfinished:
         return run_folders.resume_command(run.path)
     command = re.search(rf"To run it again: (flexcfl \w+) {EXPERIMENT}$", run.text, re.MULTILINE)
     return f"{command[1]} {shlex.quote(str(run.path / EXPERIMENT))}" if command else ""
 
 
-def _made(text: str) -> str:
+def _producer(text: str) -> str:
     first = text.split("\n", 1)[0]
     return first.removeprefix("#").strip() if first.startswith("#") else ""

@@ -72,14 +72,14 @@ class TensorBoard(Callback):
         beginning = self._beginning
         assert beginning is not None  # a run begins before its rounds
         if self._events is None:
-            self._events = _Events(self._made(beginning.folder))
+            self._events = _Events(self._make_log_folder(beginning.folder))
             self._events.restart()
             self._events.settings(logged.settings(beginning.experiment))
             for number, values in logged.past_rounds(beginning):
                 self._events.scalars(number, values)
         return self._events
 
-    def _made(self, folder: Path | None) -> Path:
+    def _make_log_folder(self, folder: Path | None) -> Path:
         """Make the folder for the logs; one in the folder of a run must not be a link."""
         if self.logdir is not None:
             path = Path(self.logdir)
